@@ -1,0 +1,93 @@
+// The floor: a bare Deno that was started in advance, takes a program over its pipe and gives back the result. No jail, no
+// checks, no clock, no values beyond JSON; the same framing, and warmed up and read in the same way as our prelude.
+
+const { readSync, writeSync, runMicrotasks } = Deno[Deno.internal].core;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const turn = setImmediate;
+
+let input = new Uint8Array(65536);
+let start = 0;
+let end = 0;
+const output = new Uint8Array(1 << 20);
+let filled = 0;
+
+function need(count) {
+  if (start + count > input.length) {
+    const grown = new Uint8Array(Math.max(count, input.length * 2));
+    grown.set(input.subarray(start, end));
+    input = grown;
+    end -= start;
+    start = 0;
+  }
+  while (end - start < count) {
+    const read = readSync(0, input.subarray(end));
+    if (!read) Deno.exit(0);
+    end += read;
+  }
+}
+
+function read() {
+  need(4);
+  const length = (input[start] << 24) | (input[start + 1] << 16) | (input[start + 2] << 8) | input[start + 3];
+  start += 4;
+  need(length);
+  const frame = JSON.parse(decoder.decode(input.subarray(start, start + length)));
+  start += length;
+  if (start === end) start = end = 0;
+  return frame;
+}
+
+function send(frame) {
+  const { written } = encoder.encodeInto(JSON.stringify(frame), output.subarray(filled + 4));
+  output[filled] = written >>> 24;
+  output[filled + 1] = written >>> 16;
+  output[filled + 2] = written >>> 8;
+  output[filled + 3] = written;
+  filled += 4 + written;
+}
+
+function flush() {
+  let sent = 0;
+  while (sent < filled) sent += writeSync(1, output.subarray(sent, filled));
+  filled = 0;
+}
+
+const pending = new Map();
+let calls = 0;
+globalThis.tools = {
+  echo: (value) =>
+    new Promise((resolve) => {
+      pending.set(++calls, resolve);
+      send(["call", calls, "echo", [value]]);
+    }),
+};
+
+function load(code, dialect) {
+  const type = dialect === "typescript" ? "application/typescript" : "text/javascript";
+  return import(URL.createObjectURL(new Blob([code], { type })));
+}
+
+for (const dialect of ["javascript", "typescript"]) {
+  await (await load("export default async () => [1]", dialect)).default();
+}
+send(["ready"]);
+flush();
+
+let result;
+const [, code, dialect] = read();
+const module = await load(code, dialect);
+module.default().then((value) => result = ["done", value], (error) => result = ["failed", String(error)]);
+turn(function loop() {
+  for (;;) {
+    runMicrotasks();
+    if (result !== undefined) break;
+    flush();
+    const reply = read();
+    pending.get(reply[1])(reply[2]);
+    pending.delete(reply[1]);
+  }
+  send(result);
+  flush();
+  read();
+});

@@ -1,0 +1,48 @@
+"""Gloveport runs the programs that AI agents write in a sealed sandbox; their tool calls come out through one port.
+
+text ─► prepare ─► Program ─► sandbox ─► frames ─► bridge ─► policy ─► sources ─► the outside world
+                                 ▲                   │          │          │
+                                 └──── replies ──────┴── journal records every step ──► replay, audit, web
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gloveport.errors import GloveportError, OptionError, SandboxError, ToolError
+    from gloveport.host import Gloveport
+    from gloveport.sources.functions import tool
+    from gloveport.types import CallRecord, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
+
+__all__ = [
+    "CallRecord",
+    "ErrorValue",
+    "Event",
+    "Failure",
+    "Gloveport",
+    "GloveportError",
+    "Limits",
+    "LogLine",
+    "OptionError",
+    "Outcome",
+    "SandboxError",
+    "ToolError",
+    "Usage",
+    "tool",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {"Gloveport": "host", "tool": "sources.functions"} | dict.fromkeys(
+    ("GloveportError", "OptionError", "SandboxError", "ToolError"), "errors"
+)
+
+
+def __getattr__(name: str) -> Any:
+    # Names are loaded when they are first used: the command line shows its help, and the fork server starts, without them.
+    if name not in __all__:
+        raise AttributeError(f"module 'gloveport' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"gloveport.{_HOMES.get(name, 'types')}"), name)

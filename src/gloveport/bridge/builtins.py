@@ -1,0 +1,113 @@
+"""What the root of `tools` answers by itself: search, describe, sources, and what the guest's prelude asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gloveport.catalog import Catalog, stubs
+from gloveport.errors import ToolError
+from gloveport.policy import Policy
+from gloveport.types import Tool
+
+LIMIT, MOST = 10, 100
+LONGEST_LISTING = 200_000
+LONGEST_DESCRIPTION = 300
+
+
+class Builtins:
+    """Answers without calling a source; each answer is plain data."""
+
+    def __init__(self, catalog: Catalog, policy: Policy) -> None:
+        self._catalog = catalog
+        self._policy = policy
+        self.calls: Mapping[str, Callable[[list[Any]], Any]] = {
+            "search": self._search,
+            "describe": self._describe,
+            "sources": self._sources,
+            "executor.sources.list": self._sources,
+        }
+        self.sync_calls: Mapping[str, Callable[[list[Any]], Any]] = {
+            **self.calls,
+            "names": self._names,
+            "interfaces": self._interfaces,
+            "interface": self._interface,
+        }
+
+    def _search(self, args: list[Any]) -> list[dict[str, Any]]:
+        options: dict[str, Any] = {}
+        for value in args:
+            options |= value if isinstance(value, dict) else {} if value is None else {"query": value}
+        query, source, limit = options.get("query", ""), options.get("source"), options.get("limit")
+        limit = LIMIT if limit is None else limit
+        if not isinstance(query, str) or not isinstance(source, (str, type(None))):
+            raise _bad("search", "takes a string, or {query, source?, limit?}")
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise _bad("search", "takes a limit of 1 or more")
+        found = self._catalog.search(query, source=source, limit=min(limit, MOST))
+        return [self._row(tool) for tool in found.tools]
+
+    def _row(self, tool: Tool) -> dict[str, Any]:
+        return {
+            "path": self._catalog.spelled(tool),
+            "description": tool.description[:LONGEST_DESCRIPTION],
+            "kind": tool.kind,
+            "writes": tool.writes,
+            "approval": self._policy.decide(tool, None).verdict == "ask",
+        }
+
+    def _describe(self, args: list[Any]) -> dict[str, Any]:
+        name = args[0] if args else None
+        if isinstance(name, dict):
+            name = name.get("path", name.get("name"))
+        if not isinstance(name, str):
+            raise _bad("describe", "takes the path of a tool, as tools.search gives it")
+        found = self._catalog.describe(name.removeprefix("tools."))
+        if found is None:
+            raise unknown(self._catalog, name.removeprefix("tools."))
+        return asdict(found) | {"parameters": [dict(row) for row in found.parameters]}
+
+    def _sources(self, args: list[Any]) -> list[dict[str, Any]]:
+        counts = Counter(tool.source for tool in self._catalog.tools)
+        kinds = {tool.source: tool.kind for tool in reversed(self._catalog.tools)}
+        names = (source.name for source in self._catalog.sources)
+        return [{"name": name, "kind": kinds.get(name, "empty"), "tools": counts[name]} for name in names]
+
+    def _names(self, args: list[Any]) -> list[str]:
+        prefix = args[0] if args and isinstance(args[0], str) else ""
+        return list(self._catalog.names(prefix))
+
+    def _interfaces(self, args: list[Any]) -> str:
+        listed: list[tuple[str, Tool]] = []
+        size = 0
+        for tool in self._catalog.tools:
+            size += len(stubs.signature(tool)) + len(tool.description)
+            if size > LONGEST_LISTING:
+                more = len(self._catalog.tools) - len(listed)
+                return stubs.declaration(listed) + f"// and {more} more tools: use tools.search\n"
+            listed.append((self._catalog.spelled(tool), tool))
+        return stubs.declaration(listed)
+
+    def _interface(self, args: list[Any]) -> str | None:
+        found = self._catalog.describe(args[0]) if args and isinstance(args[0], str) else None
+        return found.typescript if found else None
+
+
+def unknown(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:
+    """The ToolError for a name that no tool has, with what may have been meant."""
+    shown = name if len(name) <= 200 else f"{name[:200]}…"
+    meant = catalog.suggest(name) if guess else ()
+    told = ""
+    if meant:
+        told = f"; did you mean {' or '.join(f'`tools.{other}`' for other in meant)}?"
+    elif catalog.is_namespace(name):
+        told = f"; it is a group of tools: {', '.join(catalog.names(name)[:10])}"
+    return ToolError(
+        f"no tool `tools.{shown}`{told}", code="unknown-tool", hint="use tools.search to find the right name"
+    )
+
+
+def _bad(name: str, takes: str) -> ToolError:
+    return ToolError(f"bad arguments for `tools.{name}`: it {takes}", code="bad-arguments", tool=name)

@@ -1,0 +1,152 @@
+"""Only data goes back into a run: what a tool returned as data, or the place where it is not.
+
+Data is what the wire has words for: null, booleans, numbers, strings, lists, dicts, sets, bytes, datetimes, errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gloveport.errors import ToolError
+from gloveport.types import ErrorValue
+
+DEEPEST = 110
+LONGEST_PATH = 120
+AS_IT_IS = frozenset({type(None), bool, int, float, str, bytes, datetime, ErrorValue})
+
+
+class _NotData(Exception):
+    """Carries the reason up the recursion while each level adds its step of the path."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.steps: list[str] = []
+
+    def told(self) -> str:
+        path = "result" + "".join(reversed(self.steps))
+        return f"{path if len(path) <= LONGEST_PATH else f'{path[:LONGEST_PATH]}…'} {self.reason}"
+
+
+def copied(value: Any) -> Any:
+    """A copy of decoded data that shares nothing mutable with it; raises TypeError when it is none, or too deep."""
+    try:
+        return _data(value, 0)
+    except _NotData as problem:
+        raise TypeError(problem.reason) from None
+
+
+def plain(value: Any, tool: str) -> Any:
+    """The value as data that shares nothing mutable with it; what can't be is a ToolError that names its path.
+
+    Dataclasses, TypedDicts, pydantic models and structs become dicts, enums their values, tuples lists, UUIDs, Decimals
+    and dates strings.
+    """
+    try:
+        return _data(value, 0)
+    except _NotData as problem:
+        message = f"the result of `tools.{tool}` is not plain data: {problem.told()}"
+    except Exception as error:  # noqa: BLE001 - the value's own code runs here
+        message = f"the result of `tools.{tool}` is not plain data: it can't be read ({type(error).__name__})"
+    raise ToolError(message, code="bad-value", tool=tool)
+
+
+def _data(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind in AS_IT_IS:
+        return value
+    if depth > DEEPEST:
+        raise _NotData("is nested too deeply, or contains itself")
+    if kind is dict:
+        return _record(value, depth)
+    if kind is list or kind is tuple:
+        return _items(value, depth)
+    return _other(value, depth)
+
+
+def _record(value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
+    out = {}
+    for key, item in value.items():
+        if type(item) in AS_IT_IS and type(key) is str:
+            out[key] = item
+            continue
+        try:
+            out[key if type(key) is str else _key(key, depth)] = _data(item, depth + 1)
+        except _NotData as problem:
+            problem.steps.append(f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r:.50}]")
+            raise
+    return out
+
+
+def _key(key: Any, depth: int) -> Any:
+    key = _data(key, depth + 1)
+    if isinstance(key, (list, dict, set)):
+        raise _NotData("has a key that is not a simple value")
+    return key
+
+
+def _items(value: Any, depth: int) -> list[Any]:
+    out: list[Any] = []
+    try:
+        for item in value:
+            out.append(item if type(item) in AS_IT_IS else _data(item, depth + 1))
+    except _NotData as problem:
+        problem.steps.append(f"[{len(out)}]")
+        raise
+    return out
+
+
+def _other(value: Any, depth: int) -> Any:
+    """What a value of another type stands for. A subclass may say what it likes; the base's methods tell the value."""
+    if isinstance(value, Enum):
+        return _data(value.value, depth + 1)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, (date, UUID, Decimal)):
+        return str(value)
+    if isinstance(value, BaseException):
+        return _error(value, depth)
+    return _collection(value, depth)
+
+
+def _collection(value: Any, depth: int) -> Any:
+    if isinstance(value, Set):
+        items = _items(value, depth)
+        return set(items) if all(item.__hash__ for item in items) else items
+    if isinstance(value, Mapping):
+        return _record(value, depth)
+    if isinstance(value, (list, tuple)):
+        return _items(value, depth)
+    if hasattr(type(value), "model_dump"):
+        return _data(value.model_dump(), depth + 1)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _record({field.name: getattr(value, field.name) for field in fields(value)}, depth)
+    if isinstance(value, msgspec.Struct):
+        return _record(msgspec.structs.asdict(value), depth)
+    try:
+        return msgspec.to_builtins(value)
+    except (TypeError, ValueError):
+        name = type(value).__name__
+        raise _NotData(f"is {'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}") from None
+
+
+def _error(error: BaseException, depth: int) -> ErrorValue:
+    cause = error.__cause__
+    below = _error(cause, depth + 1) if cause is not None and depth < DEEPEST else None
+    return ErrorValue(type(error).__name__, str.__str__(str(error))[:8192], below)

@@ -1,0 +1,193 @@
+"""The catalog: one address for each tool, and every question about what can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from gloveport.catalog import stubs
+from gloveport.catalog.fingerprint import fingerprint
+from gloveport.catalog.globals import TAKEN
+from gloveport.catalog.lookalikes import look_alike
+from gloveport.catalog.nearest import Sieve, distance, fold, tolerated
+from gloveport.catalog.search import Index, Matches, words
+from gloveport.errors import OptionError
+from gloveport.sources import Source
+from gloveport.sources.names import RESERVED, ROOT, problem_with
+from gloveport.types import Tool
+
+SUGGESTED = 3
+LONGEST_NAME = 200
+
+
+class Entry(NamedTuple):
+    """A tool and the source that it is called through."""
+
+    tool: Tool
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What an agent needs to call a tool; `typescript` is a documented declaration."""
+
+    path: str
+    description: str
+    kind: str
+    writes: bool
+    parameters: tuple[Mapping[str, Any], ...]
+    typescript: str
+
+
+class Catalog:
+    """What a run can call. Names are exact: an address, a root-mounted name of `local`, or `source:path`."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self.sources: tuple[Source, ...] = tuple(sources)
+        self._entries: dict[str, Entry] = {}
+        self._children: dict[str, dict[str, None]] = {"": {}}
+        self._sources = names = dict[str, Source]()
+        for source in self.sources:
+            _check_source(source, names)
+            names[source.name] = source
+            self._children[""][source.name] = None
+            self._children[source.name] = {}
+            for tool in source.tools():
+                self._add(tool, source)
+        self._mount_root(names)
+        self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
+        self.roots: frozenset[str] = frozenset(names) - TAKEN
+        pair = look_alike([*self._children, *self._entries, *RESERVED])
+        if pair:
+            raise OptionError(f"the names {pair[0]!a} and {pair[1]!a} look alike", hint="rename one of them")
+
+    def _add(self, tool: Tool, source: Source) -> None:
+        first, *rest = tool.address.split(".")
+        if first != source.name or not rest:
+            raise OptionError(f"the tool {tool.address} does not belong to the source {source.name}")
+        for part in rest:
+            if problem := problem_with(part):
+                raise OptionError(f"the name {part!a} in {tool.address!a} {problem}")
+        if tool.address in self._entries:
+            raise OptionError(
+                f"the source {source.name} has two tools called {tool.address}", hint="rename one of them"
+            )
+        self._entries[tool.address] = Entry(tool, source)
+        above = first
+        for part in rest:
+            self._children.setdefault(above, {})[part] = None
+            above = f"{above}.{part}"
+
+    def _mount_root(self, names: Mapping[str, Source]) -> None:
+        for name in self._children.get(ROOT, ()):
+            if name in RESERVED or name in names:
+                what = "a built-in" if name in RESERVED else "the source of that name"
+                raise OptionError(f"{ROOT}.{name} and {what} would both be tools.{name}", hint="rename one of them")
+            if entry := self._entries.get(f"{ROOT}.{name}"):
+                self._entries[name] = entry
+                self._children[""][name] = None
+
+    def entry(self, name: str) -> Entry | None:
+        """The tool of exactly this name, with its source."""
+        found = self._entries.get(name)
+        if found is None and ":" in name:
+            source, _, path = name.partition(":")
+            found = self._entries.get(f"{source}.{path}") if source in self._sources else None
+        return found
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of exactly this name, or None."""
+        found = self.entry(name)
+        return found.tool if found else None
+
+    def is_namespace(self, name: str) -> bool:
+        """True when there are tools below this name."""
+        return name in self._children
+
+    def names(self, prefix: str = "") -> tuple[str, ...]:
+        """The names directly below a namespace: what `Object.keys(tools.x)` shows."""
+        return tuple(self._children.get(prefix, ()))
+
+    def spelled(self, tool: Tool) -> str:
+        """The tool's name as a program writes it after `tools.`: the address, or the root-mounted name."""
+        source, _, rest = tool.address.partition(".")
+        return rest if source == ROOT and rest in self._entries else tool.address
+
+    def fingerprint(self, name: str) -> str | None:
+        """The fingerprint of the tool of this name."""
+        tool = self.find(name)
+        return fingerprint(tool) if tool else None
+
+    def suggest(self, name: str) -> tuple[str, ...]:
+        """Up to three names that may have been meant: near in spelling, or the same words in another place."""
+        wanted = name[:LONGEST_NAME].replace(":", ".").removeprefix(f"{ROOT}.")
+        ranked = []
+        for place in {*self._sieve.like(fold(wanted)), *self._leaf_sieve.like(fold(wanted.rpartition(".")[2]))}:
+            apart = _apart(wanted, self._spellings[place])
+            if apart is not None:
+                ranked.append((apart, self._spellings[place]))
+        return tuple(spelling for _, spelling in sorted(ranked)[:SUGGESTED])
+
+    def search(self, query: str, *, source: str | None = None, limit: int = 10) -> Matches:
+        """The tools that match the words of a query, the best first, and how many there are."""
+        return self._index.search(query, source, limit)
+
+    def describe(self, name: str) -> Description | None:
+        """What an agent needs to know to call the tool of exactly this name."""
+        tool = self.find(name)
+        if tool is None:
+            return None
+        path = self.spelled(tool)
+        return Description(
+            path=path,
+            description=tool.description,
+            kind=tool.kind,
+            writes=tool.writes,
+            parameters=tuple(stubs.parameters(tool)),
+            typescript=stubs.declaration([(path, tool)]),
+        )
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self.tools)
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        return [self.spelled(tool) for tool in self.tools]
+
+    @cached_property
+    def _sieve(self) -> Sieve:
+        return Sieve([fold(spelling) for spelling in self._spellings])
+
+    @cached_property
+    def _leaf_sieve(self) -> Sieve:
+        return Sieve([fold(spelling.rpartition(".")[2]) for spelling in self._spellings])
+
+
+def _check_source(source: Source, names: Mapping[str, Source]) -> None:
+    if problem := problem_with(source.name):
+        raise OptionError(f"the source name {source.name!a} {problem}")
+    if source.name in RESERVED:
+        raise OptionError(f"a source can't be called {source.name}", hint=f"reserved are {', '.join(sorted(RESERVED))}")
+    if source.name in names:
+        raise OptionError(f"two sources are called {source.name}", hint="give one of them another name")
+
+
+def _apart(wanted: str, spelling: str) -> float | None:
+    """How far a tool's name is from the wanted one, or None when it is too far to be meant."""
+    most = tolerated(fold(wanted))
+    apart: float = distance(fold(wanted), fold(spelling), most)
+    same_source = spelling.startswith(f"{wanted.partition('.')[0]}.")
+    if apart > most:
+        leaf, own = fold(wanted.rpartition(".")[2]), fold(spelling.rpartition(".")[2])
+        near = distance(leaf, own, tolerated(leaf))
+        said, has = set(words(wanted)), set(words(spelling))
+        if said and said <= has:
+            apart = 3.0 + 0.25 * len(has - said)  # the same words in another order, or with a step left out
+        elif same_source and near <= tolerated(leaf):
+            apart = 4.0 + near  # the same verb of the same source, in another place
+        else:
+            return None
+    return apart - 0.5 * same_source

@@ -1,0 +1,242 @@
+"""Tools as documented TypeScript: what an agent reads before it calls, and what its program is checked against.
+
+Everything here comes from definitions that others wrote, so it is shown as data: comments can't be closed from within,
+control and invisible characters are dropped, and size is bounded (M3).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gloveport.types import Tool
+
+MOST_NODES = 600
+DEEPEST = 12
+LONGEST_TEXT = 600
+MOST_CHOICES = 40
+IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+NOTED = ("format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "minLength", "maxLength")
+
+
+def declaration(tools: Iterable[tuple[str, Tool]]) -> str:
+    """One `declare const tools` for the tools, each under the path that programs write."""
+    tree: dict[str, Any] = {}
+    for path, tool in tools:
+        *above, leaf = path.split(".")
+        node = tree
+        for part in above:
+            node = node.setdefault(part, {})
+        node[leaf] = {**node[leaf], "": tool} if isinstance(node.get(leaf), dict) else tool
+    return "declare const tools: " + _members(tree, "") + ";\n"
+
+
+def _members(tree: Mapping[str, Any], indent: str) -> str:
+    lines = []
+    inner = indent + "  "
+    for name, node in tree.items():
+        if isinstance(node, Tool):
+            lines.append(_comment(node.description, inner) + f"{inner}{_key(name)}{signature(node, inner)};")
+        else:
+            lines.append(f"{inner}{_key(name)}: {_members(node, inner)};")
+    return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "{}"
+
+
+def signature(tool: Tool, indent: str = "") -> str:
+    """`(args: {…}): Promise<…>` for a tool."""
+    taken = Types(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
+    dates, binary = ("Date", "Uint8Array") if tool.kind == "function" else ("string", "Uint8Array")
+    given = Types(tool.output_schema or {}, dates=dates, binary=binary)
+    result = given.of(given.root, indent) if tool.output_schema is not None else "unknown"
+    if not tool.parameters and not tool.input_schema.get("additionalProperties"):
+        return f"(): Promise<{result}>"
+    optional = "" if tool.input_schema.get("required") else "?"
+    return f"(args{optional}: {taken.of(taken.root, indent)}): Promise<{result}>"
+
+
+def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
+    """Each parameter as plain data: name, type, required, and what is known of description and default."""
+    required = tool.input_schema.get("required", ())
+    types = Types(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
+    for name, schema in tool.input_schema.get("properties", {}).items():
+        row: dict[str, Any] = {"name": name, "type": types.of(schema, ""), "required": name in required}
+        if isinstance(schema, Mapping):
+            if text := _clean(schema.get("description")):
+                row["description"] = text
+            if "default" in schema:
+                row["default"] = schema["default"]
+        yield row
+
+
+class Types:
+    """The types of one schema, with its definitions in reach, within a budget of nodes; `unknown` beyond it."""
+
+    def __init__(self, root: Mapping[str, Any], *, dates: str, binary: str) -> None:
+        self.root = root
+        self._formats = {"date-time": dates}
+        self._binary = binary
+        self._left = MOST_NODES
+        self._open: list[str] = []
+
+    def of(self, schema: Any, indent: str) -> str:
+        """The TypeScript type of a schema."""
+        self._left -= 1
+        if schema is False:
+            return "never"
+        if not isinstance(schema, Mapping) or self._left < 0 or len(indent) > 2 * DEEPEST:
+            return "unknown"
+        if "$ref" in schema:
+            return self._reference(schema["$ref"], indent)
+        found = self._plain(schema, indent)
+        return f"{found} | null" if schema.get("nullable") is True and found != "unknown" else found
+
+    def _reference(self, target: Any, indent: str) -> str:
+        name = str(target).rpartition("/")[2]
+        if target in self._open:
+            return f"unknown /* {_clean(name)} again */".replace("**/", "* /")
+        schema = _resolve(self.root, target)
+        if schema is None:
+            return "unknown"
+        self._open.append(target)
+        try:
+            return self.of(schema, indent)
+        finally:
+            self._open.pop()
+
+    def _plain(self, schema: Mapping[str, Any], indent: str) -> str:
+        if "const" in schema:
+            return _literal(schema["const"])
+        if isinstance(schema.get("enum"), Sequence):
+            return _union([_literal(value) for value in schema["enum"][:MOST_CHOICES]])
+        parts = []
+        for word, joined in (("anyOf", _union), ("oneOf", _union), ("allOf", _intersection)):
+            if isinstance(schema.get(word), Sequence) and schema[word]:
+                parts.append(joined([self.of(member, indent) for member in schema[word]]))
+        kind = schema.get("type")
+        if kind is not None or "properties" in schema:
+            kinds = kind if isinstance(kind, Sequence) and not isinstance(kind, str) else [kind or "object"]
+            parts.append(_union([self._typed(one, schema, indent) for one in kinds]))
+        return _intersection(parts)
+
+    def _typed(self, kind: Any, schema: Mapping[str, Any], indent: str) -> str:
+        if kind == "array":
+            return self._array(schema, indent)
+        if kind == "object":
+            return self._object(schema, indent)
+        if kind == "string":
+            if schema.get("contentEncoding") == "base64" or schema.get("format") == "binary":
+                return self._binary
+            return self._formats.get(str(schema.get("format")), "string")
+        return PRIMITIVES.get(str(kind), "unknown")
+
+    def _array(self, schema: Mapping[str, Any], indent: str) -> str:
+        prefix = schema.get("prefixItems")
+        items = schema.get("items", True)
+        if isinstance(prefix, Sequence) and prefix:
+            members = [self.of(member, indent) for member in prefix]
+            if items is not False and schema.get("maxItems") != len(prefix):
+                members.append(f"...{_wrapped(self.of(items, indent))}[]")
+            return f"[{', '.join(members)}]"
+        return f"{_wrapped(self.of(items, indent))}[]"
+
+    def _object(self, schema: Mapping[str, Any], indent: str) -> str:
+        properties = schema.get("properties")
+        rest = schema.get("additionalProperties", not properties)
+        inner = indent + "  "
+        lines = []
+        required = schema.get("required") or ()
+        for name, member in (properties if isinstance(properties, Mapping) else {}).items():
+            note = _comment(_noted(member), inner)
+            lines.append(f"{note}{inner}{_key(name)}{'' if name in required else '?'}: {self.of(member, inner)};")
+        if rest is not False:
+            kind = self.of(rest, inner) if not lines else "unknown"
+            if not lines:
+                return f"Record<string, {kind}>"
+            lines.append(f"{inner}[key: string]: unknown;")
+        return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "Record<string, never>"
+
+
+def _resolve(root: Any, target: Any) -> Any:
+    """What a reference inside the same schema points at; references elsewhere are not followed."""
+    if not isinstance(target, str) or not target.startswith("#"):
+        return None
+    node = root
+    for escaped in target[1:].split("/")[1:]:
+        part = escaped.replace("~1", "/").replace("~0", "~")
+        if not isinstance(node, Mapping) or part not in node:
+            return None
+        node = node[part]
+    return node
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, (str, int, float)) or value is None:
+        return json.dumps(value)
+    return "unknown"
+
+
+def _union(members: Sequence[str]) -> str:
+    unique = dict.fromkeys(members)
+    if not unique or "unknown" in unique:
+        return "unknown"
+    return " | ".join(one for one in unique if not any(other.endswith(f" | {one}") for other in unique))
+
+
+def _intersection(members: Sequence[str]) -> str:
+    unique = [member for member in dict.fromkeys(members) if member != "unknown"]
+    if len(unique) <= 1:
+        return unique[0] if unique else "unknown"
+    return " & ".join(_wrapped(member) for member in unique)
+
+
+def _wrapped(kind: str) -> str:
+    """In parentheses where a type stands beside an operator that binds tighter."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"|\{.*\}|<.*>|\[.*\]', "", kind, flags=re.DOTALL)
+    return f"({kind})" if "|" in bare or "&" in bare else kind
+
+
+def _key(name: str) -> str:
+    return name if IDENTIFIER.match(name) else json.dumps(name)
+
+
+def _noted(schema: Any) -> str:
+    """The description with default and bounds, which the type itself can't say."""
+    if not isinstance(schema, Mapping):
+        return ""
+    notes = [str(schema.get("description") or "")]
+    if schema.get("deprecated") is True:
+        notes.append("@deprecated")
+    if "default" in schema:
+        notes.append(f"Default {_short(schema['default'])}.")
+    notes += [f"{word} {_short(schema[word])}." for word in NOTED if word in schema and schema[word] != "date-time"]
+    return " ".join(note for note in notes if note)
+
+
+def _short(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):
+        text = "…"
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _clean(text: Any) -> str:
+    if not isinstance(text, str):
+        return ""
+    shown = UNSEEN.sub("", text).replace("*/", "*\\/").strip()
+    return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
+
+
+def _comment(text: str, indent: str) -> str:
+    lines = [line.strip() for line in _clean(text).splitlines() if line.strip()]
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return f"{indent}/** {lines[0]} */\n"
+    return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"

@@ -1,0 +1,421 @@
+"""Gloveport: wires prepare, sandbox and bridge together; the only module that knows all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gloveport.bridge import Bridge, RunBridge
+from gloveport.catalog import Catalog
+from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
+from gloveport.prepare import check, frame, locate, prepare
+from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.launcher import JailReport
+from gloveport.sandbox.leg import Ending, Leg, Setup
+from gloveport.sandbox.pool import Pool
+from gloveport.sources.functions import functions
+from gloveport.types import (
+    LANGUAGES,
+    CallRecord,
+    Event,
+    Failure,
+    Language,
+    Limits,
+    LogLine,
+    Outcome,
+    Program,
+    Strength,
+    ToolCall,
+    Usage,
+)
+
+logger = logging.getLogger("gloveport")
+
+MAX_POOLS = 4
+MAX_CAUSES = 16
+NO_INPUT: Any = object()
+
+OnEvent = Callable[[Event], None]
+
+
+class Gloveport:
+    """Runs programs that agents wrote, in sealed sandboxes, with these tools. Use it inside `async with` or `with`."""
+
+    def __init__(
+        self,
+        *,
+        tools: Iterable[Callable[..., Any]] = (),
+        limits: Limits | Mapping[str, Any] | None = None,
+        allow_eval: bool = False,
+        allow_wasm: bool = False,
+        log_code: bool = False,
+        minimum: Strength = "kernel",
+        spare: int | None = None,
+    ) -> None:
+        _check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code)
+        self.limits = _limits(Limits(), limits)
+        self.catalog = Catalog([functions(tools)])
+        self._bridge = Bridge(self.catalog)
+        self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
+        self._minimum: Strength = _strength(minimum)
+        self._spare = _spare(spare)
+        self._pools: dict[DenoOptions, Pool] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    # Runs.
+
+    async def run(
+        self,
+        code: str,
+        *,
+        language: Language = "typescript",
+        input: Any = NO_INPUT,
+        limits: Limits | Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        engine: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> Outcome:
+        """How the program ended. Never raises for what the program did; cancelling this cancels the run."""
+        _check_run(code, language, engine)
+        order = _Order(secrets.token_hex(16), code, language, input, _limits(self.limits, limits), _env(env), on_event)
+        home = self._bind()
+        if home is asyncio.get_running_loop():
+            return await self._run(order)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._run(order), home))
+
+    def run_sync(self, code: str, **options: Any) -> Outcome:
+        """The same as `run`, for callers without an event loop."""
+        return self._blocking(lambda: self.run(code, **options))
+
+    async def _run(self, order: _Order) -> Outcome:
+        if self._log_code:
+            logger.info("run %s: %s program\n%s", order.run, order.language, order.code)
+        began = time.monotonic()
+        port = _RunPort(order, self._bridge.for_run(order.limits, order.call_happened if order.on_event else None))
+        try:
+            program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
+            check(program, self.catalog)
+        except ProgramError as error:
+            return Outcome(order.run, "failed", error=_program_failure(error))
+        try:
+            ending = await self._leg(order, program, port)
+        except GloveportError as error:
+            ending = Ending(error={"code": error.code, "message": error.message, "hint": error.hint})
+        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
+            ending = Ending(error=_internal(order.run, error))
+        finally:
+            await port.bridge.close()
+        return _outcome(order, program, port, ending, time.monotonic() - began)
+
+    async def _leg(self, order: _Order, program: Program, port: _RunPort) -> Ending:
+        pool = self._pool(order.limits.memory_mb)
+        worker = await pool.take()
+        has_input = order.input is not NO_INPUT
+        setup = Setup(
+            sources=tuple(sorted(self.catalog.roots)),
+            env=order.env,
+            input=order.input if has_input else None,
+            has_input=has_input,
+        )
+        try:
+            return await Leg(worker, port, order.limits).run(program, setup)
+        finally:
+            pool.retire(worker)
+            pool.refill()
+
+    # Life.
+
+    async def open(self) -> JailReport:
+        """Start the sandboxes in advance; what the jail holds here. Raises SandboxError below the minimum strength."""
+        self._bind()
+        return await self._pool(self.limits.memory_mb).open()
+
+    async def close(self) -> None:
+        """End every sandbox of this Gloveport."""
+        self._closed = True
+        pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
+            await pool.close()
+
+    def close_sync(self) -> None:
+        """The same as `close`, for callers without an event loop."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._blocking(self.close)
+        self._closed = True
+        if self._thread is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._thread = None
+
+    async def __aenter__(self) -> Gloveport:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __enter__(self) -> Gloveport:
+        self._blocking(self.open)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close_sync()
+
+    def _pool(self, memory_mb: int) -> Pool:
+        key = DenoOptions(self._allow_eval, self._allow_wasm, memory_mb)
+        if key not in self._pools:
+            if len(self._pools) >= MAX_POOLS:
+                raise OptionError(
+                    f"one Gloveport keeps sandboxes of at most {MAX_POOLS} memory sizes",
+                    hint="use a few fixed values of memory_mb",
+                )
+            self._pools[key] = Pool(deno_launch(key), size=self._spare, minimum=self._minimum)
+        return self._pools[key]
+
+    def _bind(self) -> asyncio.AbstractEventLoop:
+        """The one event loop that this Gloveport's sandboxes and tools live on: the first that used it."""
+        if self._closed:
+            raise GloveportError("this Gloveport is closed", code="closed", hint=CODES["closed"].fix)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
+
+    def _blocking(self, start: Callable[[], Any]) -> Any:
+        if self._loop is None and not self._closed:
+            self._loop, self._thread = _background_loop()
+            atexit.register(_close_weakly, weakref.ref(self))
+        if self._loop is None or self._closed:
+            raise GloveportError("this Gloveport is closed", code="closed", hint=CODES["closed"].fix)
+        if _running_loop() is self._loop:
+            raise OptionError("run_sync would wait for its own event loop", hint="use `await port.run(…)` here")
+        return asyncio.run_coroutine_threadsafe(start(), self._loop).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What one run was asked to do."""
+
+    run: str
+    code: str
+    language: Language
+    input: Any
+    limits: Limits
+    env: Mapping[str, str]
+    on_event: OnEvent | None
+
+    def happened(self, event: Event) -> None:
+        if self.on_event is None:
+            return
+        try:
+            self.on_event(event)
+        except Exception:
+            logger.exception("run %s: on_event raised; the run goes on", self.run)
+
+    def call_happened(self, kind: Literal["call-started", "call-ended"], record: CallRecord) -> None:
+        self.happened(Event(kind, self.run, call=record))
+
+
+class _RunPort:
+    """What the sandbox may reach of this run: its bridge, and a place for its output."""
+
+    def __init__(self, order: _Order, bridge: RunBridge) -> None:
+        self._order = order
+        self.bridge = bridge
+        self.logs: list[LogLine] = []
+        self.emitted: list[Any] = []
+
+    async def call(self, call: ToolCall) -> Any:
+        try:
+            return await self.bridge.call(call)
+        except GloveportError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the outer edge: the guest gets a reference, the log the details
+            details = _internal(self._order.run, error)
+            raise ToolError(details["message"], code="internal-error", tool=call.name) from None
+
+    def call_sync(self, name: str, args: list[Any]) -> Any:
+        return self.bridge.call_sync(name, args)
+
+    def log(self, line: LogLine) -> None:
+        self.logs.append(line)
+        self._order.happened(Event("log", self._order.run, log=line))
+
+    def emit(self, value: Any) -> None:
+        self.emitted.append(value)
+        self._order.happened(Event("emit", self._order.run, value=value))
+
+
+def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, seconds: float) -> Outcome:
+    calls = port.bridge.records
+    unfinished = {call.id: call for call in calls if call.id in ending.pending}
+    warnings = [
+        f"tools.{call.tool} was called but not awaited; it ended {'well' if call.status == 'ok' else call.status}"
+        for call in unfinished.values()
+    ]
+    return Outcome(
+        run=order.run,
+        status="completed" if ending.error is None else "failed",
+        value=ending.value,
+        error=None if ending.error is None else _failure(program, ending.error),
+        logs=tuple(port.logs),
+        emitted=tuple(port.emitted),
+        calls=calls,
+        usage=Usage(
+            wall_seconds=seconds,
+            cpu_seconds=ending.cpu_seconds,
+            memory_peak_mb=ending.memory_peak_mb,
+            calls=len(calls),
+            log_bytes=sum(len(line.text) for line in port.logs),
+        ),
+        warnings=(*warnings, *ending.warnings),
+    )
+
+
+# From what the guest or the host said went wrong to what the user reads. Every field from a guest is untrusted text.
+
+
+def _failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failure:
+    code, type_ = _text(error, "code"), _text(error, "type")
+    if error.get("load") is True:
+        code = "syntax-error"
+    code = code or "program-failed"
+    place = _place(program, error)
+    cause = error.get("cause")
+    return Failure(
+        code=code,
+        type=type_ or "Error",
+        message=_message(error, type_),
+        line=place[0] if place else None,
+        column=place[1] if place else None,
+        frame=frame(program.source, *place) if place else None,
+        tool=_text(error, "tool"),
+        hint=_text(error, "hint") or (CODES[code].fix if code in CODES and code != "program-failed" else None),
+        cause=_failure(program, cause, depth + 1) if isinstance(cause, dict) and depth < MAX_CAUSES else None,
+        data=error.get("data"),
+    )
+
+
+def _message(error: Mapping[str, Any], type_: str | None) -> str:
+    message = _text(error, "message") or ""
+    if message or type_ in (None, "string"):
+        return message or ("the program threw an empty string" if type_ == "string" else "no message")
+    return f"the program threw {type_} without a message"
+
+
+def _text(error: Mapping[str, Any], name: str) -> str | None:
+    value = error.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None:
+    line, column = error.get("line"), error.get("column")
+    if type(line) is not int or type(column) is not int:
+        return None
+    return locate(program, line, column)
+
+
+def _program_failure(error: ProgramError) -> Failure:
+    type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
+    hint = error.hint or CODES[error.code].fix
+    return Failure(error.code, type_, error.message, error.line, error.column, error.frame, error.tool, hint)
+
+
+def _internal(run: str, error: Exception) -> dict[str, Any]:
+    reference = secrets.token_hex(4)
+    logger.error("run %s: internal error %s", run, reference, exc_info=error)
+    return {
+        "code": "internal-error",
+        "type": "InternalError",
+        "message": f"something broke in Gloveport (reference {reference})",
+    }
+
+
+# Options: what makes no sense is refused before anything starts.
+
+
+def _limits(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limits:
+    if given is None:
+        return base
+    if isinstance(given, Limits):
+        return given
+    if isinstance(given, Mapping):
+        return base.with_(**given)
+    raise OptionError(f"limits must be Limits(…) or a mapping, not {type(given).__name__}")
+
+
+def _check_flags(**flags: object) -> None:
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} must be True or False, not {value!r}")
+
+
+def _strength(minimum: str) -> Strength:
+    if minimum not in ("full", "kernel", "none"):
+        raise OptionError(f"minimum must be 'full', 'kernel' or 'none', not {minimum!r}")
+    return minimum
+
+
+def _spare(spare: int | None) -> int:
+    if spare is None:
+        return min(4, max(2, os.cpu_count() or 2))
+    if isinstance(spare, bool) or not isinstance(spare, int) or not 0 <= spare <= 256:
+        raise OptionError(f"spare must be a whole number from 0 to 256, not {spare!r}")
+    return spare
+
+
+def _check_run(code: object, language: object, engine: object) -> None:
+    if not isinstance(code, str):
+        raise OptionError(f"code must be text, not {type(code).__name__}")
+    if language not in LANGUAGES:
+        raise OptionError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
+    if engine not in (None, "deno"):
+        raise OptionError(f"there is no engine {engine!r}", hint="the engines are: deno")
+
+
+def _env(env: Mapping[str, str] | None) -> dict[str, str]:
+    out = dict(env or {})
+    for name, value in out.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise OptionError(f"env must map text to text; {name!r} does not")
+    return out
+
+
+# Event loops for callers that have none.
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _background_loop() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
+    loop = asyncio.new_event_loop()
+
+    def turn() -> None:
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
+    thread = threading.Thread(target=turn, name="gloveport", daemon=True)
+    thread.start()
+    return loop, thread
+
+
+def _close_weakly(reference: weakref.ref[Gloveport]) -> None:
+    port = reference()
+    if port is not None:
+        port.close_sync()

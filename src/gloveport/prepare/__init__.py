@@ -1,0 +1,58 @@
+"""Text → Program: finds the program in what the agent wrote, checks it, and gives it the shape of a module.
+
+    text ─► fences ─► grammar (bounded parse) ─► survey ─► refusals ─► typescript (forms → module) ─► Program
+    Program + catalog ─► check (names and arguments of tool calls)
+
+Pure: nothing is executed, read or sent. Whatever is wrong is a `ProgramError` with a place in the agent's own text.
+"""
+
+from __future__ import annotations
+
+from gloveport.errors import OptionError, ProgramError
+from gloveport.prepare.diagnostics import frame, problem
+from gloveport.prepare.index import ToolIndex
+from gloveport.prepare.positions import locate
+from gloveport.types import LANGUAGES, MIB, Language, Program
+
+__all__ = ["ToolIndex", "check", "frame", "locate", "prepare"]
+
+
+def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int = MIB) -> Program:
+    """The program of a text; raises `ProgramError` with a diagnostic when there is none that can run."""
+    if language not in LANGUAGES:
+        raise OptionError(f"there is no language `{language}`", hint=f"the languages are {', '.join(LANGUAGES)}")
+    _check_size(text, max_code_bytes)
+    _check_encodable(text)
+    if language == "python":
+        raise OptionError("Python programs are not supported yet", hint='write TypeScript: language="typescript"')
+    from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
+
+    return prepare_typescript(text, language)
+
+
+def check(program: Program, catalog: ToolIndex) -> None:
+    """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
+    if program.language == "python":
+        return
+    from gloveport.prepare.names import check_calls
+
+    check_calls(program, catalog)
+
+
+def _check_size(text: str, max_code_bytes: int) -> None:
+    size = len(text)
+    if size <= max_code_bytes and not text.isascii():
+        size = len(text.encode("utf-8", "surrogatepass"))
+    if size > max_code_bytes:
+        message = f"the program is larger than max_code_bytes ({max_code_bytes:,})"
+        raise ProgramError(message, code="code-too-large", hint="pass large data as `input`, not as code")
+
+
+def _check_encodable(text: str) -> None:
+    try:
+        if not text.isascii():
+            text.encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(text[error.start]):04x}"
+        message = f"half of a surrogate pair ({half}) can't be sent"
+        raise problem(text, error.start, message, hint=f"inside a string, write the escape `{half}`") from None

@@ -1,0 +1,104 @@
+"""Where something is wrong, said so that it can be read in a hurry: line, column, source line, caret, hint."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from gloveport.errors import ProgramError
+
+FRAME_WIDTH = 100
+"""How many characters of a long source line a frame shows."""
+
+LINE_END = re.compile(r"\r\n?|\n")
+
+
+def place(source: str, offset: int) -> tuple[int, int]:
+    """The 1-based line and column (in characters) of an offset; lines end as editors end them: LF, CRLF or CR."""
+    offset = min(max(offset, 0), len(source))
+    if offset and source[offset - 1 : offset + 1] == "\r\n":
+        offset -= 1
+    line = source.count("\n", 0, offset) + 1
+    start = source.rfind("\n", 0, offset) + 1
+    if "\r" in source:
+        line += source.count("\r", 0, offset) - source.count("\r\n", 0, offset)
+        start = max(start, source.rfind("\r", 0, offset) + 1)
+    return line, offset - start + 1
+
+
+def problem(
+    source: str,
+    offset: int,
+    message: str,
+    *,
+    code: str = "syntax-error",
+    hint: str | None = None,
+    length: int = 1,
+    tool: str | None = None,
+) -> ProgramError:
+    """A `ProgramError` at an offset of the agent's text, with its frame."""
+    line, column = place(source, offset)
+    shown = frame(source, line, column, length)
+    return ProgramError(message, code=code, hint=hint, line=line, column=column, frame=shown, tool=tool)
+
+
+def frame(source: str, line: int, column: int, length: int = 1) -> str:
+    """The source line with its number and a caret below the column; long lines are cut around it."""
+    text = _line(source, line)
+    start = min(max(column - 1, 0), len(text))
+    stop = min(start + max(length, 1), len(text)) if start < len(text) else start + 1
+    left = max(0, min(start - FRAME_WIDTH // 2, len(text) - FRAME_WIDTH))
+    right = min(len(text), left + FRAME_WIDTH)
+    before = ("…" if left else "") + _visible(text[left:start])
+    marked = _visible(text[start : min(stop, right)])
+    after = _visible(text[min(stop, right) : right]) + ("…" if right < len(text) else "")
+    number = str(line)
+    gutter = " " * len(number)
+    carets = "^" * max(1, _cells(marked))
+    shown = f"{number} | {before}{marked}{after}".rstrip()
+    return f"{shown}\n{gutter} | {' ' * _cells(before)}{carets}"
+
+
+def _line(source: str, line: int) -> str:
+    start = 0
+    if "\r" not in source:
+        for _ in range(line - 1):
+            start = source.find("\n", start) + 1
+            if not start:
+                return ""
+        end = source.find("\n", start)
+        return source[start:] if end < 0 else source[start:end]
+    for number, end in enumerate(LINE_END.finditer(source), 1):
+        if number == line:
+            return source[start : end.start()]
+        start = end.end()
+    return source[start:] if source else ""
+
+
+HIDDEN = frozenset("\u00a0\u00ad\u180e\u2028\u2029\u3164\ufeff")
+
+
+def _visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character == "\t":
+        return " "
+    if character in HIDDEN or unicodedata.category(character)[0] == "C":
+        return f"\\x{ord(character):02x}" if ord(character) < 0x80 else f"\\u{{{ord(character):x}}}"
+    return character
+
+
+def _cells(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

@@ -1,0 +1,88 @@
+"""The program inside Markdown: which stretches of a text are code, and which are prose."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LABELS = frozenset(
+    ["ts", "typescript", "mts", "cts", "tsx", "js", "javascript", "mjs", "cjs", "jsx", "node", "deno", "bun", "es6"]
+)
+"""Labels of a fence that holds TypeScript or JavaScript (compared in lower case)."""
+UNLABELLED = frozenset(["", "code", "tool_code", "program", "script", "snippet", "execute"])
+"""Labels that say nothing about the language."""
+
+_MARKER = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)\r?$", re.MULTILINE)
+_LABEL = re.compile(r"[{.\s]*([\w+#-]*)")
+_INLINE = re.compile(r"\s*```[ \t]*(?:(?P<label>[A-Za-z]+)[ \t]+)?(?P<code>[^\n\r`][^\n\r]*?)```\s*")
+
+
+class Block(NamedTuple):
+    """A fenced block: where its fence stands, what it is labelled, and where its content stands."""
+
+    fence: int
+    label: str
+    start: int
+    end: int
+
+
+def has_fence(text: str) -> bool:
+    """Whether a text could hold a fence at all; cheap."""
+    return "```" in text or "~~~" in text
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a text as Markdown reads them; the last may be left open."""
+    inline = _INLINE.fullmatch(text)
+    if inline:
+        label = (inline["label"] or "").lower()
+        known = label in LABELS
+        start = inline.start("code") if known or not label else inline.start("label")
+        return [Block(text.index("```"), label if known else "", start, inline.end("code"))]
+    found: list[Block] = []
+    opened: tuple[str, Block] | None = None
+    for marker in _MARKER.finditer(text):
+        fence, info = marker["fence"], marker["info"].strip()
+        if opened is None:
+            if fence[0] == "`" and "`" in info:
+                continue
+            start = min(_after_line_end(text, marker.end()), len(text))
+            opened = (fence, Block(marker.start("fence"), _label(info), start, len(text)))
+        elif not info and fence.startswith(opened[0]):
+            found.append(opened[1]._replace(end=max(opened[1].start, marker.start())))
+            opened = None
+    if opened is not None:
+        found.append(_left_open(text, *opened))
+    return found
+
+
+def widest(text: str, first: Block) -> Block | None:
+    """The block stretched to the last closing fence: for a program that itself holds lines that look like one."""
+    fence = text[first.fence]
+    closing = [m for m in _MARKER.finditer(text, first.start) if not m["info"].strip() and m["fence"][0] == fence]
+    if not closing or closing[-1].start() <= first.end:
+        return None
+    return first._replace(end=closing[-1].start())
+
+
+def programs(found: list[Block]) -> list[Block]:
+    """The blocks that make up the program: all labelled as its language, else those without a telling label."""
+    labelled = [block for block in found if block.label in LABELS]
+    return labelled or [block for block in found if block.label in UNLABELLED]
+
+
+def _label(info: str) -> str:
+    matched = _LABEL.match(info)
+    return matched[1].lower() if matched else ""
+
+
+def _after_line_end(text: str, position: int) -> int:
+    return position + 1 if position < len(text) else position
+
+
+def _left_open(text: str, fence: str, block: Block) -> Block:
+    """A block without a closing line: it ends with the text, or with a fence at the end of its last line of code."""
+    kept = text.rstrip()
+    if kept.endswith(fence) and len(kept) - len(fence) >= block.start:
+        return block._replace(end=len(kept) - len(fence))
+    return block

@@ -1,0 +1,100 @@
+"""The way between the engine's code and the agent's text: edits make spans, spans lead back."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gloveport.prepare.diagnostics import place
+from gloveport.types import Program, Span
+
+ENGINE_LINE_END = re.compile("\r\n?|[\n\u2028\u2029]")
+"""What ends a line for V8."""
+
+
+class Edit(NamedTuple):
+    """Put `text` in the place of source[start:end]."""
+
+    start: int
+    end: int
+    text: str
+
+
+def rewrite(source: str, edits: Iterable[Edit]) -> tuple[str, tuple[Span, ...]]:
+    """The edited text, and the spans of it that stand unchanged in the source. Edits must not overlap."""
+    pieces: list[str] = []
+    spans: list[Span] = []
+    written = read = 0
+    for edit in sorted(edits, key=lambda edit: edit[:2]):
+        if edit.start > read:
+            spans.append(Span(written, read, edit.start - read))
+            pieces.append(source[read : edit.start])
+            written += edit.start - read
+        pieces.append(edit.text)
+        written += len(edit.text)
+        read = max(read, edit.end)
+    if read < len(source):
+        spans.append(Span(written, read, len(source) - read))
+        pieces.append(source[read:])
+    return "".join(pieces), tuple(spans)
+
+
+def through(spans: Iterable[Span], inner: Iterable[Span]) -> tuple[Span, ...]:
+    """Spans into a text that was itself rewritten, led on through its own spans (`inner`) to the source."""
+    inner = tuple(inner)
+    led: list[Span] = []
+    for span in spans:
+        for part in inner:
+            start = max(span.source, part.code)
+            end = min(span.source + span.length, part.code + part.length)
+            if start < end:
+                led.append(Span(span.code + start - span.source, part.source + start - part.code, end - start))
+    return tuple(led)
+
+
+def locate(program: Program, line: int, column: int) -> tuple[int, int] | None:
+    """Where the agent wrote what V8 places at `line`, `column` (1-based, in UTF-16 units); None for generated text."""
+    offset = _engine_offset(program.code, line, column)
+    if offset is None:
+        return None
+    source_offset = source_offset_of(program, offset)
+    return None if source_offset is None else place(program.source, source_offset)
+
+
+def source_offset_of(program: Program, offset: int) -> int | None:
+    """The offset in `program.source` of an offset in `program.code`; None for generated text."""
+    index = bisect_right(program.spans, offset, key=lambda span: span.code) - 1
+    if index < 0:
+        return None
+    span = program.spans[index]
+    return span.source + offset - span.code if offset < span.code + span.length else None
+
+
+def _engine_offset(code: str, line: int, column: int) -> int | None:
+    if line < 1 or column < 1:
+        return None
+    start, end = 0, len(code)
+    for number, line_end in enumerate(ENGINE_LINE_END.finditer(code), 1):
+        if number == line:
+            end = line_end.start()
+            break
+        start = line_end.end()
+    else:
+        if number_of_lines(code) != line:
+            return None
+    text = code[start : min(end, start + column)]
+    if text.isascii():
+        return start + column - 1 if column - 1 <= end - start else None
+    units = 0
+    for index, character in enumerate(text):
+        if units >= column - 1:
+            return start + index
+        units += 2 if ord(character) > 0xFFFF else 1
+    return start + len(text) if units == column - 1 else None
+
+
+def number_of_lines(code: str) -> int:
+    """How many lines V8 sees."""
+    return sum(1 for _ in ENGINE_LINE_END.finditer(code)) + 1

@@ -1,0 +1,84 @@
+"""The engine for TypeScript and JavaScript: Deno, without permissions, inside the jail."""
+
+from __future__ import annotations
+
+import importlib.resources
+from dataclasses import dataclass
+
+from gloveport.errors import SandboxError
+from gloveport.sandbox.launcher import Launch
+
+GUEST_FOLDER = "/guest"
+# Below a file, so that Deno can't make it and keeps its caches in memory: the jail needs nothing writable.
+DENO_DIR = f"{GUEST_FOLDER}/main.js/none"
+
+# No allow flag at all, and every way to load code from elsewhere closed: the default list of import hosts is a way out.
+FLAGS = (
+    "--no-prompt",
+    "--no-config",
+    "--no-lock",
+    "--no-remote",
+    "--no-npm",
+    "--cached-only",
+    "--deny-import",
+    "--no-code-cache",
+)
+ENVIRONMENT = {"DENO_DIR": DENO_DIR, "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC", "LANG": "C.UTF-8"}
+
+
+@dataclass(frozen=True, slots=True)
+class DenoOptions:
+    """What is fixed when a Deno process starts, so that it is part of the pool's key."""
+
+    allow_eval: bool = False
+    allow_wasm: bool = False
+    memory_mb: int = 256
+
+
+def deno_launch(options: DenoOptions) -> Launch:
+    """How to start a Deno that waits for a program."""
+    return Launch(
+        executable=find_deno(),
+        argv=(
+            "deno",
+            "run",
+            *FLAGS,
+            f"--v8-flags={','.join(_v8_flags(options))}",
+            f"{GUEST_FOLDER}/main.js",
+            *_arguments(options),
+        ),
+        env=ENVIRONMENT,
+        files=prelude(),
+    )
+
+
+def _v8_flags(options: DenoOptions) -> list[str]:
+    # The seed makes the engine's own Math.random (form boundaries and the like) the same everywhere; the guest's is ours.
+    flags = ["--random-seed=1", f"--max-old-space-size={options.memory_mb}"]
+    if not options.allow_eval:
+        flags.append("--disallow-code-generation-from-strings")
+    return flags
+
+
+def _arguments(options: DenoOptions) -> list[str]:
+    return ["wasm"] if options.allow_wasm else []
+
+
+def prelude() -> dict[str, bytes]:
+    """The guest's own source files, by their path in the jail."""
+    folder = importlib.resources.files("gloveport.sandbox") / "guest" / "deno"
+    return {f"{GUEST_FOLDER}/{item.name}": item.read_bytes() for item in folder.iterdir() if item.name.endswith(".js")}
+
+
+def find_deno() -> str:
+    """The path of the Deno binary that the `deno` package brought."""
+    try:
+        from deno import find_deno_bin
+    except ImportError:
+        raise SandboxError("the engine `deno` is not installed", hint="pip install deno") from None
+    try:
+        return str(find_deno_bin())
+    except FileNotFoundError as error:
+        raise SandboxError(
+            f"the engine `deno` has no binary: {error}", hint="pip install --force-reinstall deno"
+        ) from None

@@ -1,0 +1,99 @@
+"""Starting coroutines now instead of in the next turn of the loop, with everything that a task promises.
+
+Most calls are answered without ever waiting; making a task and turning the loop would cost them more than the rest of the
+call. So a coroutine is stepped at once, as the current task and in that task's own context: `asyncio.timeout`, task groups
+and anyio look for the current task and would otherwise cancel whoever makes the call. A coroutine that ends in its first
+step leaves the task unused for the next one, unless it changed the context; one that waits goes on in the task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportAttributeAccessIssue]
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+
+class _Rest(Coroutine[Any, Any, Any]):
+    """What a prepared task steps: first it waits for `slot`; once handed a coroutine, it goes on with that.
+
+    Invariant: `coroutine` is set exactly once, between the coroutine's first step and the task's next one.
+    """
+
+    __slots__ = ("coroutine", "first", "slot")
+
+    def __init__(self, slot: asyncio.Future[None]) -> None:
+        self.slot = slot
+        self.coroutine: Coroutine[Any, Any, Any] | None = None
+        self.first: Any = None
+
+    def send(self, value: Any) -> Any:
+        if self.coroutine is None:
+            self.slot._asyncio_future_blocking = True  # what `yield slot` from an await would say to the task
+            return self.slot
+        if self.first is not None:
+            first, self.first = self.first, None
+            return first
+        return self.coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        if self.coroutine is None:
+            raise error[0]
+        self.first = None
+        return self.coroutine.throw(*error)
+
+    def close(self) -> None:
+        if self.coroutine is not None:
+            self.coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        raise NotImplementedError("only a task steps this")
+
+
+class Starter:
+    """Starts coroutines at once; keeps one prepared task for those that end at once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._base = contextvars.copy_context()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._context = self._base.copy()
+        self._rest = _Rest(self._loop.create_future())
+        self._task: asyncio.Task[Any] = asyncio.Task(self._rest, loop=self._loop, context=self._context)
+
+    def start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any] | None:
+        """None when the coroutine ended at once, else the task that goes on with it; raises what the first step raises."""
+        loop, task, rest, context = self._loop, self._task, self._rest, self._context
+        caller = asyncio.current_task(loop)
+        if caller is not None:
+            _leave_task(loop, caller)
+        _enter_task(loop, task)
+        try:
+            first = context.run(coroutine.send, None)
+        except StopIteration:
+            if task.cancelling() or context != self._base:
+                self._discard()
+            return None
+        except BaseException:
+            self._discard()
+            raise
+        finally:
+            _leave_task(loop, task)
+            if caller is not None:
+                _enter_task(loop, caller)
+        rest.coroutine, rest.first = coroutine, first
+        if not rest.slot.done():
+            rest.slot.set_result(None)
+        self._prepare()
+        return task
+
+    def _discard(self) -> None:
+        self.close()
+        self._prepare()
+
+    def close(self) -> None:
+        """End the prepared task."""
+        self._task.cancel()

@@ -1,0 +1,298 @@
+"""The process that starts guests: exec'd with an empty environment, one thread, no secret, one control socket.
+
+    host ── launch, spawn + (stdin, stderr), limit ──► fork server ── clone ──► guest
+    host ◄── ready, spawned + (pidfd), failed, exited ──┘
+
+It ends when its host ends, and its guests end with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from gloveport.sandbox import channel, namespaces, privileges, probe, quarters, seccomp
+from gloveport.sandbox.jail import OPTIONAL, Jail, exec_watch, guest_filter
+from gloveport.sandbox.report import JailReport, judge
+from gloveport.sandbox.syscalls import MACHINE, NUMBERS
+
+_SPAWN_SECONDS = 10.0
+
+_NOTIF_RECV, _NOTIF_SEND = 0xC0502100, 0xC0182101
+_NOTIF_BYTES = 80
+_NOTIF_CONTINUE = 1
+
+
+class SpawnError(Exception):
+    """A guest could not be put into its jail; nothing of it is left."""
+
+
+def main() -> None:
+    """Serve guests to the host whose socket is descriptor 0, until it goes away."""
+    control = socket.socket(fileno=os.dup(0))
+    control.set_inheritable(False)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.umask(0o022)
+    os.chdir("/")
+    launch = _receive_launch(control)
+    host = os.pidfd_open(int(launch["host"]))
+    if os.getppid() != launch["host"]:
+        sys.exit(0)
+    try:
+        jail, report, place = prepare(_spec(launch))
+    except (OSError, ValueError) as error:
+        _send(control, {"op": "refused", "message": str(error)})
+        sys.exit(1)
+    _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": place.directory})
+    server = ForkServer(control, host, jail)
+    try:
+        server.serve()
+    finally:
+        server.end()
+        place.close()
+
+
+def _receive_launch(control: socket.socket) -> dict[str, Any]:
+    _, fds = channel.receive(control)
+    with open(fds[0], "rb") as file:
+        file.seek(0)
+        return json.loads(file.read())
+
+
+def _spec(launch: dict[str, Any]) -> quarters.Spec:
+    files = {path: base64.b64decode(content) for path, content in launch["files"].items()}
+    return quarters.Spec(launch["executable"], tuple(launch["argv"]), launch["env"], files)
+
+
+def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
+    """The jail for guests of this spec, as strong as this machine gives it, after this process has confined itself."""
+    if MACHINE not in NUMBERS:
+        raise ValueError(f"there is no table of system calls for {MACHINE}")
+    proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    tree = quarters.plan(spec)
+    outer = probe.try_namespaces(tree, proc)
+    namespaced = all(layer.in_force for layer in outer)
+    if namespaced:
+        quarters.leave_host(tree, proc)
+        place = quarters.own_root(spec, tree)
+    else:
+        place = quarters.on_host(spec, tree)
+    tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
+    jail = Jail(tried, proc, place.engine, place.argv, place.env, place.rules, exec_watch(), guest_filter(may_exec=True))
+    report = judge([*outer, *probe.try_walls(jail)])
+    holds = frozenset(layer.name for layer in report.layers if layer.in_force)
+    return replace(jail, holds=holds), report, place
+
+
+class ForkServer:
+    """The guests of one host, by pidfd; it holds each pidfd until it has reaped the guest."""
+
+    def __init__(self, control: socket.socket, host: int, jail: Jail) -> None:
+        self._control = control
+        self._host = host
+        self._jail = jail
+        self._guests: dict[int, tuple[int, int]] = {}  # pidfd → (the host's number for the guest, pid)
+        self._poll = select.epoll()
+        for fd in (control.fileno(), host):
+            self._poll.register(fd, select.EPOLLIN)
+
+    def serve(self) -> None:
+        """Answer the host until it goes away."""
+        while True:
+            ready = {fd for fd, _ in self._poll.poll()}
+            for fd in ready & self._guests.keys():
+                self._reap(fd)
+            if self._host in ready:
+                return
+            if self._control.fileno() in ready and not self._answer():
+                return
+
+    def end(self) -> None:
+        """Kill and reap every guest."""
+        for fd in self._guests:
+            signal.pidfd_send_signal(fd, signal.SIGKILL)
+        for fd in list(self._guests):
+            self._reap(fd)
+
+    def _answer(self) -> bool:
+        try:
+            request, fds = channel.receive(self._control)
+        except ConnectionError:
+            return False
+        if request is None:
+            return False
+        try:
+            if request["op"] == "spawn":
+                self._spawn(request["id"], fds)
+            elif request["op"] == "limit":
+                self._limit(request, fds[0])
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return True
+
+    def _spawn(self, number: int, fds: list[int]) -> None:
+        try:
+            pid, pidfd = spawn(self._jail, stdio=fds[0], stderr=fds[1])
+        except (SpawnError, OSError) as error:
+            _send(self._control, {"op": "failed", "id": number, "message": str(error)})
+            return
+        self._guests[pidfd] = (number, pid)
+        self._poll.register(pidfd, select.EPOLLIN)
+        _send(self._control, {"op": "spawned", "id": number, "pid": pid}, (pidfd,))
+
+    def _limit(self, request: dict[str, Any], answer: int) -> None:
+        """Set limits for a host that may not: a root without CAP_SYS_RESOURCE, whose guests have another uid."""
+        pid = next((pid for number, pid in self._guests.values() if number == request["id"]), None)
+        try:
+            if pid is None:
+                raise ProcessLookupError("the guest has ended")
+            with _as_nobody():
+                for name, value in request["limits"]:
+                    resource.prlimit(pid, name, (value, value))
+            os.write(answer, b"ok")
+        except OSError as error:
+            os.write(answer, str(error).encode())
+
+    def _reap(self, pidfd: int) -> None:
+        number, pid = self._guests.pop(pidfd)
+        self._poll.unregister(pidfd)
+        _, status, used = os.wait4(pid, 0)
+        os.close(pidfd)
+        cpu = used.ru_utime + used.ru_stime
+        _send(self._control, {"op": "exited", "id": number, "status": status, "cpu": cpu, "rss": used.ru_maxrss})
+
+
+@contextlib.contextmanager
+def _as_nobody() -> Iterator[None]:
+    """Have the uid and gid of the guests, which makes this process their equal, and then its own again."""
+    uids, gids = os.getresuid(), os.getresgid()
+    os.setresgid(namespaces.NOBODY, namespaces.NOBODY, gids[2])
+    os.setresuid(namespaces.NOBODY, namespaces.NOBODY, uids[2])
+    try:
+        yield
+    finally:
+        os.setresuid(*uids)
+        os.setresgid(*gids)
+
+
+def _send(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
+    with contextlib.suppress(ConnectionError):  # the host is gone: the next poll says so
+        channel.send(control, message, fds)
+
+
+# ── one guest ──
+
+
+def spawn(jail: Jail, *, stdio: int, stderr: int) -> tuple[int, int]:
+    """A new guest that has exec'd its engine inside the jail, as (pid, pidfd)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid, pidfd = jail.clone()
+    if pid == 0:
+        ours.close()
+        _become_guest(jail, theirs, stdio, stderr)
+    theirs.close()
+    try:
+        with ours:
+            _see_through(jail, ours, pid)
+    except BaseException:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(pidfd)
+        raise
+    return pid, pidfd
+
+
+def _become_guest(jail: Jail, sync: socket.socket, stdio: int, stderr: int) -> None:
+    """The child's whole life up to its exec. It tells the parent what failed, and never returns."""
+    layer = "start"
+    try:
+        for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+            signal.signal(name, signal.SIG_DFL)
+        for target, source in ((0, stdio), (1, stdio), (2, stderr)):
+            os.dup2(source, target)
+        for layer, step in jail.steps():  # noqa: B007  the name outlives the loop when a step fails
+            step()
+        privileges.keep_no_descriptors()
+        layer = "single exec"
+        if layer in jail.holds:
+            listener = seccomp.install_watch(jail.watch)
+            socket.send_fds(sync, [b"ready"], [listener])
+            os.close(listener)
+        else:
+            sync.send(b"ready")
+            # Death with the parent is armed by now: if the parent is still there to answer, it can't be missed.
+            if not sync.recv(1):
+                os._exit(1)
+        layer = "seccomp"
+        if layer in jail.holds:
+            jail.restrict_calls()
+        layer = "exec"
+        os.execve(jail.engine, jail.argv, dict(jail.env))
+    except BaseException as error:  # noqa: BLE001  the outer edge of the child: whatever it was, the parent hears of it
+        os.write(sync.fileno(), f"{layer}: {error}".encode()[:1000])
+    finally:
+        os._exit(127)
+
+
+def _see_through(jail: Jail, sync: socket.socket, pid: int) -> None:
+    """Wait until the child has exec'd; SpawnError with its own words when it fails."""
+    sync.settimeout(_SPAWN_SECONDS)
+    try:
+        word, listeners = channel.receive_bytes(sync)
+        if word != b"ready":
+            raise SpawnError(_complaint(word) or "the guest died before it was jailed")
+        execs = True
+        if "single exec" in jail.holds:
+            execs = _let_exec_once(listeners[0], pid)
+        else:
+            sync.send(b"g")
+        word = sync.recv(1024)  # nothing, when all is well: the exec closes the child's end
+    except TimeoutError:
+        raise SpawnError("the guest did not start in time") from None
+    if word or not execs:
+        raise SpawnError(_complaint(word) or "the guest died before it was jailed")
+
+
+def _complaint(word: bytes) -> str:
+    return f"the guest could not be jailed: {word.decode(errors='replace')}" if word else ""
+
+
+def _let_exec_once(listener: int, pid: int) -> bool:
+    """Let the one exec through that the child is about to make; false if it dies first.
+
+    With the listener closed, every later exec gets ENOSYS.
+    """
+    try:
+        waiter = select.poll()
+        waiter.register(listener, select.POLLIN)
+        events = waiter.poll(_SPAWN_SECONDS * 1000)
+        if not events:
+            raise SpawnError("the guest did not start in time")
+        if not events[0][1] & select.POLLIN:
+            return False
+        notice = bytearray(_NOTIF_BYTES)
+        fcntl.ioctl(listener, _NOTIF_RECV, notice)
+        number, caller = struct.unpack_from("=QI", notice)
+        if caller != pid:
+            raise SpawnError("another process answered for the guest")
+        fcntl.ioctl(listener, _NOTIF_SEND, struct.pack("=QqiI", number, 0, 0, _NOTIF_CONTINUE))
+        return True
+    finally:
+        os.close(listener)

@@ -1,0 +1,185 @@
+// What went wrong, as data: stacks that show only the program's own lines, and the description of an uncaught error.
+
+import {
+  captureStackTrace,
+  create,
+  defineProperty,
+  Error_,
+  errorToString,
+  hasOwn,
+  inspect,
+  Number_,
+  regexpExec,
+  stringifyJson,
+  stringIndexOf,
+  stringReplaceAll,
+  stringSlice,
+  stringStartsWith,
+} from "./primordials.js";
+import { encode } from "./values.js";
+
+const SITE_FRAMES = 4;
+const PROGRAM = "program.ts";
+const MAX_MESSAGE = 64 * 1024;
+const PLACE = /program\.ts:(\d+):(\d+)/;
+const BLOB_PLACE = /blob:null\/[0-9a-f-]+:(\d+):(\d+)/;
+
+let prefix = 0; // how many columns the prelude put before the first line of the program
+
+export function setPrefix(columns) {
+  prefix = columns;
+}
+
+function ownColumn(line, column) {
+  return line === 1 ? column - prefix : column;
+}
+
+// Guest-visible stacks: no prelude frames, and a fixed name in place of the blob's random one.
+function prepareStackTrace(error, sites) {
+  let out;
+  try {
+    out = errorToString(error);
+  } catch {
+    out = "Error";
+  }
+  for (let index = 0; index < sites.length; index++) {
+    const site = sites[index];
+    const file = site.getFileName();
+    if (typeof file !== "string" || !stringStartsWith(file, "blob:")) continue;
+    const line = site.getLineNumber();
+    const place = `${PROGRAM}:${line}:${ownColumn(line, site.getColumnNumber())}`;
+    const name = site.getFunctionName();
+    const label = name && name !== "default" ? `${name} (${place})` : place;
+    out += `\n    at ${site.isAsync() ? "async " : ""}${label}`;
+  }
+  return out;
+}
+
+/** A tool call failed; the same fields as the host's ToolError. */
+export class ToolError extends Error_ {
+  constructor(message, fields, site) {
+    super(message);
+    for (const name of ["code", "tool", "status", "data", "retryable", "hint"]) {
+      const value = fields !== undefined && hasOwn(fields, name) ? fields[name] : undefined;
+      defineProperty(this, name, {
+        __proto__: null,
+        value,
+        writable: true,
+        enumerable: value !== undefined,
+        configurable: true,
+      });
+    }
+    if (site !== undefined) {
+      const below = stringIndexOf(site.stack, "\n    at ");
+      const stack = `ToolError: ${message}${below < 0 ? "" : stringSlice(site.stack, below)}`;
+      defineProperty(this, "stack", {
+        __proto__: null,
+        value: stack,
+        writable: true,
+        enumerable: false,
+        configurable: true,
+      });
+    }
+  }
+}
+defineProperty(ToolError.prototype, "name", {
+  __proto__: null,
+  value: "ToolError",
+  writable: true,
+  configurable: true,
+});
+
+/** Remembers where the program is now, for an error that will be made later. */
+export function callSite(below) {
+  const site = create(null);
+  const limit = Error_.stackTraceLimit;
+  Error_.stackTraceLimit = SITE_FRAMES; // taken at every call: twenty frames would cost 15 µs, these cost nothing
+  captureStackTrace(site, below);
+  Error_.stackTraceLimit = limit;
+  return site;
+}
+
+function text(value) {
+  try {
+    const string = typeof value === "string" ? value : inspect(value, { colors: false });
+    return stringSlice(string, 0, MAX_MESSAGE);
+  } catch {
+    return "a value that can't be shown";
+  }
+}
+
+function read(value, name) {
+  try {
+    return value[name];
+  } catch {
+    return undefined;
+  }
+}
+
+function field(name, value) {
+  return `,${stringifyJson(name)}:${value}`;
+}
+
+function place(stack, pattern, shift) {
+  const found = typeof stack === "string" ? regexpExec(pattern, stringSlice(stack, 0, 65536)) : null;
+  if (found === null) return "";
+  const line = Number_(found[1]);
+  return field("line", line) + field("column", shift ? ownColumn(line, Number_(found[2])) : Number_(found[2]));
+}
+
+function data(value) {
+  try {
+    const encoded = encode(value, "data");
+    return encoded.length < MAX_MESSAGE ? encoded : "null";
+  } catch {
+    return "null";
+  }
+}
+
+/** JSON text that describes what the program threw: an error, or any other value. */
+export function describe(thrown, depth = 0) {
+  if (!(thrown instanceof Error_)) {
+    const type = thrown === null ? "null" : typeof thrown;
+    return `{"type":${stringifyJson(type)},"message":${stringifyJson(text(thrown))}}`;
+  }
+  const name = read(thrown, "name");
+  const message = read(thrown, "message");
+  let out = `{"type":${stringifyJson(typeof name === "string" ? stringSlice(name, 0, 200) : "Error")}`;
+  out += field("message", stringifyJson(text(typeof message === "string" ? message : "")));
+  out += place(read(thrown, "stack"), PLACE, false);
+  if (thrown instanceof ToolError) {
+    for (const key of ["code", "tool", "hint"]) {
+      const value = read(thrown, key);
+      if (typeof value === "string") out += field(key, stringifyJson(stringSlice(value, 0, 1000)));
+    }
+    out += field("data", data(read(thrown, "data")));
+  }
+  const cause = read(thrown, "cause");
+  if (cause !== undefined && depth < 8) out += field("cause", describe(cause, depth + 1));
+  return out + "}";
+}
+
+/** JSON text for a program that the engine could not load: a syntax error with its place. */
+export function describeLoad(thrown) {
+  const message = text(read(thrown, "message") ?? thrown);
+  const end = stringIndexOf(message, "\n");
+  let first = end < 0 ? message : stringSlice(message, 0, end);
+  const at = stringIndexOf(first, " at blob:");
+  if (at >= 0) first = stringSlice(first, 0, at);
+  first = stringReplaceAll(first, "SyntaxError: ", "");
+  const where = place(message, BLOB_PLACE, true) || place(read(thrown, "stack"), BLOB_PLACE, true);
+  const cause = read(thrown, "name") === "SyntaxError" || stringStartsWith(message, "SyntaxError") ? "SyntaxError" : "";
+  if (!cause) return describe(thrown);
+  return `{"type":"SyntaxError","load":true,"message":${stringifyJson(first)}${where}}`;
+}
+
+export function installErrors() {
+  defineProperty(Error_, "prepareStackTrace", {
+    __proto__: null,
+    value: prepareStackTrace,
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  });
+  Error_.stackTraceLimit = 20;
+}

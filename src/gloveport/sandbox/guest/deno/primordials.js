@@ -1,0 +1,85 @@
+// What the prelude uses of the platform, taken before any guest code runs. Guest code may replace every built-in; nothing
+// in the prelude may look one up again. Own containers have no prototype, so that planted accessors are never hit.
+
+const { bind, call } = Function.prototype;
+
+/** Turns a method into a function that takes its receiver first. */
+export const uncurry = bind.bind(call);
+
+export const { apply, construct, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } =
+  Reflect;
+export const { create, freeze, hasOwn, keys, setPrototypeOf } = Object;
+export const getter = (object, name) => uncurry(getOwnPropertyDescriptor(object, name).get);
+
+export const ArrayBuffer_ = ArrayBuffer;
+export const BigInt_ = BigInt;
+export const Blob_ = Blob;
+export const Date_ = Date;
+export const Error_ = Error;
+export const Map_ = Map;
+export const Number_ = Number;
+export const ObjectPrototype = Object.prototype;
+export const Promise_ = Promise;
+export const Proxy_ = Proxy;
+export const RangeError_ = RangeError;
+export const Set_ = Set;
+export const String_ = String;
+export const TypeError_ = TypeError;
+export const Uint8Array_ = Uint8Array;
+export const Uint32Array_ = Uint32Array;
+
+export const { isArray } = Array;
+export const { parse: parseJson, stringify: stringifyJson } = JSON;
+export const { isSafeInteger, isInteger, isFinite: isFiniteNumber } = Number;
+export const { floor, max, min } = Math;
+export const { isView } = ArrayBuffer;
+export const { captureStackTrace } = Error;
+export const { iterator, toPrimitive, toStringTag } = Symbol;
+export const fromCharCode = String.fromCharCode;
+export const createObjectURL = URL.createObjectURL.bind(URL);
+export const revokeObjectURL = URL.revokeObjectURL.bind(URL);
+export const setImmediate_ = setImmediate;
+
+export const dateGetTime = uncurry(Date.prototype.getTime);
+export const dateToString = uncurry(Date.prototype.toString);
+export const mapForEach = uncurry(Map.prototype.forEach);
+export const setForEach = uncurry(Set.prototype.forEach);
+export const promiseThen = uncurry(Promise.prototype.then);
+export const promiseResolve = Promise.resolve.bind(Promise);
+export const stringSlice = uncurry(String.prototype.slice);
+export const stringStartsWith = uncurry(String.prototype.startsWith);
+export const stringIncludes = uncurry(String.prototype.includes);
+export const stringIndexOf = uncurry(String.prototype.indexOf);
+export const stringReplaceAll = uncurry(String.prototype.replaceAll);
+export const regexpExec = uncurry(RegExp.prototype.exec);
+export const errorToString = uncurry(Error.prototype.toString);
+export const numberToString = uncurry(Number.prototype.toString);
+export const bigintToString = uncurry(BigInt.prototype.toString);
+
+const TypedArray = getPrototypeOf(Uint8Array);
+export const subarray = uncurry(TypedArray.prototype.subarray);
+export const setBytes = uncurry(TypedArray.prototype.set);
+export const copyWithin = uncurry(TypedArray.prototype.copyWithin);
+export const typedArrayLength = getter(TypedArray.prototype, "length");
+export const typedArrayBuffer = getter(TypedArray.prototype, "buffer");
+export const typedArrayByteOffset = getter(TypedArray.prototype, "byteOffset");
+export const typedArrayByteLength = getter(TypedArray.prototype, "byteLength");
+export const typedArrayTag = getter(TypedArray.prototype, toStringTag);
+export const dataViewBuffer = getter(DataView.prototype, "buffer");
+export const dataViewByteOffset = getter(DataView.prototype, "byteOffset");
+export const dataViewByteLength = getter(DataView.prototype, "byteLength");
+export const toBase64 = uncurry(Uint8Array.prototype.toBase64);
+export const fromBase64 = Uint8Array.fromBase64.bind(Uint8Array);
+export const urlHref = getter(URL.prototype, "href");
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+export const encodeInto = TextEncoder.prototype.encodeInto.bind(encoder);
+export const decodeText = TextDecoder.prototype.decode.bind(decoder);
+
+const internals = Deno[Deno.internal];
+export const { runMicrotasks, readSync, writeSync } = internals.core;
+export const inspect = Deno.inspect;
+export const Console_ = internals.Console;
+export const exit = Deno.exit.bind(Deno);
+export const engineVersion = Deno.version.deno;

@@ -1,0 +1,115 @@
+// Frames over standard input and output: a four-byte length, then JSON text. Reading blocks the whole guest: between two
+// events nothing of it moves, which is what makes a run a function of its events.
+
+import {
+  copyWithin,
+  create,
+  decodeText,
+  encodeInto,
+  exit,
+  max,
+  parseJson,
+  RangeError_,
+  readSync,
+  setBytes,
+  stringIncludes,
+  subarray,
+  Uint8Array_,
+  writeSync,
+} from "./primordials.js";
+import { decode } from "./values.js";
+
+const HEADER = 4;
+
+let input = new Uint8Array_(65536);
+let inputStart = 0;
+let inputEnd = 0;
+
+let output = new Uint8Array_(65536);
+let outputEnd = 0;
+
+let maxFrame = 16 * 1024 * 1024;
+
+export function setMaxFrame(bytes) {
+  maxFrame = bytes;
+}
+
+function need(count) {
+  if (inputEnd - inputStart >= count) return;
+  if (inputStart + count > input.length) {
+    if (count > input.length) {
+      const grown = new Uint8Array_(max(count, input.length * 2));
+      setBytes(grown, subarray(input, inputStart, inputEnd));
+      input = grown;
+    } else {
+      copyWithin(input, 0, inputStart, inputEnd);
+    }
+    inputEnd -= inputStart;
+    inputStart = 0;
+  }
+  while (inputEnd - inputStart < count) {
+    const read = readSync(0, subarray(input, inputEnd));
+    if (read === null || read === 0) exit(0);
+    inputEnd += read;
+  }
+}
+
+/** The next frame from the host. Blocks. */
+function readFrame() {
+  need(HEADER);
+  const length = input[inputStart] * 0x1000000 + (input[inputStart + 1] << 16) + (input[inputStart + 2] << 8) +
+    input[inputStart + 3];
+  inputStart += HEADER;
+  need(length);
+  const text = decodeText(subarray(input, inputStart, inputStart + length));
+  inputStart += length;
+  if (inputStart === inputEnd) inputStart = inputEnd = 0;
+  const frame = parseJson(text);
+  return stringIncludes(text, '"$') ? decode(frame) : frame;
+}
+
+// Frames that arrived while the guest waited for the answer to a synchronous call; delivered afterwards in their order.
+const held = create(null);
+let heldFirst = 0;
+let heldNext = 0;
+
+/** The next event in the order of the host's stream. Blocks. */
+export function nextEvent() {
+  if (heldFirst === heldNext) return readFrame();
+  const frame = held[heldFirst];
+  delete held[heldFirst++];
+  return frame;
+}
+
+/** The reply to the synchronous call `id`; events that come before it are held back for nextEvent. Blocks. */
+export function replyTo(id) {
+  for (;;) {
+    const frame = readFrame();
+    if (frame[0] === "reply" && frame[2] === id) return frame;
+    held[heldNext++] = frame;
+  }
+}
+
+/** Adds a frame, given as JSON text, to what the next flush sends. Over-large frames throw a RangeError. */
+export function send(text) {
+  const most = text.length * 3 + HEADER;
+  if (outputEnd + most > output.length) {
+    const grown = new Uint8Array_(max(outputEnd + most, output.length * 2));
+    setBytes(grown, subarray(output, 0, outputEnd));
+    output = grown;
+  }
+  const written = encodeInto(text, subarray(output, outputEnd + HEADER)).written;
+  if (written > maxFrame) throw new RangeError_(`${written} bytes are over the limit of ${maxFrame} for one message`);
+  output[outputEnd] = written >>> 24;
+  output[outputEnd + 1] = written >>> 16;
+  output[outputEnd + 2] = written >>> 8;
+  output[outputEnd + 3] = written;
+  outputEnd += HEADER + written;
+}
+
+/** Writes what was added since the last flush, in one go. */
+export function flush() {
+  let sent = 0;
+  while (sent < outputEnd) sent += writeSync(1, subarray(output, sent, outputEnd));
+  outputEnd = 0;
+}

@@ -1,0 +1,390 @@
+"""One program in one worker, from its start event to its end.
+
+Everything the guest can observe goes through `Leg._event`, in one order: that order is the run. Everything it says is
+hostile: it gets what its run may call, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import orjson
+
+from gloveport.errors import GloveportError, ToolError, ValueCrossingError, WireError
+from gloveport.sandbox import wire
+from gloveport.sandbox.eager import Starter
+from gloveport.sandbox.launcher import Exit
+from gloveport.sandbox.values import encode, from_wire
+from gloveport.sandbox.worker import Worker
+from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
+
+MAX_SYNC_CALLS = 10_000
+MAX_TOTAL_BYTES = 512 * MIB
+LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
+ABANDON_SECONDS = 1.0  # for a cancelled call to give up; one that does not is left to itself
+NEARLY_FULL = 0.8  # a crash with this share of the memory in use is taken for the engine's failed allocation
+OUT_OF_MEMORY = ("out of memory", "memory allocation of", "Cannot allocate memory", "failed to allocate")
+
+
+class Port(Protocol):
+    """What a run can reach; the host hands it in."""
+
+    async def call(self, call: ToolCall) -> Any:
+        """The tool's result; a ToolError is given to the guest, any other GloveportError ends the run."""
+        ...
+
+    def call_sync(self, name: str, args: list[Any]) -> Any:
+        """The answer to a synchronous look-up."""
+        ...
+
+    def log(self, line: LogLine) -> None:
+        """Takes a line of output."""
+        ...
+
+    def emit(self, value: Any) -> None:
+        """Takes a value for the user."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a run is given besides its program. `now` is in microseconds since the epoch."""
+
+    sources: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    input: Any = None
+    has_input: bool = False
+    seed: bytes = b""
+    now: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a leg ended: a `value`, or an `error` as the guest or the host described it."""
+
+    value: Any = None
+    error: Mapping[str, Any] | None = None
+    pending: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    cpu_seconds: float = 0.0
+    memory_peak_mb: float = 0.0
+
+
+class Leg:
+    """Drives one worker through one program. `run` gives the ending; it never raises for what the guest did."""
+
+    def __init__(self, worker: Worker, port: Port, limits: Limits) -> None:
+        self._worker = worker
+        self._port = port
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._reader = wire.FrameReader(limits.max_frame_bytes, MAX_TOTAL_BYTES)
+        self._ended: asyncio.Future[_End] = self._loop.create_future()
+        self._starter = Starter(self._loop)
+        self._calls: dict[int, asyncio.Task[None]] = {}
+        self._last_id = 0
+        self._sync_calls = 0
+        self._log_left = limits.max_log_bytes
+        self._log_dropped = 0
+        self._emit_left = limits.max_result_bytes
+        self._timer: asyncio.TimerHandle | None = None
+        self._watches: list[asyncio.TimerHandle] = []
+        self._outgoing: list[bytes] = []
+        self._receiving = False
+        self._epoch = 0
+        self._began = 0
+
+    async def run(self, program: Program, setup: Setup) -> Ending:
+        """Run the program to its end. Cancelling this ends the guest."""
+        self._epoch, self._began = setup.now or time.time_ns() // 1000, time.monotonic_ns()
+        try:
+            self._worker.limit(memory_mb=self._limits.memory_mb, cpu_seconds=self._limits.cpu_seconds)
+            self._watch()
+            self._worker.listen(self._receive)
+            self._event(self._start(program, setup))
+            end = await self._ended
+            usage = self._worker.run_cpu_seconds(), self._worker.peak_mb()
+            if end.kind == "died":
+                exit_, said = await self._worker.end()
+                usage = exit_.cpu_seconds, exit_.max_rss_kb / 1024
+                end = replace(end, content=_death(exit_, said, self._limits, self._worker.idle_mb))
+            await self._finish_calls(end)
+        finally:
+            self._unwatch()
+            self._starter.close()
+            self._worker.end()
+            await self._abandon_calls()
+        return self._ending(end, *usage)
+
+    # The stream of events, out to the guest.
+
+    def _now(self) -> int:
+        return self._epoch + (time.monotonic_ns() - self._began) // 1000
+
+    def _start(self, program: Program, setup: Setup) -> bytes:
+        limits = self._limits
+        fields = {
+            "code": program.code,
+            "dialect": program.dialect,
+            "entry": program.entry,
+            "seed": base64.b64encode(setup.seed or os.urandom(32)).decode("ascii"),
+            "env": dict(setup.env),
+            "sources": list(setup.sources),
+            "has_input": setup.has_input,
+            "max_frame_bytes": limits.max_frame_bytes,
+            "max_log_bytes": limits.max_log_bytes,
+        }
+        rest = b',"input":' + encode(setup.input, "input") + b"}" if setup.has_input else b"}"
+        return b'["start",%d,' % self._epoch + orjson.dumps(fields)[:-1] + rest + b"]"
+
+    def _event(self, payload: bytes) -> None:
+        """The one way for anything to reach the guest; what is ready in one turn of the loop goes in one write."""
+        if not self._outgoing and not self._receiving:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(wire.pack(payload))
+
+    def _flush(self) -> None:
+        if self._outgoing:
+            data, self._outgoing = b"".join(self._outgoing), []
+            self._worker.send(data)
+
+    def _reply(self, call_id: int, value: Any, name: str) -> None:
+        try:
+            payload = encode(value, "result")
+            if len(payload) > self._limits.max_frame_bytes:
+                size = f"{len(payload):,} bytes, over the limit of {self._limits.max_frame_bytes:,}"
+                raise ToolError(f"the result of tools.{name} has {size}", code="result-too-large", tool=name)
+        except ValueCrossingError as error:
+            self._refuse(call_id, ToolError(f"tools.{name}: {error.message}", code=error.code, tool=name))
+        except ToolError as error:
+            self._refuse(call_id, error)
+        else:
+            self._event(b'["reply",%d,%d,true,' % (self._now(), call_id) + payload + b"]")
+
+    def _refuse(self, call_id: int, error: ToolError) -> None:
+        fields = {"code": error.code, "message": error.message, "tool": error.tool, "retryable": error.retryable}
+        optional = {"status": error.status, "hint": error.hint, "data": error.data or None}
+        try:
+            payload = encode(fields | {name: item for name, item in optional.items() if item is not None})
+        except ValueCrossingError:
+            payload = encode(fields)
+        self._event(b'["reply",%d,%d,false,' % (self._now(), call_id) + payload + b"]")
+
+    # What the guest says.
+
+    def _receive(self, data: bytes) -> None:
+        if self._ended.done():
+            return
+        if not data:
+            self._end("died", {})
+            return
+        self._receiving = True
+        try:
+            for frame in self._reader.feed(data):
+                self._handle(frame)
+                if self._ended.done():
+                    return
+        except WireError as error:
+            self._end("error", {"code": error.code, "message": error.message})
+        finally:
+            self._receiving = False
+            self._flush()
+
+    def _handle(self, frame: bytes) -> None:
+        message = wire.parse(frame)
+        if b'"$' in frame:
+            message = [from_wire(part) for part in message]
+        match message:
+            case ["call", int(call_id), str(name), list(args)]:
+                self._call(ToolCall(call_id, name, args))
+            case ["call_sync", int(call_id), str(name), list(args)]:
+                self._call_sync(call_id, name, args)
+            case ["timer", None | int() | float() as at]:
+                self._set_timer(at)
+            case ["log", str(level), str(text)] if level in LEVELS:
+                self._log(level, text)
+            case ["emit", value]:
+                self._emit(value, len(frame))
+            case ["done", "value", value, dict(notes)]:
+                self._done(value, notes, len(frame))
+            case ["done", "error", dict(error), dict(notes)]:
+                self._end("error", error, notes)
+            case _:
+                raise WireError(f"a message of kind {message[0][:40]!r} is malformed")
+
+    def _call(self, call: ToolCall) -> None:
+        self._next_id(call.id)
+        task = self._starter.start(self._serve(call))
+        if task is not None:
+            self._calls[call.id] = task
+            task.add_done_callback(lambda _: self._calls.pop(call.id, None))
+
+    async def _serve(self, call: ToolCall) -> None:
+        try:
+            value = await self._port.call(call)
+        except ToolError as error:
+            self._refuse(call.id, error)
+        except GloveportError as error:
+            self._end("error", {"code": error.code, "message": error.message, "hint": error.hint})
+        else:
+            self._reply(call.id, value, call.name)
+
+    def _call_sync(self, call_id: int, name: str, args: list[Any]) -> None:
+        self._next_id(call_id)
+        self._sync_calls += 1
+        if self._sync_calls > MAX_SYNC_CALLS:
+            raise WireError(f"the program made more than {MAX_SYNC_CALLS:,} look-ups", code="call-limit")
+        try:
+            value = self._port.call_sync(name, args)
+        except ToolError as error:
+            self._refuse(call_id, error)
+        else:
+            self._reply(call_id, value, name)
+
+    def _next_id(self, call_id: int) -> None:
+        if call_id <= self._last_id:
+            raise WireError("a call's id was used before")
+        self._last_id = call_id
+
+    def _set_timer(self, at: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if at is not None:
+            delay = min(max(0.0, (at - self._now()) / 1e6), 10 * 365 * 86400)
+            if not delay:
+                self._fire(at)
+            else:
+                self._timer = self._loop.call_later(delay, self._fire, at)
+
+    def _fire(self, at: float) -> None:
+        self._event(b'["timer",%d]' % max(self._now(), -int(-at // 1)))
+
+    def _log(self, level: str, text: str) -> None:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > self._log_left:
+            kept = text.encode("utf-8", "surrogatepass")[: self._log_left].decode("utf-8", "ignore")
+            self._log_dropped += size - len(kept.encode())
+            text, size = kept, self._log_left
+        self._log_left -= size
+        if text or not size:
+            self._port.log(LogLine(level, text))
+
+    def _emit(self, value: Any, size: int) -> None:
+        self._emit_left -= size
+        if self._emit_left < 0:
+            limit = self._limits.max_result_bytes
+            raise WireError(f"the emitted values are larger than {limit:,} bytes together", code="result-too-large")
+        self._port.emit(value)
+
+    def _done(self, value: Any, notes: dict[str, Any], size: int) -> None:
+        if size > self._limits.max_result_bytes:
+            limit = self._limits.max_result_bytes
+            message = f"the result has {size:,} bytes, over the limit of {limit:,}"
+            self._end("error", {"code": "result-too-large", "message": message}, notes)
+        else:
+            self._end("value", value, notes)
+
+    # The end.
+
+    def _end(self, kind: str, content: Any, notes: dict[str, Any] | None = None) -> None:
+        if not self._ended.done():
+            self._ended.set_result(_End(kind, content, notes))
+
+    def _watch(self) -> None:
+        self._watches = [
+            self._loop.call_later(self._limits.wall_seconds, self._out_of_time),
+            self._loop.call_later(self._limits.cpu_seconds, self._check_cpu),
+        ]
+
+    def _unwatch(self) -> None:
+        for watch in [*self._watches, *([self._timer] if self._timer else [])]:
+            watch.cancel()
+
+    def _out_of_time(self) -> None:
+        message = f"the run took longer than {self._limits.wall_seconds:g} s"
+        self._end("error", {"code": "time-limit", "message": message})
+
+    def _check_cpu(self) -> None:
+        left = self._limits.cpu_seconds - self._worker.run_cpu_seconds()
+        if left <= 0:
+            message = f"the program computed longer than {self._limits.cpu_seconds:g} s"
+            self._end("error", {"code": "cpu-limit", "message": message})
+        else:
+            self._watches[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)
+
+    async def _finish_calls(self, end: _End) -> None:
+        """Calls that a program had made before it ended by itself are finished, within the time that it had."""
+        if end.notes is not None and self._calls:
+            self._worker.end()
+            left = self._limits.wall_seconds - (time.monotonic_ns() - self._began) / 1e9
+            await asyncio.wait(list(self._calls.values()), timeout=max(left, 0))
+
+    async def _abandon_calls(self) -> None:
+        running = list(self._calls.values())
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=ABANDON_SECONDS)
+
+    def _ending(self, end: _End, cpu_seconds: float, memory_peak_mb: float) -> Ending:
+        notes = _Notes.read(end.notes or {})
+        dropped = self._log_dropped + notes.dropped
+        warnings = [f"{dropped:,} bytes of output were left out (max_log_bytes)"] if dropped else []
+        return Ending(
+            value=end.content if end.kind == "value" else None,
+            error=None if end.kind == "value" else end.content,
+            pending=notes.pending,
+            warnings=(*warnings, *(f"unhandled rejection: {text}" for text in notes.unhandled)),
+            cpu_seconds=cpu_seconds,
+            memory_peak_mb=memory_peak_mb,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What ended the leg: kind `value`, `error` or `died`; `notes` only when the guest said done itself."""
+
+    kind: str
+    content: Any
+    notes: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """What the guest adds to its end, taken for what it is: claims of a hostile process."""
+
+    pending: tuple[int, ...] = ()
+    unhandled: tuple[str, ...] = ()
+    dropped: int = 0
+
+    @classmethod
+    def read(cls, notes: Mapping[str, Any]) -> _Notes:
+        """The claims that have the right form; the rest is left out."""
+        pending, unhandled, dropped = notes.get("pending"), notes.get("unhandled"), notes.get("dropped")
+        return cls(
+            tuple(item for item in pending[:1000] if type(item) is int) if isinstance(pending, list) else (),
+            tuple(
+                f"{str(item.get('type'))[:100]}: {str(item.get('message'))[:1000]}"
+                for item in (unhandled[:20] if isinstance(unhandled, list) else ())
+                if isinstance(item, dict)
+            ),
+            dropped if type(dropped) is int and dropped > 0 else 0,
+        )
+
+
+def _death(exit_: Exit, said: str, limits: Limits, idle_mb: float) -> dict[str, Any]:
+    """Why a guest died by itself: memory, CPU time, or a crash."""
+    full = exit_.signal is not None and exit_.max_rss_kb / 1024 - idle_mb > NEARLY_FULL * limits.memory_mb
+    if full or any(sign in said for sign in OUT_OF_MEMORY):
+        return {"code": "memory-limit", "message": f"the program needed more than {limits.memory_mb} MB of memory"}
+    if exit_.cpu_seconds > limits.cpu_seconds:
+        return {"code": "cpu-limit", "message": f"the program computed longer than {limits.cpu_seconds:g} s"}
+    how = f"by signal {exit_.signal}" if exit_.signal else f"with exit code {exit_.code}"
+    return {"code": "sandbox-crashed", "message": f"the sandbox process ended {how}"}

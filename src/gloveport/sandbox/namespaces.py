@@ -1,0 +1,105 @@
+"""Namespaces: the fork server moves into a user namespace, and `clone` starts each guest in fresh ones of its own.
+
+The fork server lives in a user namespace in which its uid 0 is an ordinary uid outside; a guest lives in one below it,
+in which there is no uid 0 at all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+
+from gloveport.sandbox.syscalls import call, prctl
+
+NEWNS = 0x00020000
+NEWCGROUP = 0x02000000
+NEWUTS = 0x04000000
+NEWIPC = 0x08000000
+NEWUSER = 0x10000000
+NEWPID = 0x20000000
+NEWNET = 0x40000000
+GUEST = NEWUSER | NEWPID | NEWNET | NEWIPC | NEWUTS | NEWCGROUP
+
+_CLONE_PIDFD = 0x00001000
+_PR_SET_DUMPABLE = 4
+
+NOBODY = 65534
+GUEST_NAME = b"guest"
+
+
+def outside_id(own: int) -> int:
+    """The uid (or gid) that guests have on the host: the caller's, but never root's."""
+    return own if own else NOBODY
+
+
+def enter_user_namespace(proc: int) -> None:
+    """Move this process into a user namespace whose uid 0 is `outside_id` outside; `become_nobody` completes it."""
+    uid, gid = outside_id(os.geteuid()), outside_id(os.getegid())
+    me = os.getpid()
+    reader, writer = os.pipe()
+    # Someone who stayed outside must write the map: inside, only the caller's own uid could be mapped.
+    helper = os.fork()
+    if helper == 0:
+        failed = 1
+        try:
+            os.close(writer)
+            if os.read(reader, 1):
+                write_maps(proc, str(me), uid=(0, uid), gid=(0, gid))
+                failed = 0
+        finally:
+            os._exit(failed)
+    os.close(reader)
+    try:
+        call("unshare", NEWUSER)
+        os.write(writer, b"x")
+    finally:
+        os.close(writer)
+        _, status = os.waitpid(helper, 0)
+    if status:
+        raise PermissionError(errno.EPERM, f"uid_map: this process may not map uid {uid}")
+
+
+def become_nobody() -> None:
+    """Take on the one uid of the user namespace: 0 inside, `outside_id` outside."""
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+    # A change of credentials hides /proc/self from its own process, which still has maps to write.
+    prctl(_PR_SET_DUMPABLE, 1)
+
+
+def write_maps(proc: int, process: str, *, uid: tuple[int, int], gid: tuple[int, int]) -> None:
+    """Map one uid and one gid, (inside, outside), for a process that has just got its user namespace."""
+    for name, line in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid[0]} {uid[1]} 1"),
+        ("gid_map", f"{gid[0]} {gid[1]} 1"),
+    ):
+        fd = os.open(f"{process}/{name}", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
+        try:
+            os.write(fd, line.encode())
+        finally:
+            os.close(fd)
+
+
+def clone(flags: int) -> tuple[int, int]:
+    """Fork into new namespaces: (pid, pidfd) in the parent, (0, -1) in the child. The process must have one thread."""
+    pidfd = ctypes.c_int(-1)
+    ctypes.pythonapi.PyOS_BeforeFork()
+    try:
+        pid = call("clone", flags | _CLONE_PIDFD | signal.SIGCHLD, 0, ctypes.byref(pidfd), 0, 0)
+    except OSError:
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
+        raise
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        return 0, -1
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    return pid, pidfd.value
+
+
+def settle_guest(proc: int) -> None:
+    """The child's part after `clone(GUEST)`: be nobody, on a host of no name."""
+    write_maps(proc, "self", uid=(NOBODY, 0), gid=(NOBODY, 0))
+    call("sethostname", ctypes.c_char_p(GUEST_NAME), len(GUEST_NAME))

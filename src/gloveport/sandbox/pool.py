@@ -1,0 +1,128 @@
+"""Processes that are already started and jailed, each for one run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections import deque
+
+from gloveport.errors import GloveportError, SandboxError
+from gloveport.sandbox.launcher import Exit, JailReport, Launch, Launcher
+from gloveport.sandbox.worker import Worker
+from gloveport.types import Strength
+
+logger = logging.getLogger(__name__)
+
+# Starting an engine is all CPU; more at once than this only makes the first one later.
+MOST_STARTING = 2 * (os.cpu_count() or 1)
+
+
+class Pool:
+    """Keeps `size` workers of one kind ready. A worker that was taken never comes back.
+
+    Invariant: while anyone waits for a worker, none is ready, and as many as are wanted are being started.
+    """
+
+    def __init__(self, launch: Launch, *, size: int, minimum: Strength) -> None:
+        self._launcher = Launcher(launch, minimum=minimum)
+        self._size = size
+        self._ready: deque[Worker] = deque()
+        self._waiting: deque[asyncio.Future[Worker]] = deque()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._retiring: set[asyncio.Task[tuple[Exit, str]]] = set()
+        self._opening: asyncio.Task[JailReport] | None = None
+        self._closed = False
+
+    async def open(self) -> JailReport:
+        """Start the fork server (once) and begin to fill the pool; what the jail holds."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._launcher.start())
+        report = await asyncio.shield(self._opening)
+        self.refill()
+        return report
+
+    async def take(self) -> Worker:
+        """A ready worker, the one that has waited longest, or the next that becomes ready."""
+        if self._opening is None or not self._opening.done():
+            await self.open()
+        while self._ready:
+            worker = self._ready.popleft()
+            if worker.alive():
+                return worker
+            self.retire(worker)
+        promised = asyncio.get_running_loop().create_future()
+        self._waiting.append(promised)
+        self.refill()
+        try:
+            return await promised
+        except asyncio.CancelledError:
+            if promised.done() and not promised.cancelled():
+                self._offer(promised.result())
+            raise
+
+    def retire(self, worker: Worker) -> None:
+        """Kill a worker now; its remains are cleared in the background."""
+        task = worker.end()
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+    def refill(self) -> None:
+        """Start as many workers as are missing, in the background."""
+        wanted = self._size + len(self._waiting) - len(self._ready)
+        for _ in range(min(wanted, MOST_STARTING) - len(self._starting)):
+            task = asyncio.create_task(self._start_one())
+            self._starting.add(task)
+            task.add_done_callback(self._started)
+
+    def _started(self, task: asyncio.Task[None]) -> None:
+        self._starting.discard(task)
+        if self._waiting and not self._closed:
+            self.refill()
+
+    async def _start_one(self) -> None:
+        try:
+            worker = await Worker.start(self._launcher)
+        except GloveportError as error:
+            self._fail(error)
+        else:
+            self._offer(worker)
+
+    def _offer(self, worker: Worker) -> None:
+        while self._waiting and not self._closed:
+            promised = self._waiting.popleft()
+            if not promised.done():
+                promised.set_result(worker)
+                return
+        if self._closed:
+            self.retire(worker)
+        else:
+            self._ready.append(worker)
+
+    def _fail(self, error: GloveportError) -> None:
+        while self._waiting:
+            promised = self._waiting.popleft()
+            if not promised.done():
+                promised.set_exception(error)
+                return
+        if not self._closed:  # nobody waits: the next take() tries again and reports to its caller
+            logger.warning("a sandbox could not be started in advance: %s", error)
+
+    async def close(self) -> None:
+        """End every process of this pool, and the fork server."""
+        self._closed = True
+        while self._waiting:
+            self._fail(SandboxError("the sandboxes were closed", code="closed"))
+        for task in list(self._starting):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        while self._ready:
+            self.retire(self._ready.popleft())
+        if self._retiring:
+            await asyncio.wait(self._retiring)
+        if self._opening is not None:
+            with contextlib.suppress(GloveportError):
+                await self._opening
+        await self._launcher.close()

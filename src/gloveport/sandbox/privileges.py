@@ -1,0 +1,85 @@
+"""What a guest is rid of before it starts: root, capabilities, the means to use a machine up, and a life of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+from errno import EINVAL, EPERM
+
+from gloveport.sandbox.namespaces import NOBODY
+from gloveport.sandbox.syscalls import call, prctl
+
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS = 1, 24, 28, 38
+_SECUREBITS_LOCKED = 0xEF  # no root magic, no fix-up, no kept and no raised capabilities; each locked
+_CAPABILITY_VERSION_3 = 0x20080522
+_CLOSE_RANGE_CLOEXEC = 4
+
+_BOUNDS = {
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_FSIZE: 0,
+    resource.RLIMIT_NOFILE: 64,
+    resource.RLIMIT_MEMLOCK: 0,
+    resource.RLIMIT_MSGQUEUE: 0,
+    resource.RLIMIT_SIGPENDING: 64,
+    resource.RLIMIT_STACK: 8 * 1024 * 1024,
+    resource.RLIMIT_NICE: 0,
+    resource.RLIMIT_RTPRIO: 0,
+}
+_THREADS = 128
+
+
+def set_limits(proc: int, *, own_user: bool) -> None:
+    """Bound what a guest can use up; memory and processor time are set from outside, once the engine is idle."""
+    fd = os.open("self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
+    os.write(fd, b"1000")  # when memory runs out, the kernel takes a guest, not the host
+    os.close(fd)
+    # Without a user namespace of its own, all processes of the user would count.
+    bounds = {**_BOUNDS, resource.RLIMIT_NPROC: _THREADS} if own_user else _BOUNDS
+    for name, most in bounds.items():
+        _, hard = resource.getrlimit(name)
+        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(name, (value, value))
+
+
+def leave_root() -> None:
+    """Become nobody, where this process is root on the host and may change that; nothing otherwise."""
+    if os.geteuid() != 0:
+        return
+    try:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    except PermissionError:
+        return  # a root without CAP_SETUID; the report says so
+
+
+def no_new_privileges() -> None:
+    """Let no exec ever bring a privilege; Landlock and seccomp ask for it."""
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def drop_capabilities() -> None:
+    """Leave no capability in any set, and no way to one."""
+    try:
+        for capability in range(64):
+            prctl(_PR_CAPBSET_DROP, capability)
+    except OSError as error:
+        if error.errno not in (EPERM, EINVAL):  # nothing to drop them with; or past the last one
+            raise
+    with contextlib.suppress(PermissionError):  # without CAP_SETPCAP, under no_new_privs, nothing could come back
+        prctl(_PR_SET_SECUREBITS, _SECUREBITS_LOCKED)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    call("capset", header, (ctypes.c_uint32 * 6)())
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent dies; a later change of credentials would undo it."""
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def keep_no_descriptors() -> None:
+    """Let no descriptor above 2 survive the exec."""
+    call("close_range", 3, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC)

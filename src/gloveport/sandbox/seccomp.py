@@ -1,0 +1,189 @@
+"""The system calls that a guest may make, as a seccomp program: an allow-list; everything else is EPERM.
+
+`compile_filter` is pure: rules in, BPF bytes out, for either architecture. `install` puts a program in force.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from errno import ENOSYS, EPERM
+
+from gloveport.sandbox.syscalls import NUMBERS, call
+
+AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+X32_BIT = 0x40000000
+
+ALLOW = 0x7FFF0000
+NOTIFY = 0x7FC00000
+KILL_PROCESS = 0x80000000
+
+
+def errno_action(code: int) -> int:
+    """The action that fails a call with an errno."""
+    return 0x00050000 | code
+
+
+# BPF: load a word of the seccomp data, compare, and, return.
+_LD, _JEQ, _JGE, _AND, _RET = 0x20, 0x15, 0x35, 0x54, 0x06
+_NR, _ARCH, _ARGS = 0, 4, 16
+
+SELF = -1  # stands for the guest's own pid in a test; `Filter.for_pid` fills it in
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test on one argument: `(argument & mask) == value`, on 32 bits or, for pointers and flag words, on all 64."""
+
+    argument: int
+    value: int
+    mask: int = 0xFFFFFFFF
+    whole: bool = False
+
+
+# A rule is an action, or the alternatives of which one must hold for ALLOW (each a tuple of tests that all must hold).
+Rule = int | tuple[tuple[Test, ...], ...]
+
+
+def one_of(argument: int, *values: int) -> Rule:
+    """The rule that an int argument is one of the values."""
+    return tuple((Test(argument, value),) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A BPF program and the places in it where the guest's own pid belongs."""
+
+    code: bytes
+    pid_offsets: tuple[int, ...] = ()
+
+    def for_pid(self, pid: int) -> bytes:
+        """The program for a guest that knows itself as `pid`."""
+        code = bytearray(self.code)
+        for offset in self.pid_offsets:
+            struct.pack_into("=I", code, offset, pid)
+        return bytes(code)
+
+
+def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> Filter:
+    """The program that applies `rules` by call name; names that the machine doesn't have are left out."""
+    numbers = NUMBERS[machine]
+    out = bytearray()
+    holes: list[int] = []
+
+    def emit(code: int, k: int, jt: int = 0, jf: int = 0) -> None:
+        out.extend(struct.pack("=HBBI", code, jt, jf, k & 0xFFFFFFFF))
+
+    emit(_LD, _ARCH)
+    emit(_JEQ, AUDIT_ARCH[machine], 1, 0)
+    emit(_RET, KILL_PROCESS)  # a call of another ABI (i386) has other numbers: there is no honest reason for it
+    emit(_LD, _NR)
+    if machine == "x86_64":
+        emit(_JGE, X32_BIT, 0, 1)
+        emit(_RET, errno_action(EPERM))
+    for name, rule in rules.items():
+        if name not in numbers:
+            continue
+        block = [(_RET, rule, 0, 0)] if isinstance(rule, int) else _alternatives(rule)
+        emit(_JEQ, numbers[name], 0, len(block))
+        for code, k, jt, jf in block:
+            if k == SELF:
+                holes.append(len(out) + 4)
+            emit(code, k, jt, jf)
+    emit(_RET, default)
+    return Filter(bytes(out), tuple(holes))
+
+
+def _alternatives(alternatives: tuple[tuple[Test, ...], ...]) -> list[tuple[int, int, int, int]]:
+    block: list[tuple[int, int, int, int]] = []
+    for tests in alternatives:
+        steps = [step for test in tests for step in _test(test)]
+        # Every comparison that fails leaves for the next alternative, just behind this one's RET.
+        for place, (code, k) in enumerate(steps):
+            block.append((code, k, 0, len(steps) - place if code == _JEQ else 0))
+        block.append((_RET, ALLOW, 0, 0))
+    block.append((_RET, errno_action(EPERM), 0, 0))
+    return block
+
+
+def _test(test: Test) -> list[tuple[int, int]]:
+    low = _ARGS + 8 * test.argument
+    steps = [(_LD, low)]
+    if test.mask != 0xFFFFFFFF:
+        steps.append((_AND, test.mask))
+    steps.append((_JEQ, test.value))
+    if test.whole:
+        steps += [(_LD, low + 4), (_JEQ, 0)]
+    return steps
+
+
+# ── the policy ──
+
+_ALWAYS = """
+read write readv writev pread64 close fstat newfstatat statx stat lstat lseek access faccessat faccessat2 openat
+readlink readlinkat getcwd
+mmap munmap mprotect mremap madvise brk pkey_alloc pkey_free pkey_mprotect
+futex set_robust_list rseq set_tid_address sched_yield sched_getaffinity sched_getscheduler sched_getparam
+getpid gettid getppid getuid geteuid getgid getegid getrandom getrusage uname sysinfo
+clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday
+epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 poll ppoll
+rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_group
+"""
+
+# What pthread_create asks for: any other clone makes a process, or a namespace.
+_THREAD_FLAGS = 0x3D0F00
+# Without F_SETOWN and F_SETSIG, with which a guest could have SIGKILL sent to any process of its user.
+_FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030)  # dup, flags, locks, open-file locks, dup with close-on-exec
+_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX
+_PRCTL = (15, 16, 0x53564D41)  # PR_SET_NAME PR_GET_NAME PR_SET_VMA; never PR_SET_PDEATHSIG
+_ARCH_SET_FS = 0x1002
+_AF_UNIX = 1
+
+
+def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
+    """What a guest may call; `may_exec` is for the one exec that starts its engine."""
+    rules: dict[str, Rule] = {
+        "fcntl": one_of(1, *_FCNTL),
+        "ioctl": one_of(1, *_IOCTL),
+        "prctl": one_of(0, *_PRCTL),
+        "arch_prctl": one_of(0, _ARCH_SET_FS),
+        "clone": ((Test(0, _THREAD_FLAGS, whole=True),),),
+        "clone3": errno_action(ENOSYS),  # its flags lie in memory, where no filter sees them; libc falls back to clone
+        "socketpair": one_of(0, _AF_UNIX),
+        # Only on what is connected already: an address would make them a way out.
+        "recvfrom": ((Test(4, 0, whole=True),),),
+        "sendto": ((Test(4, 0, whole=True),),),
+        "prlimit64": ((Test(0, 0), Test(2, 0, whole=True)),),
+        "kill": one_of(0, SELF),
+        "tgkill": one_of(0, SELF),
+    }
+    rules.update(dict.fromkeys(_ALWAYS.split(), ALLOW))
+    if may_exec:
+        rules.update(dict.fromkeys(("execve", "execveat"), ALLOW))
+    return rules
+
+
+EXEC_WATCH: dict[str, Rule] = {"execve": NOTIFY, "execveat": NOTIFY}
+
+# ── putting it in force ──
+
+_SET_MODE_FILTER = 1
+_NEW_LISTENER = 1 << 3
+
+
+def install(code: bytes) -> None:
+    """Put a program in force for this process, for good; it needs no_new_privs."""
+    _install(code, 0)
+
+
+def install_watch(code: bytes) -> int:
+    """Put a program with NOTIFY actions in force; the descriptor on which they are answered."""
+    return _install(code, _NEW_LISTENER)
+
+
+def _install(code: bytes, flags: int) -> int:
+    program = ctypes.create_string_buffer(code, len(code))
+    header = struct.pack("@HP", len(code) // 8, ctypes.addressof(program))
+    return call("seccomp", _SET_MODE_FILTER, flags, ctypes.c_char_p(header))

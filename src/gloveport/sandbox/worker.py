@@ -1,0 +1,178 @@
+"""One guest process that has said it is ready: its socket, its limits and how it died."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import time
+from collections.abc import Callable
+
+from gloveport.errors import SandboxError, WireError
+from gloveport.sandbox import wire
+from gloveport.sandbox.launcher import Exit, Guest, Launcher
+from gloveport.types import MIB
+
+READY_SECONDS = 30.0
+READ_BYTES = 256 * 1024
+STDERR_BYTES = 16 * 1024
+
+
+class Worker:
+    """A started, jailed engine that waits for a program. It is used for one run and then ended."""
+
+    def __init__(self, guest: Guest, engine: str) -> None:
+        self.guest = guest
+        self.engine = engine
+        self.idle_mb = _status_bytes(guest.pid, b"VmRSS:") / MIB
+        self._idle_data = _status_bytes(guest.pid, b"VmData:")
+        self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for a process's CPU time
+        self._idle_cpu = self.cpu_seconds()
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
+        self._ending: asyncio.Task[tuple[Exit, str]] | None = None
+
+    @classmethod
+    async def start(cls, launcher: Launcher) -> Worker:
+        """A new worker, once its prelude has reported ready."""
+        guest = await launcher.spawn()
+        try:
+            engine = await asyncio.wait_for(_read_ready(guest), READY_SECONDS)
+            return cls(guest, engine)
+        except (TimeoutError, WireError, OSError) as error:
+            guest.kill()
+            await guest.wait()
+            said = _read_stderr(guest)
+            guest.close()
+            raise SandboxError(
+                f"the engine did not start: {said or error or type(error).__name__}",
+                code="sandbox-crashed",
+                hint="run `gloveport doctor`",
+            ) from None
+        except BaseException:
+            guest.close()
+            raise
+
+    def alive(self) -> bool:
+        """False once the process has died while it waited."""
+        return not select.select([self.guest.pidfd], [], [], 0)[0]
+
+    def limit(self, *, memory_mb: int, cpu_seconds: float) -> None:
+        """Put the run's caps on the process, from outside: memory above what it held idle, CPU time as a backstop."""
+        self.guest.set_limits(
+            data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=int(self.cpu_seconds() + cpu_seconds) + 2
+        )
+
+    def cpu_seconds(self) -> float:
+        """CPU time that the process has used so far; 0 when it is gone."""
+        try:
+            return time.clock_gettime(self._cpu_clock)
+        except OSError:
+            return 0.0
+
+    def run_cpu_seconds(self) -> float:
+        """CPU time used since the worker was made ready."""
+        return max(0.0, self.cpu_seconds() - self._idle_cpu)
+
+    def listen(self, on_bytes: Callable[[bytes], None]) -> None:
+        """Give every piece that the guest sends to `on_bytes`; empty bytes mean that it is gone."""
+
+        # One buffer for all reads: asking recv() for this much would allocate it anew each time, at 25 µs.
+        buffer = memoryview(bytearray(READ_BYTES))
+
+        def readable() -> None:
+            try:
+                size = self.guest.socket.recv_into(buffer)
+            except BlockingIOError:
+                return
+            except OSError:
+                size = 0
+            if not size:
+                self._loop.remove_reader(self.guest.socket)
+            on_bytes(bytes(buffer[:size]))
+
+        self._loop.add_reader(self.guest.socket, readable)
+
+    def deaf(self) -> None:
+        """Stop listening."""
+        self._loop.remove_reader(self.guest.socket)
+
+    def send(self, data: bytes) -> None:
+        """Send bytes; what the socket does not take now goes when it can."""
+        if self._ending is not None:
+            return
+        if not self._unsent:
+            try:
+                sent = self.guest.socket.send(data)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                return  # it is gone; listen() tells
+            if sent == len(data):
+                return
+            data = data[sent:]
+            self._loop.add_writer(self.guest.socket, self._send_rest)
+        self._unsent += data
+
+    def _send_rest(self) -> None:
+        try:
+            sent = self.guest.socket.send(self._unsent)
+        except BlockingIOError:
+            return
+        except OSError:
+            sent = len(self._unsent)
+        del self._unsent[:sent]
+        if not self._unsent:
+            self._loop.remove_writer(self.guest.socket)
+
+    def peak_mb(self) -> float:
+        """The most memory that the process has held at once; 0 when it is gone."""
+        try:
+            return _status_bytes(self.guest.pid, b"VmHWM:") / MIB
+        except OSError:
+            return 0.0
+
+    def end(self) -> asyncio.Task[tuple[Exit, str]]:
+        """Kill the process now; await the task for how it ended and the tail of what it wrote to stderr."""
+        if self._ending is None:
+            self._loop.remove_reader(self.guest.socket)
+            self._loop.remove_writer(self.guest.socket)
+            self.guest.kill()
+            self._ending = self._loop.create_task(self._reap())
+        return self._ending
+
+    async def _reap(self) -> tuple[Exit, str]:
+        exit_ = await self.guest.wait()
+        said = _read_stderr(self.guest)
+        self.guest.close()
+        return exit_, said
+
+
+async def _read_ready(guest: Guest) -> str:
+    loop = asyncio.get_running_loop()
+    reader = wire.FrameReader(4096, 8192)
+    while True:
+        data = await loop.sock_recv(guest.socket, 4096)
+        if not data:
+            raise WireError("it ended before it was ready")
+        for frame in reader.feed(data):
+            match wire.parse(frame):
+                case ["ready", wire.PROTOCOL, str(engine)]:
+                    return engine
+            raise WireError("it did not say ready")
+
+
+def _read_stderr(guest: Guest) -> str:
+    with contextlib.suppress(OSError):
+        return os.read(guest.stderr, STDERR_BYTES).decode("utf-8", "replace").strip()
+    return ""
+
+
+def _status_bytes(pid: int, field: bytes) -> int:
+    with open(f"/proc/{pid}/status", "rb", buffering=0) as status:
+        text = status.read(4096)
+    start = text.find(field)
+    if start < 0:
+        raise OSError("the process is gone")
+    return int(text[start + len(field) : text.index(b"kB", start)]) * 1024

@@ -1,0 +1,168 @@
+"""`gloveport doctor`: what this machine gives the sandbox, and whether an engine that has fallen stays inside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import gloveport
+from gloveport.errors import CODES, GloveportError
+from gloveport.sandbox.deno import find_deno
+from gloveport.sandbox.engines import deno_version
+from gloveport.sandbox.proof import Proof, prove
+from gloveport.surfaces.outcome_json import write_document
+from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
+from gloveport.types import MIB, Strength
+
+OLDEST_PYTHON = (3, 11)
+MACHINES = ("x86_64", "aarch64")
+LEAST_FREE = 64 * MIB
+_RANK: dict[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
+_MEANING: dict[Strength, str] = {
+    "full": "full: namespaces, a root of its own, Landlock and seccomp",
+    "kernel": "kernel: Landlock and seccomp, without namespaces",
+    "none": "none: Landlock or seccomp is missing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at; `fix` says what to do when it is not `ok`."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything that doctor found. Without a proof, `checks` says why there is none."""
+
+    minimum: Strength
+    checks: tuple[Check, ...]
+    proof: Proof | None
+
+    @property
+    def ok(self) -> bool:
+        """True when programs can be run here as the minimum asks."""
+        return all(check.ok for check in self.checks) and self.proof is not None and self.proof.held
+
+
+def doctor_command(minimum: Strength, *, as_json: bool, color: str) -> int:
+    """Show the diagnosis; exit code 0 when all is well, else 1."""
+    diagnosis = diagnose(minimum)
+    if as_json:
+        write_document(stream(sys.stdout, color), document(diagnosis))
+    else:
+        show(stream(sys.stdout, color), diagnosis)
+    return 0 if diagnosis.ok else 1
+
+
+def diagnose(minimum: Strength) -> Diagnosis:
+    """Look at the machine, and try to break out of a sandbox on it."""
+    checks = [_python(), _platform(), _engine(), *_space()]
+    try:
+        proof = asyncio.run(prove())
+    except GloveportError as error:
+        checks.append(Check("sandbox", False, error.message, error.hint or CODES[error.code].fix))
+        return Diagnosis(minimum, tuple(checks), None)
+    strength = proof.report.strength
+    enough = _RANK[strength] >= _RANK[minimum]
+    fixes = [layer.fix for layer in proof.report.layers if not layer.in_force and layer.fix]
+    fix = None if enough else (fixes[0] if fixes else f"lower the minimum: --minimum {strength}")
+    detail = f"{_MEANING[strength]} (the minimum is {minimum})"
+    checks.append(Check("strength", enough, detail, fix))
+    return Diagnosis(minimum, tuple(checks), proof)
+
+
+def _python() -> Check:
+    wanted = ".".join(map(str, OLDEST_PYTHON))
+    ok = sys.version_info >= OLDEST_PYTHON
+    return Check("python", ok, platform.python_version(), None if ok else f"use Python {wanted} or later")
+
+
+def _platform() -> Check:
+    machine = platform.machine()
+    ok = sys.platform == "linux" and machine in MACHINES
+    fix = None if ok else f"use Linux on {' or '.join(MACHINES)}; elsewhere, a Linux container or virtual machine"
+    return Check("platform", ok, f"{platform.system()} {platform.release()} on {machine}", fix)
+
+
+def _engine() -> Check:
+    try:
+        find_deno()
+    except GloveportError as error:
+        return Check("engine", False, error.message, error.hint)
+    return Check("engine", True, f"deno {deno_version() or '(of unknown version)'}")
+
+
+def _space() -> Iterator[Check]:
+    for name, path in (("memory", "/dev/shm"), ("disk", "/tmp")):
+        if not os.path.isdir(path):
+            yield Check(name, name == "memory", f"there is no {path}", None if name == "memory" else f"make {path}")
+            continue
+        free = shutil.disk_usage(path).free
+        fix = None if free >= LEAST_FREE else f"free at least {LEAST_FREE // MIB} MB in {path}"
+        yield Check(name, free >= LEAST_FREE, f"{free // MIB:,} MB free in {path}", fix)
+
+
+def document(diagnosis: Diagnosis) -> dict[str, object]:
+    """The diagnosis as the JSON document of `--json`."""
+    proof = diagnosis.proof
+    attempts = [asdict(attempt) | {"held": attempt.held} for attempt in proof.attempts] if proof else []
+    return {
+        "ok": diagnosis.ok,
+        "version": gloveport.__version__,
+        "minimum": diagnosis.minimum,
+        "strength": proof.report.strength if proof else None,
+        "checks": [asdict(check) for check in diagnosis.checks],
+        "layers": [asdict(layer) for layer in proof.report.layers] if proof else [],
+        "proof": attempts,
+    }
+
+
+def show(out: Stream, diagnosis: Diagnosis) -> None:
+    """Write the diagnosis for someone in a hurry: marks at the left, the verdict last."""
+    out.line("This machine")
+    for check in diagnosis.checks:
+        _row(out, "✓" if check.ok else "✗", check.name, check.detail, check.fix)
+    proof = diagnosis.proof
+    if proof is not None:
+        out.line("\nThe layers of the jail")
+        for layer in proof.report.layers:
+            _row(out, "✓" if layer.in_force else "!", layer.name, layer.detail, layer.fix)
+        out.line("\nFrom inside, an engine with every permission tried to …")
+        for attempt in proof.attempts:
+            told = f"{'ESCAPED' if attempt.escaped else 'refused' if attempt.held else 'not proven'}: {attempt.detail}"
+            _row(out, "✓" if attempt.held else "✗", attempt.what, told, None, width=40)
+    out.line()
+    out.line(_verdict(out, diagnosis))
+
+
+def _row(out: Stream, mark: str, name: str, detail: str, fix: str | None, *, width: int = 12) -> None:
+    colours: dict[str, Colour] = {"✓": "green", "✗": "red", "!": "yellow"}
+    detail = clip(visible_line(detail), max(20, out.columns - width - 5)) if mark == "✓" else visible_line(detail)
+    out.line(f"  {out.paint(mark, colours[mark])} {name:<{width}} {detail}")
+    if fix:
+        out.line(f"    {'':<{width}} fix: {visible_line(fix)}")
+
+
+def _verdict(out: Stream, diagnosis: Diagnosis) -> str:
+    proof = diagnosis.proof
+    if diagnosis.ok and proof is not None:
+        strength = proof.report.strength
+        sealed = f"✓ The sandbox is sealed (strength {strength}): {len(proof.attempts)} ways out tried, none open."
+        return f"{out.paint(sealed, 'green', 'bold')} Next: gloveport run -e '1 + 1'"
+    failed = [check.name for check in diagnosis.checks if not check.ok]
+    failed += [attempt.name for attempt in proof.attempts if not attempt.held] if proof else []
+    if proof is not None and any(attempt.escaped for attempt in proof.attempts):
+        verdict = f"✗ The sandbox is NOT sealed ({', '.join(failed)})."
+    else:
+        verdict = f"✗ The sandbox can't be used as it is ({', '.join(failed)})."
+    return f"{out.paint(verdict, 'red', 'bold')} Apply the fixes above, then: gloveport doctor"

@@ -1,0 +1,217 @@
+"""The values that cross borders between folders: frozen, typed, without behaviour beyond reading them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from gloveport.errors import OptionError
+
+Language = Literal["typescript", "javascript", "python"]
+Status = Literal["completed", "failed", "waiting", "cancelled"]
+Strength = Literal["full", "kernel", "none"]
+
+LANGUAGES: tuple[Language, ...] = ("typescript", "javascript", "python")
+
+KIB = 1024
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use. Enforced from outside the sandbox; time spent waiting for people does not count."""
+
+    wall_seconds: float = 60
+    cpu_seconds: float = 30
+    memory_mb: int = 256
+    max_calls: int = 1000
+    max_concurrent_calls: int = 64
+    max_log_bytes: int = 256 * KIB
+    max_result_bytes: int = 8 * MIB
+    max_frame_bytes: int = 16 * MIB
+    max_code_bytes: int = 1 * MIB
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            _check_limit(item.name, getattr(self, item.name), whole=item.type == "int")
+
+    def with_(self, **changes: Any) -> Limits:
+        """A copy with some limits changed; unknown names and senseless values are errors."""
+        known = [item.name for item in fields(self)]
+        unknown = [name for name in changes if name not in known]
+        if unknown:
+            raise OptionError(f"there is no limit `{unknown[0]}`", hint=f"the limits are {', '.join(known)}")
+        return replace(self, **changes)
+
+
+SMALLEST = {"memory_mb": 16, "max_log_bytes": 0, "max_calls": 0, "max_frame_bytes": 64 * KIB}
+
+
+def _check_limit(name: str, value: object, *, whole: bool) -> None:
+    kind = "a whole number" if whole else "a number of seconds"
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise OptionError(
+            f"{name} must be {kind}, not {value!r}", hint=f"for example {name}={'64' if whole else '2.5'}"
+        )
+    if not math.isfinite(value):
+        raise OptionError(f"{name} must be finite, not {value!r}")
+    smallest = SMALLEST.get(name, 1 if whole else 0)
+    if value < smallest or (not whole and value <= 0):
+        least = f"at least {smallest}" if whole else "more than 0"
+        raise OptionError(f"{name} must be {least}, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What ended a run, as data: `line` and `column` are 1-based places in the text that the agent wrote."""
+
+    code: str
+    type: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    frame: str | None = None
+    tool: str | None = None
+    hint: str | None = None
+    cause: Failure | None = None
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorValue:
+    """An error that crossed the border as data: its name, message, cause chain and extra fields."""
+
+    name: str
+    message: str
+    cause: ErrorValue | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of engine code that stands unchanged in the agent's text (offsets in characters)."""
+
+    code: int
+    source: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A prepared program: an ES module (or Python module) for the engine, and the way back to the agent's text.
+
+    `source` is the text as the agent wrote it, prose and fences included. `code` is what the engine gets: a module whose
+    default export is the result (`entry="value"`), or a function to call for it: with no arguments (`"body"`), or with
+    `tools` or `input, tools` (`"function"`: the agent's own function).
+    """
+
+    language: Language
+    source: str
+    code: str
+    dialect: Literal["javascript", "typescript", "python"]
+    entry: Literal["body", "function", "value"]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One thing that can be called: `address` is `source.path.name`; schemas are JSON Schema objects."""
+
+    address: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
+    kind: str = "function"
+    writes: bool = False
+
+    @property
+    def source(self) -> str:
+        """The name of the source, the first part of the address."""
+        return self.address.partition(".")[0]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameter names in the order of the schema."""
+        return tuple(self.input_schema.get("properties", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as it comes out of a run: the name as the guest spelled it and its arguments."""
+
+    id: int
+    name: str
+    args: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """May a call happen: `allow`, `ask` a person, or `deny`; `reason` names the rule that said so."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """A call that had started: `status` is `running`, `ok` or `failed`; times are seconds since the run began."""
+
+    id: int
+    tool: str
+    args: Any
+    status: Literal["running", "ok", "failed"]
+    started: float
+    seconds: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line that the program logged: level `debug`, `info`, `warn`, `error` or `log`."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run used."""
+
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    memory_peak_mb: float = 0.0
+    calls: int = 0
+    log_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a run, for `on_event`: kind `log`, `emit`, `call-started` or `call-ended`."""
+
+    kind: Literal["log", "emit", "call-started", "call-ended"]
+    run: str
+    log: LogLine | None = None
+    value: Any = None
+    call: CallRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. `value` is what the program returned; `error` says why it failed."""
+
+    run: str
+    status: Status
+    value: Any = None
+    error: Failure | None = None
+    logs: tuple[LogLine, ...] = ()
+    emitted: tuple[Any, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True when the program completed."""
+        return self.status == "completed"

@@ -1,0 +1,1 @@
+"""What the tests of the jail share: hostile programs, hosts that run them in reduced surroundings, a BPF simulator."""

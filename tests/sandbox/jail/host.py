@@ -1,0 +1,286 @@
+"""A host process in surroundings of its own: `python -m tests.sandbox.jail.host JSON` plays one scene, prints JSON.
+
+The surroundings are real: another user (`nobody`), and layers taken away by a seccomp filter that refuses their calls.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import random
+import signal
+import sys
+from dataclasses import replace
+from errno import ENOSYS, EPERM
+from pathlib import Path
+from typing import Any
+
+from deno import find_deno_bin
+
+from gloveport.errors import SandboxError
+from gloveport.sandbox import forkserver, jail, privileges, seccomp
+from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.syscalls import MACHINE, call
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[2]
+ENV = {"DENO_DIR": "/none", "DENO_EMIT_CACHE_MODE": "disable", "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC"}
+FLAGS = ("--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache")
+NOBODY = 65534
+DEADLINE = 60.0
+
+NAMESPACE_FLAGS, NEW_LISTENER = 0x7E020000, 1 << 3
+TAKEN_AWAY: dict[str, dict[str, seccomp.Rule]] = {
+    "namespaces": {
+        "unshare": seccomp.errno_action(EPERM),
+        "clone": ((seccomp.Test(0, 0, mask=NAMESPACE_FLAGS),),),
+    },
+    "mount": {"mount": seccomp.errno_action(EPERM)},
+    "landlock": {"landlock_create_ruleset": seccomp.errno_action(ENOSYS)},
+    "seccomp": {"seccomp": seccomp.errno_action(EPERM)},
+    "listener": {"seccomp": ((seccomp.Test(1, 0, mask=NEW_LISTENER),),)},
+}
+
+
+def launch(program: str, *args: str, flags: tuple[str, ...] = ()) -> Launch:
+    """A Deno with one of the programs here as its main module."""
+    return Launch(
+        executable=str(find_deno_bin()),
+        argv=("deno", "run", *FLAGS, *flags, "/guest/main.js", *args),
+        env=ENV,
+        files={"/guest/main.js": (HERE / program).read_bytes()},
+    )
+
+
+# ── surroundings ──
+
+
+def become_nobody() -> None:
+    """Be an ordinary user who can still walk to the interpreter and the repository; nothing for who is one already."""
+    if os.geteuid() != 0:
+        return
+    needed = {os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, REPOSITORY)}
+    call("unshare", 0x00020000)
+    _mount(None, "/", 1 << 18 | 16384)
+    for path in sorted(needed):
+        closed = next((p for p in [*reversed(Path(path).parents), Path(path)] if not p.stat().st_mode & 0o001), None)
+        if closed is None:
+            continue
+        held = os.open(path, os.O_PATH)
+        _mount("tmpfs", str(closed), 0, kind="tmpfs", options="mode=0755")
+        os.makedirs(path)
+        _mount(f"/proc/self/fd/{held}", path, 4096)
+        os.close(held)
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    call("prctl", 4, 1, 0, 0, 0)
+
+
+def _mount(source: str | None, target: str, flags: int, *, kind: str | None = None, options: str | None = None) -> None:
+    texts = [ctypes.c_char_p(text.encode()) if text else None for text in (source, target, kind, options)]
+    call("mount", texts[0], texts[1], texts[2], flags, texts[3])
+
+
+def take_away(layers: list[str]) -> None:
+    """Have the kernel refuse what these layers are made with, to this process and all that it starts."""
+    if not layers:
+        return
+    rules: dict[str, seccomp.Rule] = {}
+    for layer in layers:
+        rules.update(TAKEN_AWAY[layer])
+    privileges.no_new_privileges()
+    seccomp.install(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW).code)
+
+
+# ── scenes ──
+
+
+async def read_all(guest: Guest) -> str:
+    """Everything that a guest writes to its stdout until it ends."""
+    loop, pieces = asyncio.get_running_loop(), list[bytes]()
+    with contextlib.suppress(ConnectionError):
+        while piece := await loop.sock_recv(guest.socket, 65536):
+            pieces.append(piece)
+    return b"".join(pieces).decode()
+
+
+def facts(pid: int) -> dict[str, Any]:
+    """What the kernel says of a process, seen from the host."""
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+    spaces = ("user", "pid", "net", "ipc", "uts", "cgroup", "mnt")
+    fds = Path(f"/proc/{pid}/fd")
+    return {
+        "status": status,
+        "own": [name for name in spaces if os.stat(f"/proc/{pid}/ns/{name}") != os.stat(f"/proc/self/ns/{name}")],
+        "environ": Path(f"/proc/{pid}/environ").read_text().split("\0")[:-1],
+        "fds": {int(fd.name): os.readlink(fd) for fd in fds.iterdir()},
+        "limits": Path(f"/proc/{pid}/limits").read_text(),
+        "oom_score_adj": int(Path(f"/proc/{pid}/oom_score_adj").read_text()),
+    }
+
+
+async def play_hostile(plan: dict[str, Any]) -> dict[str, Any]:
+    """What the hostile program got done, and how strong the jail was."""
+    return await _play("hostile.js", json.dumps(plan))
+
+
+async def play_exec_again(plan: dict[str, Any]) -> dict[str, Any]:
+    """What came of a second exec of the engine."""
+    return await _play("exec_again.js", plan["engine"])
+
+
+async def _play(program: str, argument: str) -> dict[str, Any]:
+    launcher = Launcher(launch(program, argument, flags=("-A", "--unstable-net")))
+    try:
+        report = await launcher.start()
+        guest = await launcher.spawn()
+        said = await read_all(guest)
+        await guest.wait()
+        stderr = os.read(guest.stderr, 65536).decode()
+        guest.close()
+        return {"strength": report.strength, "said": said, "stderr": stderr}
+    finally:
+        await launcher.close()
+
+
+async def play_report(plan: dict[str, Any]) -> dict[str, Any]:
+    """The report on the jail here, or the refusal; and whether a guest starts."""
+    launcher = Launcher(launch("echo.js"), minimum=plan["minimum"])
+    try:
+        report = await launcher.start()
+    except SandboxError as error:
+        return {"refused": error.code, "message": error.message, "hint": error.hint, "data": error.data}
+    try:
+        guest = await launcher.spawn()
+        said = await asyncio.get_running_loop().sock_recv(guest.socket, 100)
+        guest.set_limits(data_bytes=1 << 30, cpu_seconds=7)
+        seen = facts(guest.pid)
+        guest.close()
+    finally:
+        await launcher.close()
+    layers = {layer.name: [layer.in_force, layer.detail, layer.fix] for layer in report.layers}
+    return {"strength": report.strength, "layers": layers, "said": said.decode(), "facts": seen}
+
+
+async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:
+    """Start guests, tell their pids, and wait to be killed."""
+    launcher = Launcher(launch("echo.js"))
+    await launcher.start()
+    guests = [await launcher.spawn() for _ in range(plan["guests"])]
+    for guest in guests:
+        await asyncio.get_running_loop().sock_recv(guest.socket, 100)
+    assert launcher._server is not None
+    print(json.dumps({"server": launcher._server.pid, "guests": [guest.pid for guest in guests]}), flush=True)
+    await asyncio.Event().wait()
+    return {}
+
+
+def left() -> dict[str, Any]:
+    """What this process holds, and what it has left on the machine."""
+    return {
+        "fds": len(os.listdir("/proc/self/fd")),
+        "children": Path("/proc/self/task", str(os.getpid()), "children").read_text(),
+        "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
+        "memory": sorted(name for name in os.listdir("/dev/shm") if name.startswith("gloveport-")),
+    }
+
+
+async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
+    """What is left after many guests were killed at many moments: descriptors, processes, mounts, files in memory."""
+    before = left()
+    launcher = Launcher(launch("echo.js"))
+    await launcher.start()
+    assert launcher._server is not None
+    chance, server_fds = random.Random(1), list[int]()
+    for _ in range(plan["batches"]):
+        await asyncio.gather(*(_short_life(launcher, chance.random()) for _ in range(plan["guests"])))
+        server_fds.append(len(os.listdir(f"/proc/{launcher._server.pid}/fd")))
+    await launcher.close()
+    return {"before": before, "after": left(), "server_fds": server_fds}
+
+
+async def _short_life(launcher: Launcher, fate: float) -> None:
+    guest = await launcher.spawn()
+    if fate > 0.7:
+        await asyncio.get_running_loop().sock_recv(guest.socket, 100)
+    elif fate > 0.3:
+        await asyncio.sleep(fate / 50)
+    guest.kill()
+    guest.kill()
+    exit = await guest.wait()
+    assert (exit.code, exit.signal) == (None, signal.SIGKILL)
+    guest.close()
+
+
+async def play_orphan(_: dict[str, Any]) -> dict[str, Any]:
+    """Kill the fork server under its host; where the files lay that it can't remove any more."""
+    launcher = Launcher(launch("echo.js"))
+    await launcher.start()
+    assert launcher._server is not None
+    launcher._server.kill()
+    await launcher.close()
+    return {"directory": launcher._directory}
+
+
+async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
+    """What a spawn says when a layer that was found to hold fails for one guest."""
+    deno, null = os.open(str(find_deno_bin()), os.O_PATH), os.open(os.devnull, os.O_RDWR)
+    whole = jail.Jail(
+        holds=frozenset({"landlock", "seccomp", "single exec"}),
+        proc=os.open("/proc", os.O_PATH),
+        engine=deno,
+        argv=("deno", "--version"),
+        env=ENV,
+        files=(),
+        watch=jail.exec_watch(),
+        filter=jail.guest_filter(may_exec=True),
+    )
+    broken = {
+        "landlock": replace(whole, files=((9999, 4),)),
+        "single exec": replace(whole, watch=b"nonsense"),
+        "seccomp": replace(whole, filter=seccomp.Filter(b"nonsense")),
+        "namespaces": replace(whole, holds=whole.holds | {"namespaces"}, proc=null),
+        "exec": whole,  # Landlock lets nothing be executed that it was not told of
+    }
+    said: dict[str, str] = {}
+    for name, made in broken.items():
+        try:
+            forkserver.spawn(made, stdio=null, stderr=null)
+        except forkserver.SpawnError as error:
+            said[name] = str(error)
+    return {"said": said, "children": left()["children"]}
+
+
+SCENES = {
+    "hostile": play_hostile,
+    "exec_again": play_exec_again,
+    "report": play_report,
+    "linger": play_linger,
+    "churn": play_churn,
+    "broken": play_broken,
+    "orphan": play_orphan,
+}
+
+
+def main() -> None:
+    """Play the scene that the argument asks for."""
+    wanted = json.loads(sys.argv[1])
+    if wanted.get("inherit"):
+        os.set_inheritable(os.open(wanted["inherit"], os.O_RDONLY), True)
+    if wanted["user"] == "nobody":
+        become_nobody()
+    elif wanted["user"] == "powerless":
+        privileges.drop_capabilities()
+    take_away(wanted["without"])
+
+    async def play() -> dict[str, Any]:
+        async with asyncio.timeout(DEADLINE):
+            return await SCENES[wanted["scene"]](wanted["plan"])
+
+    print(json.dumps(asyncio.run(play())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""How values cross, on the Python side alone; the table through real engines is in tests/test_values_cross.py."""
+
+import contextlib
+import math
+from datetime import UTC, date, datetime, timedelta, timezone
+from enum import IntEnum, StrEnum
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gloveport.errors import ValueCrossingError, WireError
+from gloveport.sandbox.values import encode, from_wire, to_json
+from gloveport.types import ErrorValue
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+def crossed(value: object) -> object:
+    return from_wire(orjson.loads(encode(value)))
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.datetimes(timezones=st.just(UTC)).map(lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000)),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.text() | st.sampled_from(["$", "$$", "$v", "__proto__"]), inner, max_size=5)
+        | st.dictionaries(st.integers(), inner, min_size=1, max_size=3)
+    ),
+    max_leaves=20,
+)
+
+
+@given(plain)
+def test_plain_data_comes_back_as_it_was(value: object) -> None:
+    assert crossed(value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ((1, 2), [1, 2]),
+        ({1, 2}, {1, 2}),
+        (frozenset("a"), {"a"}),
+        (bytearray(b"ab"), b"ab"),
+        (memoryview(b"ab"), b"ab"),
+        (Colour.RED, "red"),
+        (Level.HIGH, 3),
+        (True, True),
+        (date(2026, 1, 2), "2026-01-02"),
+        (datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        (datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=2))), datetime(2026, 1, 1, 22, tzinfo=UTC)),
+        (float("inf"), float("inf")),
+        ({1: "a", (1, 2): "b"}, None),
+        (ErrorValue("E", "m", ErrorValue("C", "c"), {"k": 1}), ErrorValue("E", "m", ErrorValue("C", "c"), {"k": 1})),
+        (ValueError("no"), ErrorValue("ValueError", "no")),
+    ],
+)
+def test_other_kinds_arrive_as_their_nearest_kin(value: object, expected: object) -> None:
+    if expected is None:
+        with pytest.raises(WireError):
+            crossed(value)
+    else:
+        assert crossed(value) == expected
+
+
+def test_negative_zero_and_nan_keep_their_nature() -> None:
+    assert math.copysign(1, crossed(-0.0)) == -1  # pyright: ignore[reportArgumentType]
+    assert math.isnan(crossed(float("nan")))  # pyright: ignore[reportArgumentType]
+
+
+def test_what_cannot_cross_is_named_by_its_path() -> None:
+    with pytest.raises(ValueCrossingError, match=r"^result\.rows\[1\]\['on click'\] is a function"):
+        encode({"rows": [1, {"on click": print.__class__ and (lambda: 1)}]}, "result")
+
+
+def test_a_value_that_contains_itself_is_an_error() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(ValueCrossingError, match="contains itself"):
+        encode(loop)
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        {"$": "bigint", "v": "x"},
+        {"$": "bigint", "v": "9" * 100_000},
+        {"$": "bytes", "v": "@@@"},
+        {"$": "date", "v": 1e300},
+        {"$": "date", "v": True},
+        {"$": "map", "v": [[1]]},
+        {"$": "map", "v": [[[1], 2]]},
+        {"$": "set", "v": 5},
+        {"$": "error", "v": {"name": 1}},
+        {"$": "nothing"},
+        {"$": ["list"]},
+        {"$": "number", "v": None},
+    ],
+)
+def test_a_malformed_tag_is_a_wire_error(tag: object) -> None:
+    with pytest.raises(WireError):
+        from_wire(tag)
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(),
+        lambda i: st.lists(i) | st.dictionaries(st.sampled_from(["$", "v", "a"]), i),
+    )
+)
+def test_decoding_any_json_gives_a_value_or_a_wire_error(value: object) -> None:
+    with contextlib.suppress(WireError):
+        from_wire(value)
+
+
+def test_at_a_json_surface_the_tags_become_plain_json() -> None:
+    value = {
+        "big": 2**60,
+        "nan": float("nan"),
+        "at": datetime(2026, 1, 2, tzinfo=UTC),
+        "raw": b"\x00\x01",
+        "set": {2, 1},
+        "map": {1: 2},
+        "error": ErrorValue("E", "m", ErrorValue("C", "c"), {"code": "x"}),
+    }
+    assert orjson.loads(orjson.dumps(to_json(value))) == {
+        "big": str(2**60),
+        "nan": None,
+        "at": "2026-01-02T00:00:00.000Z",
+        "raw": "AAE=",
+        "set": [1, 2],
+        "map": {"1": 2},
+        "error": {"name": "E", "message": "m", "code": "x", "cause": {"name": "C", "message": "c"}},
+    }

@@ -1,0 +1,104 @@
+"""Help, versions, suggestions, and how long the command line takes to say something."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+import gloveport as package
+from gloveport.errors import CODES
+from gloveport.surfaces.cli import cli
+from gloveport.surfaces.topics import EXIT_CODES
+from tests.surfaces.command import COMMAND, environment, gloveport
+
+COMMANDS = tuple(cli.commands)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_on_one_screen_with_examples_first(command: str) -> None:
+    done = gloveport(command, "-h")
+    lines = done.out.splitlines()
+    assert (done.code, done.err) == (0, "")
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 100
+    assert lines[2].lstrip().startswith("gloveport ")
+    assert gloveport(command, "--help").out == done.out == gloveport("help", command).out
+
+
+def test_the_front_page_shows_every_command() -> None:
+    front = gloveport("--help")
+    assert front.code == 0
+    assert len(front.out.splitlines()) <= 24
+    for command in COMMANDS:
+        assert f"\n  {command} " in front.out
+    assert gloveport().out == front.out == gloveport("help").out == gloveport("-h").out
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_error_code_has_a_page(code: str) -> None:
+    done = gloveport("help", code)
+    assert done.code == 0
+    assert CODES[code].cause in done.out
+    assert CODES[code].fix in done.out
+
+
+def test_the_lists_of_codes_are_complete() -> None:
+    shown = gloveport("help", "exit-codes").out
+    assert all(f" {number}  " in shown for number in EXIT_CODES)
+    assert {row.exit for row in CODES.values()} <= set(EXIT_CODES)
+    codes = gloveport("help", "codes").out
+    assert all(f"  {code} " in codes for code in CODES)
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (("rnu",), "did you mean `run`?"),
+        (("docter",), "did you mean `doctor`?"),
+        (("help", "time-limt"), "did you mean `time-limit`?"),
+        (("help", "engine"), "did you mean `engines`?"),
+        (("doctor", "--jsno"), "did you mean `--json`?"),
+        (("script.ts",), "to run a file, write `gloveport run script.ts`"),
+        (("xyzzy",), "the commands are run, doctor, engines, version, help"),
+    ],
+)
+def test_a_wrong_word_gets_the_right_one(args: tuple[str, ...], hint: str) -> None:
+    done = gloveport(*args)
+    assert done.code == 2
+    assert hint in done.err
+    assert done.out == ""
+
+
+def test_version_says_what_it_stands_on() -> None:
+    assert gloveport("version").out.startswith(f"gloveport {package.__version__} · deno ")
+    document = gloveport("version", "--json").document
+    assert (document["ok"], document["version"]) == (True, package.__version__)
+    assert document["engines"][0]["strength"] in ("full", "kernel", "none")
+    assert gloveport("--version").out == f"gloveport {package.__version__}\n"
+
+
+def test_the_command_line_loads_nothing_heavy_to_show_its_help() -> None:
+    heavy = ("asyncio", "orjson", "msgspec", "jsonschema_rs", "tree_sitter", "gloveport.host", "gloveport.types")
+    script = f"import sys, gloveport.surfaces.cli; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def _best_of(count: int, *args: str) -> float:
+    times: list[float] = []
+    for _ in range(count):
+        began = time.perf_counter()
+        subprocess.run([*COMMAND, *args], capture_output=True, env=environment(), timeout=60, check=True)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def test_help_comes_within_150_ms() -> None:
+    assert _best_of(5, "--help") <= 0.150
+
+
+def test_the_first_result_of_a_cold_run_comes_within_500_ms() -> None:
+    assert _best_of(5, "run", "-e", "1 + 1") <= 0.500

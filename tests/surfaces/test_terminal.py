@@ -1,0 +1,161 @@
+"""`gloveport run` on a real pseudo-terminal, and the parts that make text safe to show."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from gloveport.surfaces.terminal import cells, clip, in_time, visible, visible_json, visible_line
+from tests.surfaces.command import TOOLS, gloveport, terminal
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for fifo in (first, second):
+        os.mkfifo(fifo)
+    program = "console.log('begun'); const got = await Promise.all(input.map((fifo) => tools.hold({fifo}))); got.join()"
+    pair = f'["{first}", "{second}"]'
+    with terminal("run", "--tools", TOOLS, "--input", pair, "-e", program, NO_COLOR="1", columns=200) as shown:
+        running = shown.until(r"[⠀-⣿] call  hold\(.*first.*\n[⠀-⣿] call  hold\(.*second.*\n")
+        assert "  log   begun" in running
+        first.write_text("one")
+        after = shown.until(r"✓ call  hold\(.*first.*\n[⠀-⣿] call  hold\(.*second.*\n")
+        assert "\x1b[2A\x1b[J" in after  # the two live lines are taken away before the finished one is written
+        second.write_text("two")
+        code, rest = shown.rest()
+    assert code == 0
+    assert re.search(r"✓ call  hold\(.*second", rest)
+    assert "\none,two\n" in rest
+    assert re.search(r"completed in .* · 2 calls · \d+ MB\n$", rest)
+
+
+def test_more_calls_than_lines_are_counted(tmp_path: Path) -> None:
+    program = "await Promise.all(Array.from({length: 20}, () => tools.forever()))"
+    with terminal("run", "--tools", TOOLS, "-e", program, NO_COLOR="1", lines=10) as shown:
+        shown.until(r"13 more calls are running")
+        shown.press(b"\x03")
+        code, rest = shown.rest()
+    assert code == 130
+    assert "cancelled: forever (× 20)" in rest
+    assert "✗ cancelled: the run was cancelled" in rest
+
+
+def test_ctrl_c_ends_a_busy_program() -> None:
+    with terminal("run", "-e", "console.log('begun'); for (;;);", NO_COLOR="1") as shown:
+        shown.until("begun")
+        shown.press(b"\x03")
+        code, rest = shown.rest()
+    assert code == 130
+    assert "cancelled" in rest
+    assert "Traceback" not in rest
+
+
+def test_nothing_of_a_program_drives_the_terminal_result_included() -> None:
+    hostile = r"\x1b]52;c;aGk=\x07\u202e"
+    with terminal("run", "-e", f'console.log("{hostile}"); "{hostile}"', NO_COLOR="1") as shown:
+        code, rest = shown.rest()
+    assert code == 0
+    assert rest.count(r"\x1b]52;c;aGk=\x07\u{202e}") == 2
+    assert "\x1b]" not in rest
+    assert "\u202e" not in rest
+
+
+def test_json_is_indented_for_people() -> None:
+    with terminal("run", "--fields", "ok,value", "-e", "[1]") as shown:
+        assert shown.rest() == (0, '{\n  "ok": true,\n  "value": [\n    1\n  ]\n}\n')
+
+
+def test_a_failure_on_a_terminal_names_the_page_that_explains_it() -> None:
+    with terminal("run", "-e", "throw new Error('x')", NO_COLOR="1") as shown:
+        code, rest = shown.rest()
+    assert code == 1
+    assert "more: gloveport help program-failed" in rest
+
+
+@pytest.mark.parametrize(
+    ("env", "args", "coloured"),
+    [
+        ({}, (), True),
+        ({"NO_COLOR": "1"}, (), False),
+        ({"NO_COLOR": ""}, (), True),
+        ({"TERM": "dumb"}, (), False),
+        ({}, ("--color", "never"), False),
+        ({"NO_COLOR": "1"}, ("--color", "always"), True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, (), False),
+    ],
+)
+def test_a_terminal_gets_colours_unless_told_otherwise(env: dict[str, str], args: tuple[str, ...], coloured: bool) -> None:
+    with terminal("run", *args, "-e", "throw new Error('x')", **env) as shown:
+        _, rest = shown.rest()
+    assert bool(SGR.search(rest)) == coloured
+    assert "✗ program-failed" in SGR.sub("", rest)
+
+
+@pytest.mark.parametrize(
+    ("env", "args", "coloured"),
+    [
+        ({}, (), False),
+        ({"FORCE_COLOR": "1"}, (), True),
+        ({"FORCE_COLOR": "0"}, (), False),
+        ({}, ("--color", "always"), True),
+    ],
+)
+def test_a_pipe_gets_no_colours_unless_told_otherwise(env: dict[str, str], args: tuple[str, ...], coloured: bool) -> None:
+    done = gloveport("run", *args, "-e", "throw new Error('x')", **env)
+    assert bool(SGR.search(done.err)) == coloured
+
+
+def test_a_dumb_terminal_gets_plain_lines_and_no_cursor_movements() -> None:
+    with terminal("run", "--tools", TOOLS, "-e", "await tools.greet('Ada')", TERM="dumb") as shown:
+        code, rest = shown.rest()
+    assert code == 0
+    assert "\x1b" not in rest
+    assert '✓ call  greet({"name":"Ada"})' in rest
+
+
+# The parts
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain é 漢字 🙂 ❤️\n\ttab", "plain é 漢字 🙂 ❤️\n\ttab"),
+        ("\x1b[31m", r"\x1b[31m"),
+        ("\x1b]52;c;aGk=\x07", r"\x1b]52;c;aGk=\x07"),
+        ("a\r\nb\rc", "a\nb\\x0dc"),
+        ("\x00\x08\x7f\x9b", r"\x00\x08\x7f\u{9b}"),
+        ("\u202e\u2066\u200f\u061c", r"\u{202e}\u{2066}\u{200f}\u{61c}"),
+        ("a\u200bb\ufeffc\u2060\xad", r"a\u{200b}b\u{feff}c\u{2060}\u{ad}"),
+        ("\u2028\u2029", r"\u{2028}\u{2029}"),
+        ("\U000e0041\U000e0100", r"\u{e0041}\u{e0100}"),
+        ("\ud800", r"\u{d800}"),
+        ("\u3164\uffa0\u115f", r"\u{3164}\u{ffa0}\u{115f}"),
+    ],
+)
+def test_visible_writes_out_what_a_terminal_would_obey_or_hide(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_visible_line_stays_on_one_line() -> None:
+    assert visible_line("a\nb\tc") == r"a\nb\tc"
+
+
+def test_visible_json_escapes_as_json_does() -> None:
+    assert visible_json('"\x7f\u202e\U000e0041"') == r'"\u007f\u202e\udb40\udc41"'
+
+
+def test_wide_characters_take_two_columns_and_marks_none() -> None:
+    assert (cells("abc"), cells("漢字"), cells("e\u0301")) == (3, 4, 1)
+    assert clip("漢字漢字", 5) == "漢字…"
+    assert clip("abc", 3) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0001, "<1 ms"), (0.0123, "12 ms"), (0.99951, "1.0 s"), (1.25, "1.2 s"), (59.96, "1 min 0 s"), (75, "1 min 15 s")],
+)
+def test_times_read_well(seconds: float, text: str) -> None:
+    assert in_time(seconds) == text

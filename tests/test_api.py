@@ -1,0 +1,73 @@
+"""The public names, and the promises that hold the tree together."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import gloveport
+
+ROOT = Path(gloveport.__file__).parent
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+
+
+def imported(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_the_public_names_are_these() -> None:
+    assert gloveport.__all__ == [
+        "CallRecord", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "OptionError",
+        "Outcome", "SandboxError", "ToolError", "Usage", "tool",
+    ]  # fmt: skip
+    assert gloveport.__all__ == sorted(gloveport.__all__)
+    for name in gloveport.__all__:
+        assert getattr(gloveport, name).__doc__
+
+
+def test_processes_are_started_only_where_the_jail_is_made() -> None:
+    starters = {name for name, tree in modules() if imported(tree) & {"subprocess", "os.fork", "multiprocessing", "pty"}}
+    assert starters <= {"sandbox/launcher.py"}
+
+
+def test_nothing_deserialises_anything_but_data() -> None:
+    forbidden = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml"}
+    for name, tree in modules():
+        assert not imported(tree) & forbidden, name
+        calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert not calls & {"eval", "exec", "compile"}, name
+
+
+def test_the_fork_server_needs_nothing_but_the_standard_library() -> None:
+    known = {"gloveport", "__future__"}
+    todo, seen = ["sandbox/forkserver.py"], set()
+    trees = dict(modules())
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for module in imported(trees[name]):
+            path = "/".join(module.split(".")[1:]) + ".py"
+            if module.startswith("gloveport.") and path in trees:
+                todo.append(path)
+            else:
+                top = module.split(".")[0]
+                assert top in known or top in __import__("sys").stdlib_module_names, (name, module)
+
+
+def test_no_module_or_function_outgrows_the_house() -> None:
+    for name, tree in modules():
+        assert len((ROOT / name).read_text().splitlines()) <= 500, name
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                assert (node.end_lineno or 0) - node.lineno < 60, f"{name}: {node.name}"

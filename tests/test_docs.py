@@ -1,0 +1,141 @@
+"""The documentation is true: its snippets run, and nothing that a user can meet is missing from it."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import gloveport
+from gloveport import Gloveport, Limits
+from gloveport.errors import CODES
+from gloveport.sandbox.report import judge
+from gloveport.surfaces.cli import cli
+from gloveport.surfaces.topics import EXIT_CODES
+from tests.surfaces.command import environment
+
+REPOSITORY = Path(__file__).parents[1]
+PAGES = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")])
+REFERENCE = (REPOSITORY / "docs" / "reference.md").read_text()
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DEADLINE = 60
+
+
+def _snippets(language: str) -> list[object]:
+    found = []
+    for page in PAGES:
+        text = page.read_text()
+        for snippet in FENCE.finditer(text):
+            if snippet[1] == language:
+                line = text.count("\n", 0, snippet.start()) + 1
+                found.append(pytest.param(snippet[2], id=f"{page.name}:{line}"))
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder with the examples in it."""
+    shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+def _run(command: list[str], folder: Path) -> str:
+    binaries = str(Path(sys.executable).parent)
+    env = environment()
+    env["PATH"] = f"{binaries}:{env['PATH']}"
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env, timeout=DEADLINE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("code", _snippets("python"))
+def test_python_snippets_run(code: str, folder: Path) -> None:
+    _run([sys.executable, "-W", "error", "-c", code], folder)
+
+
+@pytest.mark.parametrize("code", _snippets("ts"))
+def test_typescript_snippets_run_with_the_demo_tools(code: str, folder: Path) -> None:
+    (folder / "snippet.ts").write_text(code)
+    assert _run(["gloveport", "run", "snippet.ts", "--tools", "examples/demo_tools.py"], folder)
+
+
+@pytest.mark.parametrize("code", _snippets("sh"))
+def test_shell_snippets_run(code: str, folder: Path) -> None:
+    assert re.match(r"gloveport |echo ", code), "a snippet that can't be run is no ```sh block"
+    assert _run(["bash", "-euo", "pipefail", "-c", code], folder)
+
+
+def test_what_the_readme_shows_is_what_happens(folder: Path) -> None:
+    readme = (REPOSITORY / "README.md").read_text()
+    command, shown = (snippet[2] for snippet in list(FENCE.finditer(readme))[:2])
+    both = _run(["bash", "-c", f"{{ {command} }} 2>&1"], folder)
+    without_times = re.compile(r"\d+ ms$", re.MULTILINE)
+    assert without_times.sub("… ms", both) == without_times.sub("… ms", shown)
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= 150
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_error_code_is_in_the_reference_as_it_is(code: str) -> None:
+    row = CODES[code]
+    assert f"| `{code}` | {row.exit} | {row.cause} | {row.fix} |" in REFERENCE
+
+
+@pytest.mark.parametrize("number", EXIT_CODES)
+def test_every_exit_code_is_in_the_reference(number: int) -> None:
+    assert f"| {number} | {EXIT_CODES[number]}" in REFERENCE
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_every_command_and_each_of_its_options_is_in_the_reference(name: str) -> None:
+    section = REFERENCE.partition(f"### `gloveport {name}")[2].partition("\n#")[0]
+    assert section, f"gloveport {name} is not documented"
+    options = {option for parameter in cli.commands[name].params for option in parameter.opts if option.startswith("--")}
+    shared = {"--json"}
+    for option in options - shared:
+        assert f"`{option}`" in section, f"gloveport {name} {option} is not documented"
+
+
+@pytest.mark.parametrize("limit", [item.name for item in fields(Limits)])
+def test_every_limit_is_in_the_reference_with_its_default(limit: str) -> None:
+    assert f"| `{limit}` | {getattr(Limits(), limit)} |" in REFERENCE
+    assert f"`{limit}`" in (REPOSITORY / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", gloveport.__all__)
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    assert re.search(rf"`[^`]*\b{name}\b|^(?:from|with|@).*\b{name}\b", REFERENCE, re.MULTILINE)
+
+
+def test_every_layer_of_the_jail_is_explained() -> None:
+    sandbox = (REPOSITORY / "docs" / "sandbox.md").read_text()
+
+    async def layers() -> list[str]:
+        async with Gloveport(spare=0, minimum="none") as port:
+            return [layer.name for layer in (await port.open()).layers]
+
+    import asyncio
+
+    names = asyncio.run(layers())
+    assert names
+    for name in names:
+        assert f"| `{name}` |" in sandbox
+    assert judge([]).strength == "none"
+
+
+def test_every_dependency_is_explained() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    page = (REPOSITORY / "docs" / "dependencies.md").read_text()
+    for dependency in project["dependencies"]:
+        name = re.match(r"[\w-]+", dependency)
+        assert name
+        assert f"`{name[0]}`" in page, f"{name[0]} is not explained"

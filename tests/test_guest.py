@@ -1,0 +1,190 @@
+"""What a program finds in the sandbox, and what it does not (design §2)."""
+
+from typing import Any
+
+import pytest
+
+from gloveport import Gloveport
+
+
+async def value_of(port: Gloveport, code: str, **options: Any) -> Any:
+    outcome = await port.run(code, **options)
+    assert outcome.error is None, outcome.error
+    return outcome.value
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "await tools.add({a: 1, b: 2})",
+        "await tools.add(1, 2)",
+        "await tools.local.add({a: 1, b: 2})",
+        "await codemode.add({a: 1, b: 2})",
+        "await local.add(1, 2)",
+        "await tools['local:add']({a: 1, b: 2})",
+        "await tools['add'](1, 2)",
+        "const { add } = tools; await add(1, 2)",
+        "const f = tools.add; await f({a: 1, b: 2})",
+        "async ({ add }) => add(1, 2)",
+        "async (tools) => tools.add(1, 2)",
+        "export default async (t) => t.local.add(1, 2)",
+        "export default await tools.add(1, 2)",
+        "const main = async () => tools.add(1, 2)",
+        "Promise.resolve(tools.add).then((f) => f(1, 2))",
+    ],
+)
+async def test_a_tool_is_called_in_every_spelling(port: Gloveport, code: str) -> None:
+    assert await value_of(port, code) == 3
+
+
+async def test_the_catalog_can_be_explored(port: Gloveport) -> None:
+    found = await value_of(port, "await tools.search('weather')")
+    assert found[0]["path"] == "get_weather"
+    assert set(found[0]) == {"path", "description", "kind", "writes", "approval"}
+    assert (await value_of(port, "await tools.search({query: 'weather', limit: 1})")) == found[:1]
+    assert "city: string" in (await value_of(port, "await tools.describe('get_weather')"))["typescript"]
+    assert [source["name"] for source in await value_of(port, "await tools.sources()")] == ["local"]
+    assert await value_of(port, "await tools.executor.sources.list()") == await value_of(port, "await tools.sources()")
+    assert "get_weather" in await value_of(port, "Object.keys(tools)")
+    assert await value_of(port, "['add' in tools, 'ad' in tools, 'add' in local]") == [True, False, True]
+    assert "city" in str(await value_of(port, "__getToolInterface('get_weather')"))
+    assert "get_weather" in str(await value_of(port, "__interfaces"))
+
+
+async def test_awaiting_or_printing_tools_is_harmless(port: Gloveport) -> None:
+    outcome = await port.run("await tools; await tools.add; console.log(`${tools.add}`, String(tools)); 1")
+    assert outcome.value == 1
+    assert outcome.calls == ()
+    assert outcome.logs[0].text == "[tools.add] [tools]"
+
+
+async def test_an_unknown_tool_or_argument_is_refused_before_the_run_with_a_suggestion(port: Gloveport) -> None:
+    outcome = await port.run("await tools.add(1, 1);\nawait tools.get_wether({city: 'Oslo'})")
+    assert outcome.error is not None
+    assert outcome.error.code == "unknown-tool"
+    assert outcome.error.message == "no tool `tools.get_wether`; did you mean `tools.get_weather`?"
+    assert outcome.error.line == 2
+    assert outcome.calls == ()
+    outcome = await port.run("await tools.get_weather({cty: 'Oslo'})")
+    assert outcome.error is not None
+    assert outcome.error.code == "bad-arguments"
+    assert "city" in outcome.error.message
+    assert outcome.calls == ()
+
+
+async def test_what_the_check_cannot_see_is_refused_at_the_call(port: Gloveport) -> None:
+    outcome = await port.run(
+        "const name = 'get_' + 'wether'; return await tools[name]({}).catch((e: any) => [e.code, e.message])"
+    )
+    assert outcome.value == ["unknown-tool", "no tool `tools.get_wether`; did you mean `tools.get_weather`?"]
+    outcome = await port.run("const args: any = {cty: 1}; return await tools.get_weather(args).catch((e: any) => e.code)")
+    assert outcome.value == "bad-arguments"
+
+
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "prototype"])
+async def test_the_names_of_the_language_are_no_tools(port: Gloveport, name: str) -> None:
+    outcome = await port.run(f"try {{ await (tools as any)['{name}']({{}}) }} catch {{}} return 1")
+    assert outcome.value == 1
+    assert outcome.calls == ()
+
+
+async def test_the_platform_offers_what_programs_use(port: Gloveport) -> None:
+    code = """
+      const bytes = new TextEncoder().encode("hé");
+      const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+      const key = await crypto.subtle.importKey("raw", bytes, {name: "HMAC", hash: "SHA-256"}, false, ["sign"]);
+      const made = await crypto.subtle.generateKey({name: "AES-GCM", length: 256}, true, ["encrypt", "decrypt"]);
+      const stream = new Blob(["abc".repeat(100)]).stream().pipeThrough(new CompressionStream("gzip"));
+      const packed = await new Response(stream).bytes();
+      const unpacked = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+      const sleep = (ms: number) => new Promise((r) => setTimeout(r, ms));
+      await Promise.race([sleep(10), sleep(5000)]);
+      return {
+        url: new URL("../b?c=d", "https://example.com/a/x").href,
+        params: new URLSearchParams({a: "1 2"}).toString(),
+        digest: digest.length, sign: (await crypto.subtle.sign("HMAC", key, bytes)).byteLength, made: made.type,
+        b64: btoa("x"), uuid: crypto.randomUUID().length, unpacked: unpacked.length,
+        clone: structuredClone(new Map([[1, new Date(0)]])),
+        number: new Intl.NumberFormat("de-DE").format(1234.5),
+        date: new Intl.DateTimeFormat("en-GB", {timeZone: "UTC"}).format(new Date(0)),
+        decoded: new TextDecoder().decode(bytes), buffer: Buffer.from("ab").toString("hex"),
+        headers: new Headers({a: "b"}).get("A"), iso: new Date(0).toISOString(),
+        aborted: AbortSignal.abort().aborted, locale: [3, 20].toLocaleString("en-US"),
+        temporal: Temporal.PlainDate.from("2026-01-31").add({months: 1}).toString(),
+        groups: Object.groupBy([1, 2, 3], (x) => x % 2 ? "odd" : "even"),
+      };
+    """
+    value = await value_of(port, code)
+    assert value["url"] == "https://example.com/b?c=d"
+    assert value["digest"] == 32
+    assert value["sign"] == 32
+    assert value["made"] == "secret"
+    assert value["unpacked"] == 300
+    assert value["number"] == "1.234,5"
+    assert value["date"] == "01/01/1970"
+    assert value["decoded"] == "hé"
+    assert value["buffer"] == "6162"
+    assert value["temporal"] == "2026-02-28"
+    assert value["groups"] == {"odd": [1, 3], "even": [2]}
+
+
+GONE = [
+    "Deno", "Worker", "SharedWorker", "localStorage", "sessionStorage", "caches", "CacheStorage", "indexedDB", "WebSocket",
+    "EventSource", "BroadcastChannel", "MessageChannel", "XMLHttpRequest", "importScripts", "WeakRef",
+    "FinalizationRegistry", "SharedArrayBuffer", "Atomics", "alert", "prompt", "confirm", "location", "GPU", "close",
+    "WebAssembly", "require", "module", "__dirname", "FileReader", "OffscreenCanvas", "reportError", "Navigator", "$$begin",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GONE)
+async def test_what_leads_out_or_cannot_be_replayed_is_not_there(port: Gloveport, name: str) -> None:
+    assert await value_of(port, f"typeof {name} + typeof (globalThis as any)['{name}']") == "undefinedundefined"
+
+
+async def test_only_listed_globals_are_there(port: Gloveport) -> None:
+    names = await value_of(
+        port,
+        """const seen = new Set<string>(); let o: any = globalThis;
+        while (o) { for (const k of Object.getOwnPropertyNames(o)) seen.add(k); o = Object.getPrototypeOf(o) } return [...seen]""",
+    )
+    assert not {name for name in names if "deno" in name.lower() or name.startswith("op_")}
+    assert len(names) < 200
+
+
+async def test_fetch_is_refused_with_a_reason(port: Gloveport) -> None:
+    outcome = await port.run("return await fetch('https://example.com').catch((e: any) => [e.name, e.code, e.message])")
+    assert outcome.value[:2] == ["ToolError", "egress-denied"]
+    assert "no network" in outcome.value[2]
+
+
+EVALS = ["eval('1 + 1')", "new Function('return 2')()", "(0, eval)('2')", "(async () => {}).constructor('return 2')()"]
+
+
+@pytest.mark.parametrize("code", EVALS)
+async def test_code_from_strings_is_off(port: Gloveport, code: str) -> None:
+    outcome = await port.run(f"return {code}")
+    assert outcome.error is not None
+    assert outcome.error.type == "EvalError"
+
+
+WASM = "new Uint8Array([0,97,115,109,1,0,0,0,1,5,1,96,0,1,127,3,2,1,0,7,5,1,1,102,0,0,10,6,1,4,0,65,42,11])"
+
+
+async def test_eval_and_webassembly_can_be_allowed() -> None:
+    async with Gloveport(allow_eval=True, allow_wasm=True, spare=1) as own:
+        for code in EVALS:
+            assert (await own.run(f"return await ({code})")).value == 2
+        code = f"const {{ instance }} = await WebAssembly.instantiate({WASM}); return instance.exports.f()"
+        assert (await own.run(code)).value == 42
+
+
+async def test_one_run_leaves_nothing_for_the_next(port: Gloveport) -> None:
+    await port.run(
+        """(globalThis as any).planted = 1; (Object.prototype as any).planted = 1; (Array.prototype as any).map = () => 5;
+        state.x = 1; console.log = () => {}; Date.now = () => 5;"""
+    )
+    outcome = await port.run(
+        "console.log('here'); [typeof (globalThis as any).planted, ({} as any).planted, [1].map((x) => x), state, Date.now() > 5]"
+    )
+    assert outcome.value == ["undefined", None, [1], {}, True]
+    assert outcome.logs[0].text == "here"
