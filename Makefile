@@ -20,7 +20,8 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
-	$(BIN)/deno lint --quiet src/gloveport/sandbox/guest/deno
+	$(BIN)/deno lint --quiet
+	$(BIN)/deno fmt --quiet --check
 
 test: lint
 	$(BIN)/pytest

@@ -42,8 +42,8 @@ PROGRAM_TS = (
     .replace("function label(entry)", "function label(entry: {city: string; total: number; count: number}): string")
     .replace("const summary =", "const summary: any =")
 )  # fmt: skip
-CALLS = "let sum = 0; for (let i = 0; i < 2000; i++) sum += await tools.echo({SHAPE}); return sum"
-PARALLEL = "return (await Promise.all(Array.from({length: 100}, (_, i) => tools.echo({SHAPE})))).length"
+CALLS = "let sum = 0; for (let i = 0; i < 2000; i++) sum += await tools.echo({value: i}); return sum"
+PARALLEL = "return (await Promise.all(Array.from({length: 100}, (_, i) => tools.echo({value: i})))).length"
 
 Row = tuple[str, str, str, str, str]
 
@@ -114,9 +114,7 @@ async def whole_run(port: Gloveport, name: str, body: str, dialect: str, rounds:
 async def calls(port: Gloveport, name: str, body: str, count: int, rounds: int, bar: str) -> Row:
     async def ours() -> float:
         await settle(port)
-        outcome = await port.run(
-            body.replace("{SHAPE}", "{value: i}"), language="javascript", limits={"max_calls": 100_000}
-        )
+        outcome = await port.run(body, language="javascript", limits={"max_calls": 100_000})
         assert outcome.ok, outcome.error
         first = min(call.started for call in outcome.calls)
         last = max(call.started + (call.seconds or 0) for call in outcome.calls)
@@ -125,7 +123,7 @@ async def calls(port: Gloveport, name: str, body: str, count: int, rounds: int, 
     async def floor() -> float:
         bare = await Floor().ready()
         await settle(port)
-        timed = f"const t0 = performance.now(); const r = await (async () => {{ {body.replace('{SHAPE}', 'i')} }})(); return performance.now() - t0"
+        timed = f"const t0 = performance.now(); const r = await (async () => {{ {body} }})(); return performance.now() - t0"
         milliseconds = await bare.run(module(timed), "javascript")
         bare.end()
         return milliseconds / 1e3 / count

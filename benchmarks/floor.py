@@ -49,7 +49,7 @@ class Floor:
             for frame in self._reader.feed(bytes(buffer[:size])):
                 message = orjson.loads(frame)
                 if message[0] == "call":
-                    outgoing.append(pack(orjson.dumps(["reply", message[1], message[3][0]])))
+                    outgoing.append(pack(orjson.dumps(["reply", message[1], message[3][0]["value"]])))
                 elif not done.done():
                     done.set_result(message[1])
             if outgoing:

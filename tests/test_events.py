@@ -64,9 +64,7 @@ async def test_every_reading_is_a_function_of_the_start_event(reading: str) -> N
 async def replay(code: str, seed: bytes) -> Any:
     launcher = Pool(deno_launch(DenoOptions()), size=0, minimum="kernel")
     try:
-        ending = await Leg(await launcher.take(), Silent(), Limits()).run(
-            prepare(code), Setup(seed=seed, now=START)
-        )
+        ending = await Leg(await launcher.take(), Silent(), Limits()).run(prepare(code), Setup(seed=seed, now=START))
     finally:
         await launcher.close()
     assert ending.error is None, ending.error

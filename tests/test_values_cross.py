@@ -117,9 +117,7 @@ async def test_near_kin_come_out_as_the_nearest_data(port: Gloveport, script: st
 
 
 async def test_nan_and_negative_zero_cross_both_ways(port: Gloveport) -> None:
-    outcome = await port.run(
-        "return [NaN, -0, Number.isNaN(input[0]), Object.is(input[1], -0)]", input=[math.nan, -0.0]
-    )
+    outcome = await port.run("return [NaN, -0, Number.isNaN(input[0]), Object.is(input[1], -0)]", input=[math.nan, -0.0])
     assert math.isnan(outcome.value[0])
     assert math.copysign(1, outcome.value[1]) == -1
     assert outcome.value[2:] == [True, True]
@@ -184,3 +182,23 @@ plain = st.recursive(
 async def test_any_plain_data_makes_the_round_trip(port: Gloveport, values: list[Any]) -> None:
     outcome = await port.run("return input", input=values)
     assert outcome.value == values
+
+
+async def test_half_a_surrogate_pair_becomes_the_replacement_character(port: Gloveport) -> None:
+    outcome = await port.run("console.log('log \\ud800'); emit('\\udc00'); return {'\\ud800': ['\\u{1F600}'.slice(0, 1)]}")
+    assert outcome.value == {"�": ["�"]}
+    assert outcome.logs[0].text == "log �"
+    assert outcome.emitted == ("�",)
+    outcome = await port.run("throw new Error('\\ud800')")
+    assert outcome.error is not None
+    assert outcome.error.message == "�"
+
+
+@pytest.mark.parametrize(
+    "script", ["/a/", "new WeakMap()", "new Response('x')", "new Headers()", "new Intl.NumberFormat()"]
+)
+async def test_an_object_whose_data_is_hidden_is_refused_instead_of_lost(port: Gloveport, script: str) -> None:
+    outcome = await port.run(f"return {{a: {script}}}")
+    assert outcome.error is not None
+    assert outcome.error.code == "bad-value"
+    assert outcome.error.message.startswith("result.a is a")

@@ -47,11 +47,14 @@ CODES: Mapping[str, Code] = {
     "never-settles": Code(
         1, 200, "The program waits for something that can never happen.", "Look for a promise that nothing resolves."
     ),
-    "bad-value": Code(
-        1, 200, "A value that is not plain data tried to cross the border.", "Return or pass plain data."
+    "bad-value": Code(1, 200, "A value that is not plain data tried to cross the border.", "Return or pass plain data."),
+    "tool-failed": Code(
+        7, 200, "A tool call failed and the program did not catch it.", "Catch the error, or correct what was asked for."
     ),
-    "tool-failed": Code(7, 200, "A tool call failed and the program did not catch it.", "See the error's cause."),
-    "denied": Code(7, 200, "The policy does not let the program make this call.", "Change the rule that it names."),
+    "egress-denied": Code(
+        3, 200, "The program asked for a network address that it may not reach.", "Call a tool; the host makes the request."
+    ),
+    "denied": Code(3, 200, "The policy does not let the program make this call.", "Change the rule that it names."),
     "cancelled": Code(130, 200, "The run was cancelled.", "Start it again if that was not meant."),
     # limits
     "time-limit": Code(6, 200, "The run took longer than wall_seconds.", "Do less in one run, or raise the limit."),
@@ -59,9 +62,7 @@ CODES: Mapping[str, Code] = {
     "memory-limit": Code(
         6, 200, "The program needed more memory than memory_mb.", "Work on smaller pieces, or raise the limit."
     ),
-    "call-limit": Code(
-        6, 200, "The program made more calls than max_calls.", "Fetch more per call, or raise the limit."
-    ),
+    "call-limit": Code(6, 200, "The program made more calls than max_calls.", "Fetch more per call, or raise the limit."),
     "result-too-large": Code(
         6, 200, "The result is larger than max_result_bytes.", "Return a summary, or raise the limit."
     ),

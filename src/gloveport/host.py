@@ -22,6 +22,7 @@ from gloveport.sandbox.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.worker import Worker
 from gloveport.sources.functions import functions
 from gloveport.types import (
     LANGUAGES,
@@ -42,6 +43,7 @@ logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 4
 MAX_CAUSES = 16
+PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
 
 OnEvent = Callable[[Event], None]
@@ -101,26 +103,32 @@ class Gloveport:
     async def _run(self, order: _Order) -> Outcome:
         if self._log_code:
             logger.info("run %s: %s program\n%s", order.run, order.language, order.code)
-        began = time.monotonic()
-        port = _RunPort(order, self._bridge.for_run(order.limits, order.call_happened if order.on_event else None))
+        pool = self._pool(order.limits.memory_mb)
         try:
-            program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
-            check(program, self.catalog)
+            # A large text takes up to a second; other runs must not wait for it.
+            large = len(order.code) > PREPARE_INLINE
+            program = await asyncio.to_thread(self._prepare, order) if large else self._prepare(order)
         except ProgramError as error:
             return Outcome(order.run, "failed", error=_program_failure(error))
         try:
-            ending = await self._leg(order, program, port)
+            worker = await pool.take()
         except GloveportError as error:
-            ending = Ending(error={"code": error.code, "message": error.message, "hint": error.hint})
-        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
-            ending = Ending(error=_internal(order.run, error))
+            return Outcome(order.run, "failed", error=_failure(program, _told(error)))
+        try:
+            return await self._leg(order, program, worker)
         finally:
-            await port.bridge.close()
-        return _outcome(order, program, port, ending, time.monotonic() - began)
+            pool.retire(worker)
+            pool.refill()
 
-    async def _leg(self, order: _Order, program: Program, port: _RunPort) -> Ending:
-        pool = self._pool(order.limits.memory_mb)
-        worker = await pool.take()
+    def _prepare(self, order: _Order) -> Program:
+        program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
+        check(program, self.catalog)
+        return program
+
+    async def _leg(self, order: _Order, program: Program, worker: Worker) -> Outcome:
+        began = time.monotonic()
+        on_call = order.call_happened if order.on_event else None
+        port = _RunPort(order, self._bridge.for_run(order.limits, on_call, began=began))
         has_input = order.input is not NO_INPUT
         setup = Setup(
             sources=tuple(sorted(self.catalog.roots)),
@@ -129,10 +137,14 @@ class Gloveport:
             has_input=has_input,
         )
         try:
-            return await Leg(worker, port, order.limits).run(program, setup)
+            ending = await Leg(worker, port, order.limits).run(program, setup)
+        except GloveportError as error:
+            ending = Ending(error=_told(error))
+        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
+            ending = Ending(error=_internal(order.run, error))
         finally:
-            pool.retire(worker)
-            pool.refill()
+            port.bridge.close()
+        return _outcome(order, program, port, ending, time.monotonic() - began)
 
     # Life.
 
@@ -232,20 +244,13 @@ class _RunPort:
     def __init__(self, order: _Order, bridge: RunBridge) -> None:
         self._order = order
         self.bridge = bridge
+        self.call = bridge.call
+        self.call_sync = bridge.call_sync
         self.logs: list[LogLine] = []
         self.emitted: list[Any] = []
 
-    async def call(self, call: ToolCall) -> Any:
-        try:
-            return await self.bridge.call(call)
-        except GloveportError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the outer edge: the guest gets a reference, the log the details
-            details = _internal(self._order.run, error)
-            raise ToolError(details["message"], code="internal-error", tool=call.name) from None
-
-    def call_sync(self, name: str, args: list[Any]) -> Any:
-        return self.bridge.call_sync(name, args)
+    def broke(self, call: ToolCall, error: Exception) -> ToolError:
+        return ToolError(_internal(self._order.run, error)["message"], code="internal-error", tool=call.name)
 
     def log(self, line: LogLine) -> None:
         self.logs.append(line)
@@ -329,6 +334,10 @@ def _program_failure(error: ProgramError) -> Failure:
     type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
     hint = error.hint or CODES[error.code].fix
     return Failure(error.code, type_, error.message, error.line, error.column, error.frame, error.tool, hint)
+
+
+def _told(error: GloveportError) -> dict[str, Any]:
+    return {"code": error.code, "type": type(error).__name__, "message": error.message, "hint": error.hint}
 
 
 def _internal(run: str, error: Exception) -> dict[str, Any]:

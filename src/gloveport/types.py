@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gloveport.errors import OptionError
 
@@ -52,9 +52,7 @@ SMALLEST = {"memory_mb": 16, "max_log_bytes": 0, "max_calls": 0, "max_frame_byte
 def _check_limit(name: str, value: object, *, whole: bool) -> None:
     kind = "a whole number" if whole else "a number of seconds"
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        raise OptionError(
-            f"{name} must be {kind}, not {value!r}", hint=f"for example {name}={'64' if whole else '2.5'}"
-        )
+        raise OptionError(f"{name} must be {kind}, not {value!r}", hint=f"for example {name}={'64' if whole else '2.5'}")
     if not math.isfinite(value):
         raise OptionError(f"{name} must be finite, not {value!r}")
     smallest = SMALLEST.get(name, 1 if whole else 0)
@@ -137,13 +135,13 @@ class Tool:
         return tuple(self.input_schema.get("properties", {}))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call as it comes out of a run: the name as the guest spelled it and its arguments."""
+class ToolCall(NamedTuple):
+    """A call as it comes out of a run: the name as the guest spelled it, its arguments, and their size in bytes."""
 
     id: int
     name: str
     args: Any
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

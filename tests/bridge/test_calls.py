@@ -21,7 +21,7 @@ import pytest
 from gloveport.bridge import CallLimit
 from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import tool
-from gloveport.types import CallRecord, Decision, Limits, Tool
+from gloveport.types import CallRecord, Decision, Limits, Tool, ToolCall
 
 from .support import FakeSource, call, port, refused
 
@@ -143,9 +143,7 @@ async def test_an_unknown_tool_is_told_with_what_was_meant(name: str) -> None:
     assert error.message == f"no tool `tools.{name}`; did you mean `tools.get_weather`?"
 
 
-@pytest.mark.parametrize(
-    "name", ["__proto__", "constructor", "toString", "local", "", "get_weather.call", "x" * 10_000]
-)
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "local", "", "get_weather.call", "x" * 10_000])
 async def test_what_is_not_a_tool_is_never_called(name: str) -> None:
     error = await refused(port(get_weather), name)
     assert error.code == "unknown-tool"
@@ -330,7 +328,7 @@ async def test_calls_are_recorded_with_their_times_and_told_as_they_happen() -> 
 async def test_records_do_not_keep_more_than_the_host_can_spare() -> None:
     run = port(anything)
     for _ in range(6):
-        await call(run, "anything", "x" * 4_000_000)
+        await run.call(ToolCall(1, "anything", ["x" * 4_000_000], 4_000_000))
     kept = [record for record in run.records if "value" in record.args]
     assert len(kept) == 4
     assert "not kept" in str(run.records[5].args)

@@ -109,9 +109,7 @@ async def test_an_exception_is_told_by_type_and_words() -> None:
 
 async def test_a_tool_error_passes_with_its_fields() -> None:
     async def fails() -> None:
-        raise ToolError(
-            "slow down", code="rate-limited", status=429, data={"after": (1, 2)}, retryable=True, hint="wait"
-        )
+        raise ToolError("slow down", code="rate-limited", status=429, data={"after": (1, 2)}, retryable=True, hint="wait")
 
     found = await refused(port(fails), "fails")
     assert (found.message, found.code, found.status, found.hint) == ("slow down", "rate-limited", 429, "wait")

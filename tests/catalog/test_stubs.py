@@ -66,9 +66,7 @@ def test_a_schema_that_explodes_stays_small() -> None:
     for n in range(1, 40):
         ref = {"$ref": f"#/$defs/d{n - 1}"}
         definitions[f"d{n}"] = {"properties": {"a": ref, "b": ref}}
-    text = stubs.declaration(
-        [("x", Tool("s.x", "", {"$defs": definitions, "properties": {"p": {"$ref": "#/$defs/d39"}}}))]
-    )
+    text = stubs.declaration([("x", Tool("s.x", "", {"$defs": definitions, "properties": {"p": {"$ref": "#/$defs/d39"}}}))])
     assert len(text) < 100_000
 
 
@@ -83,9 +81,7 @@ def test_a_description_can_not_close_its_comment_or_hide_in_invisible_letters() 
 def test_tools_are_declared_under_their_paths_with_notes() -> None:
     number = {"type": "integer", "description": "How many", "default": 10, "maximum": 100, "deprecated": True}
     schema = {"type": "object", "properties": {"n": number}, "additionalProperties": False}
-    text = stubs.declaration(
-        [("a.b.delete", Tool("a.b.delete", "Lines\nof text", schema)), ("a.c", Tool("a.c", "", {}))]
-    )
+    text = stubs.declaration([("a.b.delete", Tool("a.b.delete", "Lines\nof text", schema)), ("a.c", Tool("a.c", "", {}))])
     assert text == (
         "declare const tools: {\n  a: {\n    b: {\n      /**\n       * Lines\n       * of text\n       */\n"
         "      delete(args?: {\n        /** How many @deprecated Default 10. maximum 100. */\n        n?: number;\n"

@@ -49,6 +49,12 @@ OTHER = {
     "an unclosed template": "`" + "a" * (SIZE - 1),
     "decorators": "@" * 500_000,
     "labels": "a:" * 500_000,
+    # each of these took quadratic time in a regular expression of ours
+    "a fence with a long label": "```" + " " * (SIZE - 4) + "x",
+    "a closing fence with a tail": "```ts\n1\n```" + " " * 900_000 + "x\n```",
+    "half-open comments in JSON": "{" + "/" * 60_000 + " (",
+    "Python without end": "if\n" * 20_000 + "(",
+    "an object with a tail": "{a, b: 1}" + ";" * 50_000 + ")",
 }
 FINE = {
     "one line of 1 MiB": "'" + "a" * (SIZE - 2) + "'",
@@ -59,6 +65,7 @@ FINE = {
     "types that look like import": "type T=import('x').Y;" * 45_000,
     "import.meta": "import.meta;" * 80_000,
     "names of main": "function main(){}\n" + "const a='main';\n" * 60_000,
+    "slashes that close nothing": "=/[)" * 200_000 + "\n```ts\n1\n```",
     "blanks": " " * SIZE,
     "carriage returns": "\r" * SIZE,
     "comments": "/**/" * (SIZE // 4),

@@ -2,32 +2,50 @@
 
 import asyncio
 import contextvars
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
 
 import pytest
 
 from gloveport.sandbox.eager import Starter
 
+Start = Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, asyncio.Task[Any] | None]]
+
 mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="none")
 
 
 @pytest.fixture
-async def starter():
-    made = Starter(asyncio.get_running_loop())
-    yield made
-    made.close()
+async def start() -> AsyncIterator[Start]:
+    loop = asyncio.get_running_loop()
+    starter = Starter(loop)
+
+    async def from_a_callback(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any] | None:
+        done: asyncio.Future[asyncio.Task[Any] | None] = loop.create_future()
+
+        def callback() -> None:
+            try:
+                done.set_result(starter.start(coroutine))
+            except ValueError as error:
+                done.set_exception(error)
+
+        loop.call_soon(callback)
+        return await done
+
+    yield from_a_callback
+    starter.close()
 
 
-async def test_a_coroutine_that_never_waits_ends_at_once(starter: Starter) -> None:
+async def test_a_coroutine_that_never_waits_ends_at_once(start: Start) -> None:
     seen: list[int] = []
 
     async def quick(value: int) -> None:
         seen.append(value)
 
-    assert [starter.start(quick(index)) for index in range(3)] == [None, None, None]
+    assert [await start(quick(index)) for index in range(3)] == [None, None, None]
     assert seen == [0, 1, 2]
 
 
-async def test_one_that_waits_goes_on_as_a_task(starter: Starter) -> None:
+async def test_one_that_waits_goes_on_as_a_task(start: Start) -> None:
     gate = asyncio.Event()
     seen: list[str] = []
 
@@ -37,7 +55,7 @@ async def test_one_that_waits_goes_on_as_a_task(starter: Starter) -> None:
         await asyncio.sleep(0)
         seen.append("ended")
 
-    tasks = [starter.start(slow()), starter.start(slow())]
+    tasks = [await start(slow()), await start(slow())]
     assert seen == ["begun", "begun"]
     gate.set()
     for task in tasks:
@@ -46,7 +64,7 @@ async def test_one_that_waits_goes_on_as_a_task(starter: Starter) -> None:
     assert seen == ["begun", "begun", "ended", "ended"]
 
 
-async def test_the_current_task_is_its_own_from_the_first_step_on(starter: Starter) -> None:
+async def test_the_current_task_is_its_own_from_the_first_step_on(start: Start) -> None:
     seen: list[asyncio.Task[object] | None] = []
 
     async def look() -> None:
@@ -55,7 +73,7 @@ async def test_the_current_task_is_its_own_from_the_first_step_on(starter: Start
         seen.append(asyncio.current_task())
 
     me = asyncio.current_task()
-    task = starter.start(look())
+    task = await start(look())
     assert asyncio.current_task() is me
     assert task is not None
     await task
@@ -63,7 +81,7 @@ async def test_the_current_task_is_its_own_from_the_first_step_on(starter: Start
     assert task is not me
 
 
-async def test_a_timeout_inside_cancels_only_itself(starter: Starter) -> None:
+async def test_a_timeout_inside_cancels_only_itself(start: Start) -> None:
     seen: list[str] = []
 
     async def bounded() -> None:
@@ -73,14 +91,14 @@ async def test_a_timeout_inside_cancels_only_itself(starter: Starter) -> None:
         except TimeoutError:
             seen.append("timed out")
 
-    task = starter.start(bounded())
+    task = await start(bounded())
     assert task is not None
     await task
     assert seen == ["timed out"]
 
 
 @pytest.mark.parametrize("turns", [0, 1, 3])
-async def test_it_can_be_cancelled_at_any_moment(starter: Starter, turns: int) -> None:
+async def test_it_can_be_cancelled_at_any_moment(start: Start, turns: int) -> None:
     seen: list[str] = []
 
     async def hang() -> None:
@@ -91,7 +109,7 @@ async def test_it_can_be_cancelled_at_any_moment(starter: Starter, turns: int) -
             raise
 
     await asyncio.sleep(0)
-    task = starter.start(hang())
+    task = await start(hang())
     assert task is not None
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -101,7 +119,7 @@ async def test_it_can_be_cancelled_at_any_moment(starter: Starter, turns: int) -
     assert seen == ["cancelled"]
 
 
-async def test_context_variables_stay_in_the_call_and_survive_its_waits(starter: Starter) -> None:
+async def test_context_variables_stay_in_the_call_and_survive_its_waits(start: Start) -> None:
     seen: list[str] = []
 
     async def setting() -> None:
@@ -114,16 +132,16 @@ async def test_context_variables_stay_in_the_call_and_survive_its_waits(starter:
         await asyncio.sleep(0)
         seen.append(mark.get())
 
-    assert starter.start(setting()) is None
-    task = starter.start(keeping())
+    assert await start(setting()) is None
+    task = await start(keeping())
     assert task is not None
     await task
-    assert starter.start(setting()) is None
+    assert await start(setting()) is None
     assert seen == ["none", "none", "kept", "none"]
     assert mark.get() == "none"
 
 
-async def test_an_error_in_the_first_step_is_raised_and_the_next_start_works(starter: Starter) -> None:
+async def test_an_error_in_the_first_step_is_raised_and_the_next_start_works(start: Start) -> None:
     async def broken() -> None:
         raise ValueError("first step")
 
@@ -131,13 +149,13 @@ async def test_an_error_in_the_first_step_is_raised_and_the_next_start_works(sta
         await asyncio.sleep(0)
 
     with pytest.raises(ValueError, match="first step"):
-        starter.start(broken())
-    task = starter.start(fine())
+        await start(broken())
+    task = await start(fine())
     assert task is not None
     await task
 
 
-async def test_a_first_step_that_cancels_its_own_task_does_not_harm_the_next(starter: Starter) -> None:
+async def test_a_first_step_that_cancels_its_own_task_does_not_harm_the_next(start: Start) -> None:
     async def odd() -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -146,7 +164,7 @@ async def test_a_first_step_that_cancels_its_own_task_does_not_harm_the_next(sta
     async def fine() -> None:
         await asyncio.sleep(0)
 
-    assert starter.start(odd()) is None
-    task = starter.start(fine())
+    assert await start(odd()) is None
+    task = await start(fine())
     assert task is not None
     await task

@@ -130,6 +130,7 @@ class Lure:
             "port": self.port,
             "dns": self.dns_port,
             "socket": str(self.folder / "socket"),
+            "minimum": "kernel",
             "hostname": os.uname().nodename,
             "calls": [[name, number[column], *map(filled, args)] for name, number, args in CALLS + FOR_ROOT],
             "getpid": numbers["getpid"],
@@ -231,6 +232,23 @@ async def test_in_the_jail_no_attempt_of_the_hostile_program_succeeds(
     assert lure.victim.poll() is None
     assert lure.secret.read_text() == "canary"
     assert [path.name for path in lure.open.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("without", "won_again"),
+    [
+        (["seccomp"], {"memfd_create", "socket AF_UNIX", "fork", "fcntl F_SETSIG kill", "prctl PR_SET_PDEATHSIG"}),
+        (["namespaces", "landlock"], {"read /etc/passwd", "read /proc/self/maps", "read the secret file"}),
+        (["namespaces", "landlock", "seccomp"], {"tcp connect", "spawn a process", "kill a host process", "fetch"}),
+    ],
+)
+async def test_with_a_layer_off_the_hostile_program_wins_back_what_the_layer_kept(
+    lure: Lure, without: list[str], won_again: set[str]
+) -> None:
+    plan = {**lure.plan([str(lure.open)]), "minimum": "none"}
+    told = await play("hostile", plan, user="self", without=without)
+    assert told["strength"] == "none"
+    assert won_again <= wins(told["said"])[0], told["stderr"]
 
 
 @pytest.mark.parametrize(("user", "without", "strength"), SURROUNDINGS)

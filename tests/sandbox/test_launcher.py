@@ -349,3 +349,10 @@ async def test_an_engine_that_is_no_program_is_refused_with_its_name() -> None:
     launcher = Launcher(Launch("/etc/passwd", ("x",), {}, {}))
     with pytest.raises(SandboxError, match="/etc/passwd is not a 64-bit"):
         await launcher.start()
+
+
+async def test_a_file_that_would_lie_outside_of_the_jail_is_refused() -> None:
+    echo = launch("echo.js")
+    launcher = Launcher(Launch(echo.executable, echo.argv, echo.env, {"/guest/../../tmp/x": b""}))
+    with pytest.raises(SandboxError, match="absolute and plain"):
+        await launcher.start()

@@ -101,9 +101,7 @@ def test_deep_nesting_is_refused_before_any_json_library_sees_it(payload: bytes)
 
 
 @given(
-    st.recursive(
-        st.text() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=60
-    )
+    st.recursive(st.text() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=60)
 )
 def test_the_depth_check_agrees_with_the_real_depth(value: object) -> None:
     def depth(item: object) -> int:

@@ -224,9 +224,7 @@ def refusals() -> list[tuple[Any, tuple[str, ...]]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("tools", "told"), refusals(), ids=lambda value: "-".join(value) if type(value) is tuple else ""
-)
+@pytest.mark.parametrize(("tools", "told"), refusals(), ids=lambda value: "-".join(value) if type(value) is tuple else "")
 def test_what_cannot_be_a_tool_is_refused_by_name_when_the_source_is_made(tools: Any, told: tuple[str, ...]) -> None:
     with pytest.raises(OptionError) as refusal:
         functions(tools)

@@ -55,9 +55,7 @@ def test_a_module_is_loaded_by_its_name() -> None:
         ("__all__ = ['gone']\n", ("gone", "__all__")),
     ],
 )
-def test_a_file_that_does_not_import_is_an_error_that_says_where(
-    tmp_path: Path, text: str, told: tuple[str, ...]
-) -> None:
+def test_a_file_that_does_not_import_is_an_error_that_says_where(tmp_path: Path, text: str, told: tuple[str, ...]) -> None:
     spec = write(tmp_path, text, "odd.py")
     with pytest.raises(OptionError) as refusal:
         load_module(spec)

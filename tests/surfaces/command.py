@@ -60,15 +60,20 @@ def gloveport(
     return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def started(*args: str) -> subprocess.Popen[bytes]:
-    """Start the command with pipes."""
-    return subprocess.Popen(
+@contextlib.contextmanager
+def started(*args: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command with pipes, while it runs; ended with the block."""
+    with subprocess.Popen(
         [*COMMAND, *args],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def read_until(fd: int, pattern: str) -> str:
@@ -98,13 +103,11 @@ class Terminal:
         self.fd, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.process = subprocess.Popen(
-            [*COMMAND, *args],
+            ["setsid", "--ctty", *COMMAND, *args],  # so that Ctrl-C typed on it is a signal
             stdin=inner,
             stdout=inner,
             stderr=inner,
             env=environment(**env),
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(inner)
 

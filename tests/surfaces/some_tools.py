@@ -40,6 +40,11 @@ def print_much() -> int:
     return 1
 
 
+def begin() -> None:
+    """Says that it was called."""
+    print("begun")
+
+
 def evil() -> None:
     """Fails with text that would drive a terminal."""
     raise ToolError("\x1b]52;c;aGk=\x07\u202egone", code="evil")

@@ -277,13 +277,14 @@ def test_json_output_means_the_same_with_every_character_visible() -> None:
 def test_a_signal_cancels_the_run_and_leaves_nothing_behind(program: str, number: signal.Signals, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     fifo = json.dumps(str(tmp_path / "fifo"))
-    process = started("run", "--tools", TOOLS, "--input", fifo, "-e", f"console.log('begun'); {program}")
-    assert process.stderr is not None
-    read_until(process.stderr.fileno(), "begun")
-    below = descendants(process.pid)
-    assert len(below) >= 2  # the fork server and the guest
-    process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    program = f"console.log('begun'); {program}"
+    with started("run", "--tools", TOOLS, "--input", fifo, "-e", program) as process:
+        assert process.stderr is not None
+        read_until(process.stderr.fileno(), "begun")
+        below = descendants(process.pid)
+        assert len(below) >= 2  # the fork server and the guest
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"cancelled" in err
     assert b"Traceback" not in err
@@ -292,20 +293,32 @@ def test_a_signal_cancels_the_run_and_leaves_nothing_behind(program: str, number
 
 
 def test_a_cancelled_run_is_one_json_document_too() -> None:
-    process = started("run", "--json", "--tools", TOOLS, "-e", "await tools.print_much(); await tools.forever()")
-    assert process.stderr is not None
-    read_until(process.stderr.fileno(), "printed by python")
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    with started("run", "--json", "--tools", TOOLS, "-e", "await tools.begin(); await tools.forever()") as process:
+        assert process.stderr is not None
+        read_until(process.stderr.fileno(), "begun")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert json.loads(out)["code"] == "cancelled"
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    process = started("run", "-e", "'x'.repeat(4e6)")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.wait(60) == 0
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    with started("run", "-e", "'x'.repeat(4e6)") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+
+
+def test_a_full_disk_is_told_as_one() -> None:
+    done = gloveport("run", "-e", "1", prefix=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+    assert (done.code, done.err.count("\n")) == (2, 2)
+    assert "the output can't be written: No space left on device" in done.err
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_descriptors_are_no_error(closed: str) -> None:
+    done = gloveport("run", "-e", "console.log(1); 2", prefix=("sh", "-c", f'exec "$@" {closed}', "sh"))
+    assert done.code == 0
+    assert done.out == ("" if ">&-" in closed.split() else "2\n")

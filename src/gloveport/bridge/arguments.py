@@ -18,6 +18,7 @@ from gloveport.sources import Source
 from gloveport.types import Tool
 
 BACKTRACKS = 10_000
+FLAT = frozenset({type(None), bool, int, float, str})
 
 
 class Contract:
@@ -36,14 +37,23 @@ class Contract:
 
     def accept(self, values: Any) -> dict[str, Any]:
         """The arguments that the values stand for, copied and valid; raises ToolError `bad-arguments`."""
+        if len(values) == 1 and type(values[0]) is dict and self._holds(args := values[0].copy()):
+            return args
         try:
-            given = copied(values)
+            given = [copied(value) for value in values] if type(values) is list else copied(values)
         except TypeError as error:
             raise self._refusal(f"something in it {error}") from None
-        args = self._named(given)
+        args = self.named(given)
         if not self._fits(args):
             raise self._refusal(complaint(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))
         return args
+
+    def _holds(self, args: dict[str, Any]) -> bool:
+        """True for what nearly every call brings: flat, valid arguments, of which a shallow copy is a whole one."""
+        try:
+            return FLAT.issuperset(map(type, args.values())) and self._is_valid(args)
+        except ValueError:
+            return False
 
     def _fits(self, args: Any) -> bool:
         try:
@@ -56,7 +66,7 @@ class Contract:
         except ValueError:
             return False
 
-    def _named(self, given: Any) -> dict[str, Any]:
+    def named(self, given: Any) -> dict[str, Any]:
         """Names for the values.
 
         Nothing is `{}`. One object is the arguments; but where the tool has one parameter and the object fits as that
@@ -69,10 +79,11 @@ class Contract:
             return {}
         if len(given) == 1 and type(given[0]) is dict:
             args = given[0]
-            if len(self._names) == 1 and not self._fits(args):
+            if len(self._names) == 1 and args and not self._fits(args):
                 wrapped = {self._names[0]: args}
                 return wrapped if self._fits(wrapped) else args
             return args
+        given = list(given)
         while given and given[-1] is None and not self._is_required(len(given) - 1):
             given.pop()
         if len(given) > len(self._names):

@@ -104,9 +104,7 @@ def unknown(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:
         told = f"; did you mean {' or '.join(f'`tools.{other}`' for other in meant)}?"
     elif catalog.is_namespace(name):
         told = f"; it is a group of tools: {', '.join(catalog.names(name)[:10])}"
-    return ToolError(
-        f"no tool `tools.{shown}`{told}", code="unknown-tool", hint="use tools.search to find the right name"
-    )
+    return ToolError(f"no tool `tools.{shown}`{told}", code="unknown-tool", hint="use tools.search to find the right name")
 
 
 def _bad(name: str, takes: str) -> ToolError:

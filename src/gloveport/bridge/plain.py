@@ -50,6 +50,8 @@ def plain(value: Any, tool: str) -> Any:
     Dataclasses, TypedDicts, pydantic models and structs become dicts, enums their values, tuples lists, UUIDs, Decimals
     and dates strings.
     """
+    if type(value) in AS_IT_IS:
+        return value
     try:
         return _data(value, 0)
     except _NotData as problem:

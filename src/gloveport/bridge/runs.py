@@ -8,12 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from gloveport.bridge.builtins import unknown
 from gloveport.bridge.failures import failure
-from gloveport.bridge.plain import copied, plain
+from gloveport.bridge.plain import plain
 from gloveport.errors import CallLimit, ToolError
+from gloveport.policy import AllowAll
 from gloveport.types import CallRecord, Limits, ToolCall
 
 if TYPE_CHECKING:
@@ -27,25 +26,32 @@ MOST_QUESTIONS = 10_000
 DEAR = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MOST_GUESSES = 50
 KEPT_BYTES = 16 * 1024 * 1024
-GRACE_SECONDS = 0.1
+NOT_KEPT = {"…": "not kept: the calls of this run were too large"}
 
 
 class _Call:
     """A call that has started. `status` leaves `running` once and never comes back."""
 
-    __slots__ = ("args", "error", "id", "seconds", "started", "status", "tool")
+    __slots__ = ("_args", "_contract", "_id", "error", "seconds", "started", "status")
 
-    def __init__(self, id: int, tool: str, args: Any, started: float) -> None:
-        self.id = id
-        self.tool = tool
-        self.args = args
+    def __init__(self, id: int, contract: Contract, args: list[Any] | None, started: float) -> None:
+        self._id = id
+        self._contract = contract
+        self._args = args
         self.started = started
         self.status: Literal["running", "ok", "failed"] = "running"
         self.seconds: float | None = None
         self.error: str | None = None
 
+    @property
+    def tool(self) -> str:
+        """The tool's name as programs write it."""
+        return self._contract.path
+
     def record(self) -> CallRecord:
-        return CallRecord(self.id, self.tool, self.args, self.status, self.started, self.seconds, self.error)
+        """The call so far."""
+        args = NOT_KEPT if self._args is None else self._contract.named(self._args)
+        return CallRecord(self._id, self.tool, args, self.status, self.started, self.seconds, self.error)
 
 
 class RunBridge:
@@ -57,6 +63,7 @@ class RunBridge:
 
     def __init__(self, bridge: Bridge, limits: Limits, on_call: OnCall | None, began: float | None) -> None:
         self._bridge = bridge
+        self._allows_all = isinstance(bridge.policy, AllowAll)
         self._limits = limits
         self._on_call = on_call
         self._began = time.monotonic() if began is None else began
@@ -65,7 +72,6 @@ class RunBridge:
         self._guesses = 0
         self._active = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._tasks: set[asyncio.Task[Any] | None] = set()
         self._calls: list[_Call] = []
         self._kept = 0
         self._closed = False
@@ -77,26 +83,62 @@ class RunBridge:
 
     async def call(self, call: ToolCall) -> Any:
         """What the tool answered, as plain data; raises ToolError, or CallLimit when the run has called too often."""
-        if call.name in self._bridge.builtins.calls:
+        contract = self._bridge.contracts.get(call.name)
+        if contract is None and call.name in self._bridge.builtins.calls:
             return self.call_sync(call.name, call.args)
+        contract, sent = self._admit(call, contract)
+        if self._active < self._limits.max_concurrent_calls:
+            self._active += 1
+        else:
+            await self._turn(contract)
+        made: _Call | None = None
+        try:
+            made = self._start(call, contract)
+            value = plain(await contract.source.call(contract.tool, sent), contract.path)
+            if self._closed:
+                raise _ended(contract.path)
+            self._finish(made, None)
+            return value
+        except BaseException as problem:
+            error = self._told(problem, contract)
+            if made is not None:
+                self._finish(made, error)
+            if error is problem:
+                raise
+            raise error from None
+        finally:
+            if self._waiting:
+                self._release()
+            else:
+                self._active -= 1
+
+    def _admit(self, call: ToolCall, contract: Contract | None) -> tuple[Contract, dict[str, Any]]:
+        """The call's contract and its arguments: counted, looked up, valid, allowed."""
         if self._closed:
             raise _ended(call.name)
         self._made += 1
         if self._made > self._limits.max_calls:
             raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
-        contract = self._bridge.contracts.get(call.name) or self._look_up(call.name)
-        # Nobody else holds `sent`: policy, records and listeners get a copy of their own (B3).
+        if contract is None:
+            contract = self._look_up(call.name)
+        # A copy that nobody else holds: policy, records and listeners look at what the guest sent (B3).
         sent = contract.accept(call.args)
-        args = copied(sent)
-        self._decide(contract, args)
-        if self._active < self._limits.max_concurrent_calls:
-            self._active += 1
-        else:
-            await self._turn(contract)
-        try:
-            return await self._make(call.id, contract, args, sent)
-        finally:
-            self._release()
+        if not self._allows_all:
+            self._decide(contract, call)
+        return contract, sent
+
+    def _told(self, problem: BaseException, contract: Contract) -> BaseException:
+        """What the caller is told: whatever a source raises becomes data; a cancellation nobody asked for is a failure."""
+        if isinstance(problem, Exception):
+            return failure(problem, contract.path)
+        if not isinstance(problem, asyncio.CancelledError):
+            return problem
+        task = asyncio.current_task()
+        if self._closed:
+            return _ended(contract.path)
+        if task is None or not task.cancelling():
+            return ToolError("CancelledError", tool=contract.path)
+        return problem
 
     def call_sync(self, name: str, args: list[Any]) -> Any:
         """The answer of a built-in, at once; raises ToolError, or CallLimit after too many of them."""
@@ -108,16 +150,11 @@ class RunBridge:
             raise ToolError(f"no built-in `{name[:100]}` answers at once", code="unknown-tool")
         return builtin(args if isinstance(args, list) else [args])
 
-    async def close(self) -> None:
-        """Cancels what still runs and drops what it may still answer; returns soon, whatever the tools do."""
+    def close(self) -> None:
+        """Lets no further call be made and drops what those under way may still answer; their tasks are the caller's."""
         self._closed = True
         while self._waiting:
             self._waiting.popleft().cancel()
-        tasks = [task for task in self._tasks if task is not None and not task.done()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
         for call in self._calls:
             if call.status == "running":
                 self._finish(call, _ended(call.tool))
@@ -129,47 +166,13 @@ class RunBridge:
             raise unknown(self._bridge.catalog, name, guess=self._guesses <= MOST_GUESSES)
         return found
 
-    def _decide(self, contract: Contract, args: dict[str, Any]) -> None:
-        decision = self._bridge.policy.decide(contract.tool, copied(args))
+    def _decide(self, contract: Contract, call: ToolCall) -> None:
+        decision = self._bridge.policy.decide(contract.tool, contract.named(call.args))
         if decision.verdict == "allow":
             return
         needs = "needs a person's approval, which can't be had here" if decision.verdict == "ask" else "is not allowed"
         reason = f": {decision.reason}" if decision.reason else ""
         raise ToolError(f"`tools.{contract.path}` {needs}{reason}", code="denied", tool=contract.path)
-
-    async def _make(self, id: int, contract: Contract, args: dict[str, Any], sent: dict[str, Any]) -> Any:
-        if self._closed:
-            raise _ended(contract.path)
-        call = self._start(id, contract.path, args)
-        try:
-            value = await self._answer(contract, sent)
-            if self._closed:
-                raise _ended(contract.path)
-            value = plain(value, contract.path)
-        except Exception as problem:  # noqa: BLE001 - the edge: whatever a source raises becomes data
-            error = failure(problem, contract.path)
-            self._finish(call, error)
-            raise error from None
-        except BaseException as problem:
-            self._finish(call, problem)
-            raise
-        self._finish(call, None)
-        return value
-
-    async def _answer(self, contract: Contract, sent: dict[str, Any]) -> Any:
-        """What the source answers; a cancellation that nobody here asked for is the tool's own failure."""
-        task = asyncio.current_task()
-        self._tasks.add(task)
-        try:
-            return await contract.source.call(contract.tool, sent)
-        except asyncio.CancelledError:
-            if self._closed:
-                raise _ended(contract.path) from None
-            if task is None or not task.cancelling():
-                raise ToolError("CancelledError", tool=contract.path) from None
-            raise
-        finally:
-            self._tasks.discard(task)
 
     async def _turn(self, contract: Contract) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -191,11 +194,13 @@ class RunBridge:
                 return
         self._active -= 1
 
-    def _start(self, id: int, tool: str, args: dict[str, Any]) -> _Call:
+    def _start(self, asked: ToolCall, contract: Contract) -> _Call:
+        if self._closed:
+            raise _ended(contract.path)
         # A hostile program must not make the host keep all it ever sent: 1000 calls of 16 MiB each.
-        self._kept += len(msgspec.json.encode(args))
-        shown = args if self._kept <= KEPT_BYTES else {"…": "not kept: the calls of this run were too large"}
-        call = _Call(id, tool, shown, time.monotonic() - self._began)
+        self._kept += asked.size
+        args = asked.args if self._kept <= KEPT_BYTES else None
+        call = _Call(asked.id, contract, args, time.monotonic() - self._began)
         self._calls.append(call)
         if self._on_call is not None:
             self._on_call("call-started", call.record())
@@ -205,11 +210,12 @@ class RunBridge:
         if call.status != "running":
             return
         call.seconds = time.monotonic() - self._began - call.started
-        call.status = "ok" if error is None else "failed"
-        if isinstance(error, ToolError):
-            call.error = f"{error.code}: {error.message}"
-        elif error is not None:
-            call.error = "cancelled: the call was cancelled"
+        if error is None:
+            call.status = "ok"
+        else:
+            call.status = "failed"
+            told = isinstance(error, ToolError)
+            call.error = f"{error.code}: {error.message}" if told else "cancelled: the call was cancelled"
         if self._on_call is not None:
             self._on_call("call-ended", call.record())
 

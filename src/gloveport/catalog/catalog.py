@@ -71,9 +71,7 @@ class Catalog:
             if problem := problem_with(part):
                 raise OptionError(f"the name {part!a} in {tool.address!a} {problem}")
         if tool.address in self._entries:
-            raise OptionError(
-                f"the source {source.name} has two tools called {tool.address}", hint="rename one of them"
-            )
+            raise OptionError(f"the source {source.name} has two tools called {tool.address}", hint="rename one of them")
         self._entries[tool.address] = Entry(tool, source)
         above = first
         for part in rest:

@@ -14,7 +14,7 @@ UNLABELLED = frozenset(["", "code", "tool_code", "program", "script", "snippet",
 
 _MARKER = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)\r?$", re.MULTILINE)
 _LABEL = re.compile(r"[{.\s]*([\w+#-]*)")
-_INLINE = re.compile(r"\s*```[ \t]*(?:(?P<label>[A-Za-z]+)[ \t]+)?(?P<code>[^\n\r`][^\n\r]*?)```\s*")
+_INLINE_LABEL = re.compile(r"\s*+(?:([A-Za-z]+)[ \t]++)?")
 
 
 class Block(NamedTuple):
@@ -33,12 +33,9 @@ def has_fence(text: str) -> bool:
 
 def blocks(text: str) -> list[Block]:
     """The fenced blocks of a text as Markdown reads them; the last may be left open."""
-    inline = _INLINE.fullmatch(text)
+    inline = _inline(text)
     if inline:
-        label = (inline["label"] or "").lower()
-        known = label in LABELS
-        start = inline.start("code") if known or not label else inline.start("label")
-        return [Block(text.index("```"), label if known else "", start, inline.end("code"))]
+        return [inline]
     found: list[Block] = []
     opened: tuple[str, Block] | None = None
     for marker in _MARKER.finditer(text):
@@ -54,6 +51,19 @@ def blocks(text: str) -> list[Block]:
     if opened is not None:
         found.append(_left_open(text, *opened))
     return found
+
+
+def _inline(text: str) -> Block | None:
+    """The block of a text that is one line between fences."""
+    kept = text.strip()
+    if "\n" in kept or len(kept) < 7 or not (kept.startswith("```") and kept.endswith("```")) or kept[3] == "`":
+        return None
+    fence = text.index("```")
+    end = fence + len(kept) - 3
+    matched = _INLINE_LABEL.match(text, fence + 3)
+    label = (matched[1] or "").lower() if matched else ""
+    start = matched.end() if matched and label in LABELS else fence + 3
+    return Block(fence, label if label in LABELS else "", start, end)
 
 
 def widest(text: str, first: Block) -> Block | None:

@@ -65,11 +65,11 @@ class Starter:
         self._task: asyncio.Task[Any] = asyncio.Task(self._rest, loop=self._loop, context=self._context)
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any] | None:
-        """None when the coroutine ended at once, else the task that goes on with it; raises what the first step raises."""
+        """None when the coroutine ended at once, else the task that goes on with it; raises what the first step raises.
+
+        To be called from a callback of the loop, not from a task.
+        """
         loop, task, rest, context = self._loop, self._task, self._rest, self._context
-        caller = asyncio.current_task(loop)
-        if caller is not None:
-            _leave_task(loop, caller)
         _enter_task(loop, task)
         try:
             first = context.run(coroutine.send, None)
@@ -82,8 +82,6 @@ class Starter:
             raise
         finally:
             _leave_task(loop, task)
-            if caller is not None:
-                _enter_task(loop, caller)
         rest.coroutine, rest.first = coroutine, first
         if not rest.slot.done():
             rest.slot.set_result(None)

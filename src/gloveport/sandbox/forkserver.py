@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from gloveport.sandbox import channel, namespaces, privileges, probe, quarters, seccomp
+from gloveport.sandbox import channel, landlock, namespaces, privileges, probe, quarters, seccomp
 from gloveport.sandbox.jail import OPTIONAL, Jail, exec_watch, guest_filter
 from gloveport.sandbox.report import JailReport, judge
 from gloveport.sandbox.syscalls import MACHINE, NUMBERS
@@ -97,7 +97,7 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
     jail = Jail(tried, proc, place.engine, place.argv, place.env, place.rules, exec_watch(), guest_filter(may_exec=True))
     report = judge([*outer, *probe.try_walls(jail)])
     holds = frozenset(layer.name for layer in report.layers if layer.in_force)
-    return replace(jail, holds=holds), report, place
+    return replace(jail, holds=holds, ruleset=landlock.ruleset(jail.files) if "landlock" in holds else None), report, place
 
 
 class ForkServer:
@@ -203,19 +203,19 @@ def _send(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] 
 def spawn(jail: Jail, *, stdio: int, stderr: int) -> tuple[int, int]:
     """A new guest that has exec'd its engine inside the jail, as (pid, pidfd)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    pid, pidfd = jail.clone()
-    if pid == 0:
-        ours.close()
-        _become_guest(jail, theirs, stdio, stderr)
-    theirs.close()
-    try:
-        with ours:
+    with ours:
+        with theirs:
+            pid, pidfd = jail.clone()
+            if pid == 0:
+                ours.close()
+                _become_guest(jail, theirs, stdio, stderr)
+        try:
             _see_through(jail, ours, pid)
-    except BaseException:
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(pidfd)
-        raise
+        except BaseException:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(pidfd)
+            raise
     return pid, pidfd
 
 

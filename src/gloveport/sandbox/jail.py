@@ -35,6 +35,7 @@ class Jail:
     files: tuple[tuple[int, int], ...]  # for Landlock: descriptors of files, and the access to each
     watch: bytes
     filter: seccomp.Filter
+    ruleset: int | None = None  # made of `files` once, where Landlock holds
 
     def clone(self) -> tuple[int, int]:
         """A new child, as `namespaces.clone` gives it."""
@@ -48,11 +49,14 @@ class Jail:
             ("limits", lambda: privileges.set_limits(self.proc, own_user="namespaces" in self.holds)),
             ("identity", privileges.leave_root),
             ("privileges", privileges.no_new_privileges),
-            ("landlock", lambda: landlock.restrict(landlock.ruleset(self.files))),
+            ("landlock", self._restrict_files),
             ("privileges", privileges.drop_capabilities),
             ("privileges", privileges.die_with_parent),
         ]
         return [(layer, step) for layer, step in steps if layer not in OPTIONAL or layer in self.holds]
+
+    def _restrict_files(self) -> None:
+        landlock.restrict(landlock.ruleset(self.files) if self.ruleset is None else self.ruleset)
 
     def restrict_calls(self) -> None:
         """Put the allow-list of system calls in force in this process."""

@@ -173,7 +173,7 @@ class Launcher:
         self._loop.remove_reader(self._server_pidfd)
         os.close(self._server_pidfd)
         self._server.wait()
-        while self._control is not None and self._receive():
+        while self._receive():
             pass
         self._hang_up()
         if self._directory is not None:
@@ -243,7 +243,8 @@ class Launcher:
 
     def _receive(self) -> bool:
         """Handle one message; false when there is none."""
-        assert self._control is not None
+        if self._control is None:
+            return False
         try:
             message, fds = channel.receive(self._control)
         except BlockingIOError:

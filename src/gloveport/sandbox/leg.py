@@ -43,6 +43,10 @@ class Port(Protocol):
         """The answer to a synchronous look-up."""
         ...
 
+    def broke(self, call: ToolCall, error: Exception) -> ToolError:
+        """What the guest is told of a call that failed by a defect of the host."""
+        ...
+
     def log(self, line: LogLine) -> None:
         """Takes a line of output."""
         ...
@@ -115,6 +119,9 @@ class Leg:
                 usage = exit_.cpu_seconds, exit_.max_rss_kb / 1024
                 end = replace(end, content=_death(exit_, said, self._limits, self._worker.idle_mb))
             await self._finish_calls(end)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._worker.end())  # whoever cancels a run finds it gone afterwards
+            raise
         finally:
             self._unwatch()
             self._starter.close()
@@ -151,21 +158,21 @@ class Leg:
 
     def _flush(self) -> None:
         if self._outgoing:
-            data, self._outgoing = b"".join(self._outgoing), []
+            data = self._outgoing[0] if len(self._outgoing) == 1 else b"".join(self._outgoing)
+            self._outgoing = []
             self._worker.send(data)
 
     def _reply(self, call_id: int, value: Any, name: str) -> None:
         try:
             payload = encode(value, "result")
-            if len(payload) > self._limits.max_frame_bytes:
-                size = f"{len(payload):,} bytes, over the limit of {self._limits.max_frame_bytes:,}"
-                raise ToolError(f"the result of tools.{name} has {size}", code="result-too-large", tool=name)
         except ValueCrossingError as error:
             self._refuse(call_id, ToolError(f"tools.{name}: {error.message}", code=error.code, tool=name))
-        except ToolError as error:
-            self._refuse(call_id, error)
-        else:
-            self._event(b'["reply",%d,%d,true,' % (self._now(), call_id) + payload + b"]")
+            return
+        if len(payload) > self._limits.max_frame_bytes:
+            size = f"{len(payload):,} bytes, over the limit of {self._limits.max_frame_bytes:,}"
+            self._refuse(call_id, ToolError(f"the result of tools.{name} has {size}", code="result-too-large", tool=name))
+            return
+        self._event(b'["reply",%d,%d,true,%b]' % (self._now(), call_id, payload))
 
     def _refuse(self, call_id: int, error: ToolError) -> None:
         fields = {"code": error.code, "message": error.message, "tool": error.tool, "retryable": error.retryable}
@@ -200,9 +207,11 @@ class Leg:
         message = wire.parse(frame)
         if b'"$' in frame:
             message = [from_wire(part) for part in message]
+        # Calls come first and without `match`, which takes as long as the rest of this.
+        if message[0] == "call" and len(message) == 4:
+            self._call(message[1], message[2], message[3], len(frame))
+            return
         match message:
-            case ["call", int(call_id), str(name), list(args)]:
-                self._call(ToolCall(call_id, name, args))
             case ["call_sync", int(call_id), str(name), list(args)]:
                 self._call_sync(call_id, name, args)
             case ["timer", None | int() | float() as at]:
@@ -218,12 +227,14 @@ class Leg:
             case _:
                 raise WireError(f"a message of kind {message[0][:40]!r} is malformed")
 
-    def _call(self, call: ToolCall) -> None:
-        self._next_id(call.id)
-        task = self._starter.start(self._serve(call))
+    def _call(self, call_id: Any, name: Any, args: Any, size: int) -> None:
+        if type(call_id) is not int or type(name) is not str or type(args) is not list or call_id <= self._last_id:
+            raise WireError("a call is malformed, or its id was used before")
+        self._last_id = call_id
+        task = self._starter.start(self._serve(ToolCall(call_id, name, args, size)))
         if task is not None:
-            self._calls[call.id] = task
-            task.add_done_callback(lambda _: self._calls.pop(call.id, None))
+            self._calls[call_id] = task
+            task.add_done_callback(lambda _: self._calls.pop(call_id, None))
 
     async def _serve(self, call: ToolCall) -> None:
         try:
@@ -232,11 +243,15 @@ class Leg:
             self._refuse(call.id, error)
         except GloveportError as error:
             self._end("error", {"code": error.code, "message": error.message, "hint": error.hint})
+        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours ends the call, not the host
+            self._refuse(call.id, self._port.broke(call, error))
         else:
             self._reply(call.id, value, call.name)
 
     def _call_sync(self, call_id: int, name: str, args: list[Any]) -> None:
-        self._next_id(call_id)
+        if call_id <= self._last_id:
+            raise WireError("a call's id was used before")
+        self._last_id = call_id
         self._sync_calls += 1
         if self._sync_calls > MAX_SYNC_CALLS:
             raise WireError(f"the program made more than {MAX_SYNC_CALLS:,} look-ups", code="call-limit")
@@ -246,11 +261,6 @@ class Leg:
             self._refuse(call_id, error)
         else:
             self._reply(call_id, value, name)
-
-    def _next_id(self, call_id: int) -> None:
-        if call_id <= self._last_id:
-            raise WireError("a call's id was used before")
-        self._last_id = call_id
 
     def _set_timer(self, at: float | None) -> None:
         if self._timer is not None:

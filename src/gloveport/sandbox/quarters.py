@@ -49,12 +49,16 @@ class Quarters:
 
 def plan(spec: Spec) -> root.Tree:
     """The root that a guest of this spec needs."""
+    astray = [path for path in spec.files if not path.startswith("/") or path != os.path.normpath(path)]
+    if astray:
+        raise ValueError(f"a file's path must be absolute and plain, not {astray[0]!r}")
     needs = elf.needs(spec.executable)
     engine = f"/engine/{os.path.basename(spec.executable)}"
     binds = {engine: os.path.realpath(spec.executable), **dict(needs.libraries)}
     if needs.interpreter:
         binds[needs.interpreter] = needs.interpreter
-    return root.Tree(engine, needs.interpreter, binds, {_RANDOM: _RANDOM}, spec.files)
+    devices = {_RANDOM: _RANDOM} if os.path.exists(_RANDOM) else {}
+    return root.Tree(engine, needs.interpreter, binds, devices, spec.files)
 
 
 def leave_host(tree: root.Tree, proc: int) -> None:

@@ -46,6 +46,8 @@ MACHINE = os.uname().machine
 
 # PyDLL keeps the interpreter lock: after a raw clone there is no other thread that could hand it back.
 _libc = ctypes.PyDLL(None, use_errno=True)
+_prctl = _libc.prctl
+_prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 
 
 def call(name: str, *args: object) -> int:
@@ -60,5 +62,8 @@ def call(name: str, *args: object) -> int:
 
 def prctl(option: int, *args: int) -> int:
     """The result of a prctl; OSError when the kernel refuses."""
-    padded = (*args, 0, 0, 0, 0)[:4]
-    return call("prctl", option, *padded)
+    result = _prctl(option, *(*args, 0, 0, 0, 0)[:4])
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl {option}: {os.strerror(code)}")
+    return result

@@ -25,12 +25,13 @@ SAFE_INTEGER = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_DEEP = MAX_DEPTH - 16
 MAX_INTEGER_DIGITS = 4000
+BARE = frozenset({str, bool, type(None)})
 
 
 def encode(value: Any, name: str = "value") -> bytes:
     """JSON bytes for a Python value; what can't cross is a ValueCrossingError that names its path below `name`."""
     try:
-        return orjson.dumps(to_wire(value))
+        return orjson.dumps(value if type(value) in BARE else to_wire(value))
     except _Crossing as problem:
         raise ValueCrossingError(f"{name}{problem.path()} {problem.reason}") from None
     except (orjson.JSONEncodeError, RecursionError) as error:

@@ -2,7 +2,8 @@
 
     guest → host   ["ready", version] · ["call", id, tool, args] · ["call_sync", id, name, args] · ["timer", at]
                    ["log", level, text] · ["emit", value] · ["done", "value" | "error", payload, notes]
-    host → guest   ["start", now, setup] · ["timer", now] · ["reply", now, id, true, value] · ["reply", now, id, false, error]
+    host → guest   ["start", now, setup] · ["timer", now]
+                   ["reply", now, id, true, value] · ["reply", now, id, false, error]
 
 The guest is hostile, so decoding is total: any bytes give a frame or a `WireError`, in time and memory proportional to
 the bytes received, and never more than the budget allows.
@@ -68,7 +69,7 @@ def pack(payload: bytes) -> bytes:
 
 def parse(payload: bytes) -> list[Any]:
     """The JSON array in a frame; anything else is a WireError."""
-    if payload.count(b"[") + payload.count(b"{") > MAX_DEPTH:
+    if len(payload) > MAX_DEPTH and payload.count(b"[") + payload.count(b"{") > MAX_DEPTH:
         check_depth(payload)
     try:
         message = orjson.loads(payload)

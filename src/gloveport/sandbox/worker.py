@@ -134,15 +134,18 @@ class Worker:
             return 0.0
 
     def end(self) -> asyncio.Task[tuple[Exit, str]]:
-        """Kill the process now; await the task for how it ended and the tail of what it wrote to stderr."""
+        """Stop listening and kill the process; await the task for how it ended and the tail of what it wrote to stderr.
+
+        The kill itself goes out in the next turn of the loop: it takes half a millisecond, which a finished run would wait.
+        """
         if self._ending is None:
             self._loop.remove_reader(self.guest.socket)
             self._loop.remove_writer(self.guest.socket)
-            self.guest.kill()
             self._ending = self._loop.create_task(self._reap())
         return self._ending
 
     async def _reap(self) -> tuple[Exit, str]:
+        self.guest.kill()
         exit_ = await self.guest.wait()
         said = _read_stderr(self.guest)
         self.guest.close()

@@ -6,9 +6,7 @@ import inspect
 import re
 from collections.abc import Collection
 
-SECTION = re.compile(
-    r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters)\s*:?\s*$", re.I
-)
+SECTION = re.compile(r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters)\s*:?\s*$", re.I)
 END = re.compile(r"^(returns?|yields?|raises|examples?|notes?|see also|warnings?|references|attributes)\s*:?\s*$", re.I)
 GOOGLE = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(\S.*)$")
 NUMPY = re.compile(r"^\*{0,2}(\w+)\s*(?::.*)?$")

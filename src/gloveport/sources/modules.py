@@ -76,7 +76,5 @@ def _import(spec: str, load: Callable[[], ModuleType]) -> ModuleType:
         return load()
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1:]
-        place = (
-            f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last and last[0].filename[0] != "<" else ""
-        )
+        place = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last and last[0].filename[0] != "<" else ""
         raise OptionError(f"{spec} can't be imported: {type(error).__name__}: {error}{place}") from error

@@ -18,6 +18,7 @@ from gloveport.sources import docstrings, kinds
 from gloveport.sources.kinds import Unsupported
 
 EMPTY = inspect.Parameter.empty
+SIMPLE = (str, int, float, bool)
 Bound = tuple[list[Any], dict[str, Any]]
 
 
@@ -30,9 +31,15 @@ class Signature:
     shape: type[msgspec.Struct]
     positional: tuple[tuple[str, Any], ...]
     extra: Any
+    simple: Mapping[str, type]  # the parameters whose values need no conversion when they are exactly of this type
 
     def bind(self, args: dict[str, Any]) -> Bound:
         """Positional and keyword arguments in their annotated types; raises msgspec.ValidationError."""
+        for name, value in args.items():
+            if type(value) is not self.simple.get(name):
+                break
+        else:
+            return [], args
         try:
             keywords = self._converted(args)
         except msgspec.ValidationError as error:
@@ -76,9 +83,7 @@ def _positionals(positional: tuple[tuple[str, Any], ...], keywords: dict[str, An
     values = [keywords.pop(name, msgspec.UNSET) for name, _ in positional]
     while values and values[-1] is msgspec.UNSET:
         values.pop()
-    return [
-        default if value is msgspec.UNSET else value for value, (_, default) in zip(values, positional, strict=False)
-    ]
+    return [default if value is msgspec.UNSET else value for value, (_, default) in zip(values, positional, strict=False)]
 
 
 def signature_of(function: Callable[..., Any], name: str) -> Signature:
@@ -95,6 +100,11 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
         shape=msgspec.defstruct("Arguments", fields, kw_only=True),
         positional=tuple((p.name, p.default) for p in plain if p.kind is inspect.Parameter.POSITIONAL_ONLY),
         extra=_kind(extra, hints, name) if extra else None,
+        simple={
+            parameter.name: types[parameter.name]
+            for parameter in plain
+            if types[parameter.name] in SIMPLE and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+        },
     )
 
 
@@ -102,9 +112,7 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise OptionError(
-            f"the function {name} has no signature to read", hint="wrap it in a def of your own"
-        ) from error
+        raise OptionError(f"the function {name} has no signature to read", hint="wrap it in a def of your own") from error
     plain, extra = [], None
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:

@@ -44,9 +44,7 @@ class Threads:
         job = _Job(loop, loop.create_future(), contextvars.copy_context(), function, args, keywords)
         self._jobs.put(job)
         if not self._idle.acquire(blocking=False) and len(self._threads) < self._most:
-            thread = threading.Thread(
-                target=self._work, name=f"gloveport-{self._name}-{len(self._threads)}", daemon=True
-            )
+            thread = threading.Thread(target=self._work, name=f"gloveport-{self._name}-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
         # The exception travels as a value: a Future refuses to carry StopIteration.

@@ -93,14 +93,10 @@ def read_input(text: str, *, stdin_taken: bool) -> Any:
     if text.startswith("@"):
         name = text[1:]
         if name == "-" and stdin_taken:
-            raise OptionError(
-                "standard input can't be both the program and its input", hint="put one of them in a file"
-            )
+            raise OptionError("standard input can't be both the program and its input", hint="put one of them in a file")
         raw = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1) if name == "-" else _read_file(Path(name), MAX_INPUT_BYTES)
         if len(raw) > MAX_INPUT_BYTES:
-            raise OptionError(
-                f"{name} has more than {MAX_INPUT_BYTES:,} bytes", hint="pass less, or offer it by a tool"
-            )
+            raise OptionError(f"{name} has more than {MAX_INPUT_BYTES:,} bytes", hint="pass less, or offer it by a tool")
         text = _decoded(raw, name, MAX_INPUT_BYTES)
     try:
         return json.loads(text, parse_constant=_not_json)
@@ -122,9 +118,7 @@ def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name or not equals:
-            raise OptionError(
-                f"--env {pair} is not NAME=VALUE", hint="for example --env REGION=eu; a value may be empty"
-            )
+            raise OptionError(f"--env {pair} is not NAME=VALUE", hint="for example --env REGION=eu; a value may be empty")
         out[name] = value
     return out
 

@@ -57,9 +57,7 @@ def cli(ctx: click.Context) -> None:
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.option("-e", "--code", metavar="CODE", help="The program itself.")
 @click.option("--language", metavar="NAME", help="typescript, javascript or python; else by the file's name.")
-@click.option(
-    "--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or a .py file; repeatable."
-)
+@click.option("--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or a .py file; repeatable.")
 @click.option("--input", "input_", metavar="JSON", help="What the program finds as `input`: JSON, or @file.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for `process.env`; repeatable.")
 @click.option("--timeout", metavar="SECONDS", help="How long the run may take (60).")
@@ -150,6 +148,10 @@ def _page(ctx: click.Context, topic: str | None) -> str | None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     args = list(sys.argv[1:] if argv is None else argv)
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from gloveport.surfaces.terminal import fill_closed_descriptors
+
+        fill_closed_descriptors()
     sys.exit(_main(args))
 
 
@@ -187,12 +189,12 @@ def _usage(error: click.UsageError) -> GloveportError:
 def _fail(args: list[str], error: GloveportError) -> int:
     from gloveport.errors import exit_code
     from gloveport.surfaces.report import problem_document, write_problem
-    from gloveport.surfaces.terminal import stream
+    from gloveport.surfaces.terminal import stdout, stream
 
     if any(arg == "--json" or arg.partition("=")[0] == "--fields" for arg in args):
         from gloveport.surfaces.outcome_json import write_document
 
-        write_document(stream(sys.stdout), problem_document(error))
+        write_document(stream(stdout()), problem_document(error))
     else:
         write_problem(stream(sys.stderr), error)
     return exit_code(error.code)

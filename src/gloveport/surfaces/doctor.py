@@ -145,9 +145,9 @@ def show(out: Stream, diagnosis: Diagnosis) -> None:
     out.line(_verdict(out, diagnosis))
 
 
-def _row(out: Stream, mark: str, name: str, detail: str, fix: str | None, *, width: int = 12) -> None:
+def _row(out: Stream, mark: str, name: str, detail: str, fix: str | None, *, width: int = 13) -> None:
     colours: dict[str, Colour] = {"✓": "green", "✗": "red", "!": "yellow"}
-    detail = clip(visible_line(detail), max(20, out.columns - width - 5)) if mark == "✓" else visible_line(detail)
+    detail = clip(visible_line(detail), max(8, out.columns - width - 5)) if mark == "✓" else visible_line(detail)
     out.line(f"  {out.paint(mark, colours[mark])} {name:<{width}} {detail}")
     if fix:
         out.line(f"    {'':<{width}} fix: {visible_line(fix)}")

@@ -56,9 +56,7 @@ def version_command(*, as_json: bool) -> int:
         }
         write_document(out, {"ok": True, **about})
     else:
-        out.line(
-            f"gloveport {gloveport.__version__} · deno {deno_version()} · Python {platform.python_version()} · {on}"
-        )
+        out.line(f"gloveport {gloveport.__version__} · deno {deno_version()} · Python {platform.python_version()} · {on}")
     return 0
 
 
@@ -71,9 +69,7 @@ def help_command(page: str | None, topic: str | None, commands: Sequence[str], *
     text = page or topic_text(topic or "")
     if text is None:
         known = [*commands, *TOPICS, *CODES]
-        hint = (
-            did_you_mean(topic or "", known) or f"the topics are {', '.join([*commands, *TOPICS])} and the error codes"
-        )
+        hint = did_you_mean(topic or "", known) or f"the topics are {', '.join([*commands, *TOPICS])} and the error codes"
         raise OptionError(f"there is no help on `{topic}`", hint=hint)
     out = stream(sys.stdout)
     if as_json:

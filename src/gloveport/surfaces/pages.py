@@ -49,18 +49,14 @@ class Front(click.Group):
             formatter.write(f"  {name:<10}{command.get_short_help_str(WIDTH)}\n")
         formatter.write("\n`gloveport COMMAND --help` shows a command; `gloveport help CODE` explains an error code.\n")
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of this name; an unknown one is an error that says what may be meant."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from gloveport.errors import OptionError
             from gloveport.surfaces.suggestions import did_you_mean
 
             hint = (
-                did_you_mean(args[0], self.commands)
-                or _as_file(args[0])
-                or f"the commands are {', '.join(self.commands)}"
+                did_you_mean(args[0], self.commands) or _as_file(args[0]) or f"the commands are {', '.join(self.commands)}"
             )
             raise OptionError(f"there is no command `{args[0]}`", hint=hint)
         return super().resolve_command(ctx, args)

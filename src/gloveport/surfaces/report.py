@@ -46,7 +46,7 @@ def write_ending(err: Stream, outcome: Outcome, *, quiet: bool) -> None:
             err.line(f"{err.paint('!', 'yellow')} warning: {visible_line(warning)}")
     if outcome.error is not None:
         write_failure(err, outcome.error)
-    if err.terminal and not quiet:
+    if err.terminal and not quiet and outcome.usage.wall_seconds:  # nothing was used where nothing ran
         err.line(err.paint(_used(outcome), "dim"))
 
 

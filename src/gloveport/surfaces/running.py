@@ -17,7 +17,7 @@ from gloveport.surfaces.arguments import parse_env, parse_megabytes, parse_secon
 from gloveport.surfaces.live import LogHandler, Prints, View
 from gloveport.surfaces.outcome_json import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.report import exit_status, write_ending, write_value
-from gloveport.surfaces.terminal import claimed_stdout, stream
+from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import SMALLEST, Limits, Outcome, Strength
 
 
@@ -51,17 +51,16 @@ def run_command(options: Options) -> int:
     code, language = read_program(options.file, options.code, options.language, limits.max_code_bytes)
     given = _input(options)
     env = parse_env(options.env)
-    with claimed_stdout() as stdout:
-        out, err = stream(stdout, options.color), stream(sys.stderr, options.color)
-        port = _port(options, limits)
-        view = View(err, quiet=options.quiet or as_json)
-        outcome = asyncio.run(_run(port, view, code, {"language": language, "input": given, "env": env}))
-        if as_json:
-            write_document(out, select(outcome_document(outcome), fields))
-        else:
-            # The result first, then what there is to say about it, so that a terminal shows the verdict last.
-            write_value(out, outcome)
-            write_ending(err, outcome, quiet=options.quiet)
+    out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
+    port = _port(options, limits)
+    view = View(err, quiet=options.quiet or as_json)
+    outcome = asyncio.run(_run(port, view, code, {"language": language, "input": given, "env": env}))
+    if as_json:
+        write_document(out, select(outcome_document(outcome), fields))
+    else:
+        # The result first, then what there is to say about it, so that a terminal shows the verdict last.
+        write_value(out, outcome)
+        write_ending(err, outcome, quiet=options.quiet)
     return exit_status(outcome)
 
 

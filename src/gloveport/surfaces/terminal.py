@@ -6,15 +6,16 @@ A guest can log, emit, return and throw any text. `visible` shows the characters
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TextIO
+
+from gloveport.errors import OptionError
 
 Colour = Literal["red", "green", "yellow", "dim", "bold"]
 
@@ -104,6 +105,9 @@ class Stream:
             self.file.flush()
         except BrokenPipeError:
             _write_to_nowhere(self.file)
+        except OSError as error:
+            _write_to_nowhere(self.file)
+            raise OptionError(f"the output can't be written: {error.strerror}", hint="free some space") from None
 
     def paint(self, text: str, *colours: Colour) -> str:
         """The text in colours, where this output takes them; colour never says what the words don't."""
@@ -140,23 +144,38 @@ def _coloured(terminal: bool, color: str) -> bool:
     return terminal and os.environ.get("TERM") != "dumb"
 
 
-@contextmanager
-def claimed_stdout() -> Iterator[TextIO]:
-    """The real standard output, for the one who claims it; whatever else the process prints goes to standard error.
+def fill_closed_descriptors() -> None:
+    """Open what the caller had closed of standard input, output and error, so that nothing else takes their places."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+    sys.stdout = sys.stdout or io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8")
+    sys.stderr = sys.stderr or io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8")
 
-    A tool that prints, and a program that a tool starts, must not write into the result.
+
+_claimed: TextIO | None = None
+
+
+def claim_stdout() -> TextIO:
+    """The real standard output; from now on whatever else this process prints goes to standard error.
+
+    A tool that prints, and a program that a tool starts, must not write into the result, not even after it.
     """
-    sys.stdout.flush()
-    place = sys.stdout.fileno()
-    own = os.dup(place)
-    os.dup2(sys.stderr.fileno(), place)
-    try:
-        with open(own, "w", encoding=sys.stdout.encoding, newline="\n", closefd=False) as file:
-            yield file
-    finally:
+    global _claimed
+    if _claimed is None:
         sys.stdout.flush()
-        os.dup2(own, place)
-        os.close(own)
+        place = sys.stdout.fileno()
+        own = os.dup(place)
+        os.dup2(sys.stderr.fileno(), place)
+        _claimed = io.TextIOWrapper(io.FileIO(own, "w"), sys.stdout.encoding, newline="\n")
+    return _claimed
+
+
+def stdout() -> TextIO:
+    """Standard output, claimed or not."""
+    return _claimed or sys.stdout
 
 
 def _write_to_nowhere(file: TextIO) -> None:

@@ -22,6 +22,7 @@ from gloveport.errors import SandboxError
 from gloveport.sandbox import forkserver, jail, privileges, seccomp
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
 from gloveport.sandbox.syscalls import MACHINE, call
+from gloveport.types import Strength
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[2]
@@ -123,7 +124,7 @@ def facts(pid: int) -> dict[str, Any]:
 
 async def play_hostile(plan: dict[str, Any]) -> dict[str, Any]:
     """What the hostile program got done, and how strong the jail was."""
-    return await _play("hostile.js", json.dumps(plan))
+    return await _play("hostile.js", json.dumps(plan), plan["minimum"])
 
 
 async def play_exec_again(plan: dict[str, Any]) -> dict[str, Any]:
@@ -131,8 +132,8 @@ async def play_exec_again(plan: dict[str, Any]) -> dict[str, Any]:
     return await _play("exec_again.js", plan["engine"])
 
 
-async def _play(program: str, argument: str) -> dict[str, Any]:
-    launcher = Launcher(launch(program, argument, flags=("-A", "--unstable-net")))
+async def _play(program: str, argument: str, minimum: Strength = "kernel") -> dict[str, Any]:
+    launcher = Launcher(launch(program, argument, flags=("-A", "--unstable-net")), minimum=minimum)
     try:
         report = await launcher.start()
         guest = await launcher.spawn()

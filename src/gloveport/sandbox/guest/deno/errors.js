@@ -9,8 +9,8 @@ import {
   hasOwn,
   inspect,
   Number_,
+  quote,
   regexpExec,
-  stringifyJson,
   stringIndexOf,
   stringReplaceAll,
   stringSlice,
@@ -18,7 +18,7 @@ import {
 } from "./primordials.js";
 import { encode } from "./values.js";
 
-const SITE_FRAMES = 4;
+const SITE_FRAMES = 2; // the trap of `tools`, and the line of the program
 const PROGRAM = "program.ts";
 const MAX_MESSAGE = 64 * 1024;
 const PLACE = /program\.ts:(\d+):(\d+)/;
@@ -117,7 +117,7 @@ function read(value, name) {
 }
 
 function field(name, value) {
-  return `,${stringifyJson(name)}:${value}`;
+  return `,${quote(name)}:${value}`;
 }
 
 function place(stack, pattern, shift) {
@@ -140,17 +140,17 @@ function data(value) {
 export function describe(thrown, depth = 0) {
   if (!(thrown instanceof Error_)) {
     const type = thrown === null ? "null" : typeof thrown;
-    return `{"type":${stringifyJson(type)},"message":${stringifyJson(text(thrown))}}`;
+    return `{"type":${quote(type)},"message":${quote(text(thrown))}}`;
   }
   const name = read(thrown, "name");
   const message = read(thrown, "message");
-  let out = `{"type":${stringifyJson(typeof name === "string" ? stringSlice(name, 0, 200) : "Error")}`;
-  out += field("message", stringifyJson(text(typeof message === "string" ? message : "")));
+  let out = `{"type":${quote(typeof name === "string" ? stringSlice(name, 0, 200) : "Error")}`;
+  out += field("message", quote(text(typeof message === "string" ? message : "")));
   out += place(read(thrown, "stack"), PLACE, false);
   if (thrown instanceof ToolError) {
     for (const key of ["code", "tool", "hint"]) {
       const value = read(thrown, key);
-      if (typeof value === "string") out += field(key, stringifyJson(stringSlice(value, 0, 1000)));
+      if (typeof value === "string") out += field(key, quote(stringSlice(value, 0, 1000)));
     }
     out += field("data", data(read(thrown, "data")));
   }
@@ -170,7 +170,7 @@ export function describeLoad(thrown) {
   const where = place(message, BLOB_PLACE, true) || place(read(thrown, "stack"), BLOB_PLACE, true);
   const cause = read(thrown, "name") === "SyntaxError" || stringStartsWith(message, "SyntaxError") ? "SyntaxError" : "";
   if (!cause) return describe(thrown);
-  return `{"type":"SyntaxError","load":true,"message":${stringifyJson(first)}${where}}`;
+  return `{"type":"SyntaxError","load":true,"message":${quote(first)}${where}}`;
 }
 
 export function installErrors() {

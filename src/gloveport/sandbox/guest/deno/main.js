@@ -15,16 +15,17 @@ import {
   parseJson,
   promiseResolve,
   promiseThen,
+  quote,
   revokeObjectURL,
   runMicrotasks,
-  stringifyJson,
   TypeError_,
+  Uint8Array_,
 } from "./primordials.js";
 import { seed } from "./random.js";
 import { fireTimers, timerRequest, timersPending } from "./timers.js";
-import { callsPending, installTools, pendingIds, setClock, settleCall } from "./tools.js";
+import { callsPending, installSources, installTools, pendingIds, resetCalls, setClock, settleCall } from "./tools.js";
 import { decode, encode } from "./values.js";
-import { flush, nextEvent, send, setMaxFrame } from "./wire.js";
+import { discard, flush, nextEvent, send, setMaxFrame } from "./wire.js";
 
 const BEGIN = "$$begin();";
 
@@ -36,7 +37,7 @@ let idleTurns = 0;
 const unhandled = [];
 
 function settle(kind, text) {
-  result ??= `${stringifyJson(kind)},${text}`;
+  result ??= `${quote(kind)},${text}`;
 }
 
 function succeed(value) {
@@ -44,7 +45,7 @@ function succeed(value) {
   try {
     text = encode(value, "result");
   } catch (error) {
-    settle("error", `{"type":"TypeError","code":"bad-value","message":${stringifyJson(`${error.message}`)}}`);
+    settle("error", `{"type":"TypeError","code":"bad-value","message":${quote(`${error.message}`)}}`);
     return;
   }
   settle("value", text);
@@ -89,7 +90,7 @@ function finish() {
   try {
     send(`["done",${result},{"pending":${pendingIds()},"unhandled":[${notes}],"dropped":${droppedOutput()}}]`);
   } catch (error) {
-    const text = stringifyJson(`the result is too large: ${error.message}`);
+    const text = quote(`the result is too large: ${error.message}`);
     send(
       `["done","error",{"type":"RangeError","code":"result-too-large","message":${text}},{"pending":${pendingIds()},"unhandled":[],"dropped":0}]`,
     );
@@ -105,28 +106,52 @@ function run(module, entry, setup, tools) {
   return apply(exported, undefined, args);
 }
 
+function load(code, dialect) {
+  const type = dialect === "typescript" ? "application/typescript" : "text/javascript";
+  const url = createObjectURL(new Blob_([code], { type }));
+  const loading = import(url);
+  return promiseThen(loading, (module) => {
+    revokeObjectURL(url);
+    return module;
+  });
+}
+
+// The first use of a path costs up to a millisecond (lazy compilation, cold caches): paid here, before a run.
+const REHEARSAL = `${BEGIN}export default async (tools) => {
+  const given = await tools.warm.up({ list: [1.5, "x", null, true], when: 1 });
+  return { given, text: \`\${given}\` };
+}`;
+
+async function warm(dialect) {
+  defineBegin(() => {});
+  const module = await load(REHEARSAL, dialect);
+  const running = run(module, "function", { has_input: false }, tools);
+  discard();
+  settleCall(["reply", 0, 1, true, decode(parseJson(encode({ a: [1], b: "", c: { d: null } }, "warm")))]);
+  encode(await running, "result");
+  timerRequest();
+  resetCalls();
+}
+
+function defineBegin(value) {
+  defineProperty(globalThis, "$$begin", { __proto__: null, configurable: true, enumerable: false, value });
+}
+
 function begin(setup) {
   setMaxFrame(setup.max_frame_bytes);
   setLogBudget(setup.max_log_bytes);
   seed(fromBase64(setup.seed));
   installRun(setup);
-  const tools = installTools(setup.sources);
+  installSources(setup.sources);
   let started = false;
   // The program's first statement: from here on the module evaluates, so calls can come out and must be answered.
-  defineProperty(globalThis, "$$begin", {
-    __proto__: null,
-    configurable: true,
-    enumerable: false,
-    value: () => {
-      deleteProperty(globalThis, "$$begin");
-      started = true;
-      nextTurn(loop);
-    },
+  defineBegin(() => {
+    deleteProperty(globalThis, "$$begin");
+    started = true;
+    nextTurn(loop);
   });
   setPrefix(BEGIN.length);
-  const type = setup.dialect === "typescript" ? "application/typescript" : "text/javascript";
-  const url = createObjectURL(new Blob_([BEGIN + setup.code], { type }));
-  promiseThen(import(url), (module) => {
+  promiseThen(load(BEGIN + setup.code, setup.dialect), (module) => {
     evaluated = true;
     let value;
     try {
@@ -152,22 +177,16 @@ globalThis.addEventListener("error", (event) => {
   fail(event.error);
 });
 
-// The first use of a path costs up to a millisecond (lazy compilation, the transpiler's start): paid here, before a run.
-async function warm() {
-  for (const type of ["text/javascript", "application/typescript"]) {
-    const url = createObjectURL(new Blob_(["export default async () => { const x = [1]; return x }"], { type }));
-    const module = await import(url);
-    decode(parseJson(encode({ list: await module.default(), text: "", none: null }, "warm")));
-    revokeObjectURL(url);
-  }
-}
-
 const allowWasm = Deno.args[0] === "wasm"; // read here, because nothing of Deno is left afterwards
 setClock(advanceTo);
-await warm();
 installGlobals(allowWasm);
-send(`["ready",1,${stringifyJson(`deno ${engineVersion}`)}]`);
+const tools = installTools();
+seed(new Uint8Array_(32));
+await warm("typescript");
+await warm("javascript");
+send(`["ready",1,${quote(`deno ${engineVersion}`)}]`);
 flush();
+
 const start = nextEvent();
 if (start[0] !== "start") throw new TypeError_("expected a start frame");
 startClock(start[1]);

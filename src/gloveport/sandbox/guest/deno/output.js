@@ -1,6 +1,6 @@
 // What the program shows: console lines and emitted values. Lines are sent at once, so that a run that is killed keeps them.
 
-import { apply, Console_, stringifyJson, stringSlice } from "./primordials.js";
+import { apply, Console_, quote, stringSlice } from "./primordials.js";
 import { encode } from "./values.js";
 import { flush, send } from "./wire.js";
 
@@ -26,7 +26,7 @@ export function log(level, text) {
   dropped += text.length - kept.length;
   if (left <= 0) return;
   left -= kept.length + 1;
-  send(`["log",${stringifyJson(level)},${stringifyJson(kept)}]`);
+  send(`["log",${quote(level)},${quote(kept)}]`);
   flush();
 }
 

@@ -29,7 +29,8 @@ export const Uint8Array_ = Uint8Array;
 export const Uint32Array_ = Uint32Array;
 
 export const { isArray } = Array;
-export const { parse: parseJson, stringify: stringifyJson } = JSON;
+export const { parse: parseJson } = JSON;
+const { stringify } = JSON;
 export const { isSafeInteger, isInteger, isFinite: isFiniteNumber } = Number;
 export const { floor, max, min } = Math;
 export const { isView } = ArrayBuffer;
@@ -50,6 +51,8 @@ export const stringSlice = uncurry(String.prototype.slice);
 export const stringStartsWith = uncurry(String.prototype.startsWith);
 export const stringIncludes = uncurry(String.prototype.includes);
 export const stringIndexOf = uncurry(String.prototype.indexOf);
+const isWellFormed = uncurry(String.prototype.isWellFormed);
+const toWellFormed = uncurry(String.prototype.toWellFormed);
 export const stringReplaceAll = uncurry(String.prototype.replaceAll);
 export const regexpExec = uncurry(RegExp.prototype.exec);
 export const errorToString = uncurry(Error.prototype.toString);
@@ -83,3 +86,8 @@ export const inspect = Deno.inspect;
 export const Console_ = internals.Console;
 export const exit = Deno.exit.bind(Deno);
 export const engineVersion = Deno.version.deno;
+
+/** A string as JSON. Half of a surrogate pair has no place in UTF-8; it becomes U+FFFD, as wherever the platform encodes. */
+export function quote(text) {
+  return stringify(isWellFormed(text) ? text : toWellFormed(text));
+}

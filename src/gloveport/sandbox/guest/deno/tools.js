@@ -2,20 +2,11 @@
 // tools there are; the host looks every name up.
 
 import { callSite, ToolError } from "./errors.js";
-import {
-  create,
-  defineProperty,
-  isArray,
-  Promise_,
-  Proxy_,
-  stringifyJson,
-  toPrimitive,
-  toStringTag,
-} from "./primordials.js";
+import { create, defineProperty, isArray, Promise_, Proxy_, quote, toPrimitive, toStringTag } from "./primordials.js";
 import { encode } from "./values.js";
 import { flush, replyTo, send } from "./wire.js";
 
-const pending = create(null); // id → {resolve, reject, site, name}
+const pending = create(null); // id → Pending
 let pendingCount = 0;
 let nextId = 1;
 
@@ -27,17 +18,47 @@ function encodeArguments(args) {
   return out + "]";
 }
 
-function callTool(name, args) {
-  const id = nextId++;
+// Where the program calls a tool is noted at its first calls only: noting it costs as much as the rest of a call. A later
+// call that fails is placed where all of those were, if they were in one place (a loop, mostly), and nowhere otherwise.
+const NOTED = 32;
+
+function noteSite(sites) {
+  if (sites.count === NOTED) return sites;
   const site = callSite(callTool);
+  sites[sites.count++] = site;
+  return site;
+}
+
+function placeOf(noted) {
+  if (noted.count === undefined) return noted;
+  const first = noted[0];
+  for (let index = 1; index < NOTED; index++) if (noted[index].stack !== first.stack) return undefined;
+  return first;
+}
+
+// Fields are defined, not assigned, so that setters planted on prototypes are never hit.
+class Pending {
+  resolve;
+  reject;
+  site;
+  constructor(resolve, reject, site) {
+    this.resolve = resolve;
+    this.reject = reject;
+    this.site = site;
+  }
+}
+
+function callTool(name, quoted, args, sites) {
+  const id = nextId++;
+  const site = noteSite(sites);
   return new Promise_((resolve, reject) => {
     try {
-      send(`["call",${id},${stringifyJson(name)},${encodeArguments(args)}]`);
+      send(`["call",${id},${quoted},${encodeArguments(args)}]`);
     } catch (error) {
-      reject(new ToolError(`tools.${name}: ${error.message}`, { code: "bad-value", tool: name }, site));
+      reject(new ToolError(`tools.${name}: ${error.message}`, { code: "bad-value", tool: name }, placeOf(site)));
       return;
     }
-    pending[id] = { __proto__: null, resolve, reject, site, name };
+    pending[id] = new Pending(resolve, reject, site);
     pendingCount++;
   });
 }
@@ -45,7 +66,7 @@ function callTool(name, args) {
 /** The answer of the host, at once: the whole guest waits. */
 export function callSync(name, args) {
   const id = nextId++;
-  send(`["call_sync",${id},${stringifyJson(name)},${encodeArguments(args)}]`);
+  send(`["call_sync",${id},${quote(name)},${encodeArguments(args)}]`);
   flush();
   const reply = replyTo(id);
   onTime(reply[1]);
@@ -68,7 +89,7 @@ export function settleCall(reply) {
   delete pending[id];
   pendingCount--;
   if (reply[3]) call.resolve(reply[4]);
-  else call.reject(new ToolError(reply[4].message, reply[4], call.site));
+  else call.reject(new ToolError(reply[4].message, reply[4], placeOf(call.site)));
 }
 
 export function callsPending() {
@@ -102,6 +123,8 @@ for (
 
 function node(path) {
   const children = create(null);
+  const quoted = quote(path);
+  const sites = { __proto__: null, count: 0 };
   const label = path ? `tools.${path}` : "tools";
   const target = () => {};
   const textOf = () => `[${label}]`;
@@ -117,7 +140,7 @@ function node(path) {
       if (!path) {
         throw new ToolError("`tools` is not a function: call tools.<source>.<name>(…)", { code: "unknown-tool" });
       }
-      return callTool(path, args);
+      return callTool(path, quoted, args, sites);
     },
     has(_target, name) {
       return typeof name === "string" && includes(callSync("names", [path]), name);
@@ -149,16 +172,16 @@ function includes(names, name) {
   return false;
 }
 
-/** Defines `tools`, `codemode`, each source under its own name where that shadows nothing, and the interface look-ups. */
-export function installTools(sources) {
-  const tools = node("");
-  const define = (name, value) =>
-    defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+const tools = node("");
+
+function define(name, value) {
+  defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+}
+
+/** Defines `tools`, `codemode` and the look-ups of interfaces; gives `tools`. */
+export function installTools() {
   define("tools", tools);
   define("codemode", tools);
-  for (let index = 0; index < sources.length; index++) {
-    if (!(sources[index] in globalThis)) define(sources[index], tools[sources[index]]);
-  }
   define("__getToolInterface", (name) => callSync("interface", [name]));
   defineProperty(globalThis, "__interfaces", {
     __proto__: null,
@@ -167,4 +190,16 @@ export function installTools(sources) {
     configurable: true,
   });
   return tools;
+}
+
+/** Defines each source as a global of its own name, where that shadows nothing. */
+export function installSources(sources) {
+  for (let index = 0; index < sources.length; index++) {
+    if (!(sources[index] in globalThis)) define(sources[index], tools[sources[index]]);
+  }
+}
+
+/** Forgets the calls that were made while warming up. */
+export function resetCalls() {
+  nextId = 1;
 }

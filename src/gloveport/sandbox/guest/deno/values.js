@@ -30,11 +30,12 @@ import {
   Number_,
   numberToString,
   ObjectPrototype,
+  ownKeys,
+  quote,
   regexpExec,
   Set_,
   setForEach,
   String_,
-  stringifyJson,
   stringSlice,
   toBase64,
   typedArrayBuffer,
@@ -48,19 +49,26 @@ import {
 } from "./primordials.js";
 
 const MAX_DEPTH = 112;
+const LONGEST_PATH = 120;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 class Crossing extends TypeError_ {}
 
+/** Where in a value the walk is, told backwards once it fails. */
+class Path {
+  text = "";
+  reason = undefined;
+}
+
 /** JSON text for a value. What can't cross is a TypeError that names its path, starting with `name`. */
 export function encode(value, name) {
-  const path = create(null);
-  path.text = "";
+  const path = new Path();
   try {
     return write(value, 0, path);
   } catch (error) {
     if (path.reason === undefined) throw error;
-    throw new TypeError_(`${name}${path.text} ${path.reason}`);
+    const place = path.text.length > LONGEST_PATH ? `${stringSlice(path.text, 0, LONGEST_PATH)}…` : path.text;
+    throw new TypeError_(`${name}${place} ${path.reason}`);
   }
 }
 
@@ -72,7 +80,7 @@ function refuse(path, reason) {
 function write(value, depth, path) {
   switch (typeof value) {
     case "string":
-      return stringifyJson(value);
+      return quote(value);
     case "number":
       return number(value);
     case "boolean":
@@ -130,10 +138,10 @@ function record(value, depth, path) {
       const item = value[name];
       if (item === undefined) continue;
       const text = write(item, depth + 1, path);
-      out += `${first ? "" : ","}${stringifyJson(name[0] === "$" ? "$" + name : name)}:${text}`;
+      out += `${first ? "" : ","}${quote(name[0] === "$" ? "$" + name : name)}:${text}`;
       first = false;
     } catch (error) {
-      path.text = (regexpExec(IDENTIFIER, name) ? `.${name}` : `[${stringifyJson(name)}]`) + path.text;
+      path.text = (regexpExec(IDENTIFIER, name) ? `.${name}` : `[${quote(name)}]`) + path.text;
       throw error;
     }
   }
@@ -162,7 +170,7 @@ function special(value, depth, path) {
   if (value instanceof Map_) return map(value, depth, path);
   if (value instanceof Set_) return set(value, depth, path);
   const href = slot(urlHref, value);
-  if (href !== undefined) return stringifyJson(href);
+  if (href !== undefined) return quote(href);
   return undefined;
 }
 
@@ -209,7 +217,7 @@ ERROR_OWN.stack =
     true;
 
 function error(value, depth, path) {
-  let out = `{"name":${stringifyJson(`${value.name}`)},"message":${stringifyJson(`${value.message}`)}`;
+  let out = `{"name":${quote(`${value.name}`)},"message":${quote(`${value.message}`)}`;
   if (hasOwn(value, "cause") && value.cause !== undefined && depth < 24) {
     out += `,"cause":${write(value.cause, depth + 2, path)}`;
   }
@@ -229,6 +237,10 @@ function instance(value, depth, path) {
   if (typeof value.toJSON === "function") return write(apply(value.toJSON, value, [""]), depth + 1, path);
   if (typeof value[iterator] === "function" || typeof value.next === "function") {
     refuse(path, "is an iterator: use Array.from(…) to make it an array");
+  }
+  // A RegExp, a Response, a WeakMap: what it holds can't be seen from outside, and `{}` would lose it silently.
+  if (keys(value).length === 0 && ownKeys(getPrototypeOf(value)).length > 1) {
+    refuse(path, "is an object whose data is hidden: only data can cross");
   }
   return record(value, depth, path);
 }

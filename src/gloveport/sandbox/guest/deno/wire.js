@@ -113,3 +113,8 @@ export function flush() {
   while (sent < outputEnd) sent += writeSync(1, subarray(output, sent, outputEnd));
   outputEnd = 0;
 }
+
+/** Forgets what was added and not yet flushed. */
+export function discard() {
+  outputEnd = 0;
+}

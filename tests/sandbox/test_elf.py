@@ -1,0 +1,48 @@
+"""The libraries that the headers name are those that the loader really loads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from deno import find_deno_bin
+
+from gloveport.sandbox import elf
+
+
+def loaded(pid: int | str) -> set[str]:
+    """The shared objects in a process's memory."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {path for line in lines if ".so" in (path := line.split(maxsplit=5)[-1]) and path.startswith("/")}
+
+
+def test_what_deno_needs_is_what_a_running_deno_has_loaded() -> None:
+    deno = str(find_deno_bin())
+    command = [deno, "eval", "--no-lock", "console.log(1); Deno.stdin.readSync(new Uint8Array(1))"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        real = loaded(process.pid)
+        process.kill()
+    needs = elf.needs(deno)
+    named = {os.path.realpath(host) for _, host in needs.libraries} | {os.path.realpath(str(needs.interpreter))}
+    assert named == real
+
+
+def test_libraries_beside_the_program_are_found_through_its_own_search_path() -> None:
+    needs = elf.needs(os.path.realpath(sys.executable))
+    assert {os.path.realpath(host) for _, host in needs.libraries} <= loaded("self")
+
+
+def test_the_loaders_cache_is_read_and_names_files_that_exist() -> None:
+    entries = dict(elf._cache_entries())
+    assert any(os.path.exists(place) for place in entries["libc.so.6"])
+    assert dict(elf._cache_entries("/no/such/cache")) == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF\x01\x01" + bytes(100), bytes(200)])
+def test_what_is_no_program_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "odd").write_bytes(content)
+    with pytest.raises(elf.ElfError, match="odd is not a 64-bit"):
+        elf.needs(str(tmp_path / "odd"))
