@@ -1,0 +1,246 @@
+"""Things of the host that no program may reach. Each shows by itself that it was reached; what a program claims is no proof."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import pty
+import resource
+import secrets
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import termios
+from pathlib import Path
+from typing import Any, NamedTuple
+
+VARIABLE = "GLOVEPORT_ESCAPE_CANARY"
+MOST_THREADS = 128
+MOST_MEMORY = 600 * 1024 * 1024
+_NAMESPACES = ("user", "pid", "net", "ipc", "uts", "cgroup", "mnt")
+_ORDINARY = ("pipe", "socket", "anon_inode:[eventpoll]", "anon_inode:[eventfd]", "/dev/", "anon_inode:[pidfd]")
+_KEYCTL, _KEY_SEARCH, _KEY_UNLINK, _USER_KEYRING = {"x86_64": 250, "aarch64": 219}, 10, 9, -4
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def token() -> str:
+    """A random word that nobody can guess."""
+    return f"cnry{secrets.token_hex(12)}"
+
+
+class Posture(NamedTuple):
+    """What the kernel says of a process that a hostile program may have changed."""
+
+    facts: frozenset[str]
+    threads: int
+    peak: int
+
+    def tripped(self, before: Posture) -> set[str]:
+        """What is new since `before` and should not be."""
+        found = {f"posture: {fact}" for fact in self.facts - before.facts}
+        if self.threads - before.threads > MOST_THREADS:
+            found.add("posture: threads")
+        if self.peak - before.peak > MOST_MEMORY:
+            found.add("posture: memory")
+        return found
+
+
+class Canaries:
+    """One set of canaries, for one program in one way; used inside `with`."""
+
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self.tokens: dict[str, str] = {}
+
+    def _token(self, place: str) -> str:
+        self.tokens[place] = token()
+        return self.tokens[place]
+
+    def __enter__(self) -> Canaries:
+        self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="gloveport-escape-")))
+        # Nothing but the sandbox may stand before them: readable and writable to everybody, on loopback.
+        self._folder.chmod(0o777)
+        (self._folder / "canary").write_text(self._token("file"))
+        (self._folder / "canary.json").write_text(json.dumps({"default": self._token("json")}))
+        (self._folder / "canary.js").write_text(f"export default {json.dumps(self._token('module'))};")
+        self._tcp = self._listener(socket.AF_INET, ("127.0.0.1", 0))
+        self._unix = self._listener(socket.AF_UNIX, str(self._folder / "socket"))
+        (self._folder / "socket").chmod(0o777)
+        self._abstract_name = secrets.token_hex(8)
+        self._abstract = self._listener(socket.AF_UNIX, f"\0{self._abstract_name}")
+        self._udp = self._open.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        self._udp.bind(("127.0.0.1", 0))
+        self._udp.setblocking(False)
+        self._start_victim()
+        self._start_terminal()
+        self._key = f"gloveport-{secrets.token_hex(8)}"
+        self._shm = secrets.randbelow(2**30) + 1
+        self._files = set(os.listdir(self._folder))
+        self.inherited = os.memfd_create("canary", 0)
+        self._open.callback(os.close, self.inherited)
+        os.write(self.inherited, self._token("descriptor").encode())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def _listener(self, family: int, address: Any) -> socket.socket:
+        own = self._open.enter_context(socket.socket(family, socket.SOCK_STREAM))
+        own.bind(address)
+        own.listen(16)
+        own.setblocking(False)
+        return own
+
+    def _start_victim(self) -> None:
+        separate = [path, "--uts"] if (path := shutil.which("unshare")) and os.geteuid() == 0 else []
+        self._victim = subprocess.Popen(
+            [*separate, "sleep", "1000"], env={"VICTIM": self._token("victim"), "PATH": os.environ.get("PATH", "")}
+        )
+        self._pidfd = os.pidfd_open(self._victim.pid)
+
+        def bury() -> None:
+            self._victim.kill()
+            self._victim.wait()
+            os.close(self._pidfd)
+
+        self._open.callback(bury)
+        while "sleep" not in Path(f"/proc/{self._victim.pid}/comm").read_text():  # it execs at once
+            pass
+        self._standing = self._victims_standing()
+
+    def _start_terminal(self) -> None:
+        self._master, self._slave = pty.openpty()
+        self._open.callback(os.close, self._master)
+        self._open.callback(os.close, self._slave)
+        mode = termios.tcgetattr(self._slave)
+        mode[3] &= ~(termios.ICANON | termios.ECHO)
+        termios.tcsetattr(self._slave, termios.TCSANOW, mode)
+
+    def _victims_standing(self) -> tuple[Any, ...]:
+        pid = self._victim.pid
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        return os.sched_getaffinity(pid), os.getpriority(os.PRIO_PROCESS, pid), limit, os.sched_getscheduler(pid)
+
+    def input(self) -> dict[str, Any]:
+        """Where everything is, for the program to try."""
+        return {
+            "file": str(self._folder / "canary"),
+            "json": str(self._folder / "canary.json"),
+            "module": str(self._folder / "canary.js"),
+            "directory": str(self._folder),
+            "write": str(self._folder / "written"),
+            "env": VARIABLE,
+            "tcp": self._tcp.getsockname()[1],
+            "udp": self._udp.getsockname()[1],
+            "unix": self._unix.getsockname(),
+            "abstract": self._abstract_name,
+            "pid": self._victim.pid,
+            "tty": os.ttyname(self._slave),
+            "key": self._key,
+            "shm": self._shm,
+            "prefix": "cnry",
+            "round": 1,
+        }
+
+    def answer(self) -> None:
+        """Answer who has connected; called while the program runs."""
+        for name, own in (("tcp", self._tcp), ("unix", self._unix), ("abstract", self._abstract)):
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = own.accept()
+                    self.arrived.add(name)
+                    self._open.enter_context(connection)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+        with contextlib.suppress(OSError):
+            while True:
+                _, sender = self._udp.recvfrom(4096)
+                self.arrived.add("udp")
+                self._udp.sendto(b"ok", sender)
+
+    @property
+    def arrived(self) -> set[str]:
+        """Which sockets somebody has reached."""
+        return self.__dict__.setdefault("_arrived", set())
+
+    def sockets(self) -> tuple[socket.socket, ...]:
+        """What to watch for arrivals."""
+        return self._tcp, self._unix, self._abstract, self._udp
+
+    def tripped(self, text: str) -> set[str]:
+        """What was reached, by the canaries' own account; `text` is everything that came out of the sandbox."""
+        self.answer()
+        found = {f"token: {place}" for place, word in self.tokens.items() if word in text}
+        found |= {f"arrival: {name}" for name in self.arrived}
+        new = set(os.listdir(self._folder)) - self._files
+        if new:
+            found.add("written")
+        if select.select([self._pidfd], [], [], 0)[0]:
+            found.add("victim: dead")
+        elif self._victims_standing() != self._standing:
+            found.add("victim: changed")
+        (waiting,) = struct.unpack("i", fcntl.ioctl(self._slave, termios.FIONREAD, b"\0\0\0\0"))
+        if waiting:
+            found.add("terminal")
+        return found | self._kernel_objects()
+
+    def _kernel_objects(self) -> set[str]:
+        found: set[str] = set()
+        with contextlib.suppress(OSError):
+            if self._key in Path("/proc/keys").read_text():
+                found.add("key")
+                number = _KEYCTL[os.uname().machine]
+                names = ctypes.c_char_p(b"user"), ctypes.c_char_p(self._key.encode())
+                key = _libc.syscall(number, _KEY_SEARCH, _USER_KEYRING, *names, 0)
+                _libc.syscall(number, _KEY_UNLINK, key, _USER_KEYRING)
+        with contextlib.suppress(OSError):
+            for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
+                if int(line.split()[0]) == self._shm:
+                    found.add("shared memory")
+                    _libc.shmctl(int(line.split()[1]), 0, None)
+        return found
+
+    def posture(self, pid: int) -> Posture:
+        """What a process is now, as the host sees it."""
+        facts: set[str] = set()
+        place = Path(f"/proc/{pid}")
+        with contextlib.suppress(OSError):
+            for task in os.listdir(place / "task"):
+                for kind in _NAMESPACES:
+                    facts.add(f"{kind} namespace {os.readlink(place / 'task' / task / 'ns' / kind)}")
+                if str(self._folder) in (place / "task" / task / "mountinfo").read_text():
+                    facts.add("mount")
+                facts.add(f"root {os.readlink(place / 'task' / task / 'root')}")
+            facts |= _descriptors(place) | _sockets(place)
+            children = (place / "task" / str(pid) / "children").read_text().split()
+            facts |= {f"child {child}" for child in children}
+            status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines() if ":\t" in line)
+            return Posture(frozenset(facts), int(status["Threads"]), int(status["VmHWM"].split()[0]) * 1024)
+        return Posture(frozenset(facts), 0, 0)
+
+
+def _descriptors(place: Path) -> set[str]:
+    found: set[str] = set()
+    for name in os.listdir(place / "fd"):
+        with contextlib.suppress(OSError):
+            target = os.readlink(place / "fd" / name)
+            if target.startswith(("anon_inode", "/memfd:")) and not target.startswith(_ORDINARY):
+                found.add(f"descriptor {target.partition(' ')[0]}")
+    return found
+
+
+def _sockets(place: Path) -> set[str]:
+    found: set[str] = set()
+    for kind, column in (("netlink", 9), ("raw", 9), ("packet", 8), ("icmp", 9)):
+        with contextlib.suppress(OSError):
+            rows = (place / "net" / kind).read_text().splitlines()[1:]
+            inodes = {row.split()[column] for row in rows if len(row.split()) > column}
+            held = {os.readlink(fd) for fd in (place / "fd").iterdir()}
+            if any(f"socket:[{inode}]" in held for inode in inodes):
+                found.add(f"socket {kind}")
+    return found

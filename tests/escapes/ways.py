@@ -1,0 +1,424 @@
+"""The ways in which a hostile program runs: outside as a control, under a naive prelude, sealed, and in a fallen engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import orjson
+import pytest
+
+from gloveport import Gloveport, Outcome
+from gloveport import host as host_module
+from gloveport.prepare import prepare
+from gloveport.sandbox import leg, worker
+from gloveport.sandbox.deno import ENVIRONMENT, DenoOptions, deno_launch, find_deno
+from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.types import MIB, Program
+from tests.conftest import TOOLS
+from tests.escapes.calls import NUMBERS
+from tests.escapes.canaries import VARIABLE, Canaries, Posture, token
+
+HERE = Path(__file__).parent
+SECONDS = 10.0
+HARNESS = "/guest/plain.js"
+FLAGS = (
+    "--allow-all",
+    "--no-lock",
+    "--no-config",
+    "--unstable-net",
+    "--unstable-kv",
+    "--unstable-raw-imports",
+    "--unstable-worker-options",
+    "--unstable-broadcast-channel",
+    "--unstable-vsock",
+)
+NAIVE = frozenset({"prelude-hijack", "output-forging"})
+TWICE = frozenset({"persistence-between-runs"})
+# What only the host may say of a run; a program that brings about one of them without the cause has forged it.
+HOST_CODES = frozenset(
+    {
+        "time-limit",
+        "cpu-limit",
+        "memory-limit",
+        "call-limit",
+        "sandbox-crashed",
+        "sandbox-unavailable",
+        "wire-violation",
+        "internal-error",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Escape:
+    """A program of the corpus."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """`category/name`."""
+        return f"{self.category}/{self.path.stem}"
+
+    @property
+    def category(self) -> str:
+        """Its folder."""
+        return self.path.parent.name
+
+    @property
+    def code(self) -> str:
+        """Its text."""
+        return self.path.read_text()
+
+    @property
+    def naive(self) -> bool:
+        """Whether its control is the naive prelude, because it attacks a prelude."""
+        return self.category in NAIVE or "\n// control: naive prelude" in self.code
+
+    @property
+    def wrapped(self) -> str:
+        """A module that runs it, made without `prepare`, which would refuse some."""
+        if re.search(r"^export default", self.code, re.MULTILINE):
+            return self.code
+        return f"export default async (input, tools) => {{ {self.code}\n}}"
+
+    @property
+    def dialect(self) -> str:
+        """What the engine is to take it for."""
+        return "javascript" if self.path.suffix == ".js" else "typescript"
+
+
+def corpus() -> list[Escape]:
+    """Every program, in order."""
+    return [Escape(path) for path in sorted(HERE.glob("*/*.[tj]s")) if not path.parent.name.startswith("_")]
+
+
+def runnable() -> list[Escape]:
+    """Those whose machine code, if they bring any, is for this machine."""
+    return [
+        escape
+        for escape in corpus()
+        if "\n// machine: " not in escape.code or f"\n// machine: {os.uname().machine}\n" in escape.code
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the canaries say, and all that came out, for the reader of a failure."""
+
+    tripped: frozenset[str]
+    text: str
+
+
+# ── the plain platform: outside, and inside the jail ──
+
+
+def plain_launch() -> Launch:
+    """An engine with every permission, and with nothing but the jail around it."""
+    return Launch(
+        executable=find_deno(),
+        argv=("deno", "run", *FLAGS, HARNESS),
+        env={**ENVIRONMENT, "DENO_DIR": f"{HARNESS}/none"},
+        files={HARNESS: (HERE / "_harness" / "plain.js").read_bytes()},
+    )
+
+
+async def outside(escape: Escape, deno_dir: str) -> Verdict:
+    """The program as it would run without any sandbox."""
+    with Canaries() as canaries, _bare("plain.js", canaries, deno_dir) as engine:
+        inputs = _inputs(escape, canaries)
+        text, tripped = await _drive(engine.channel, engine.process.pid, escape, canaries, inputs)
+        text += engine.complaints()
+        judged = text.rpartition("middle-")[2] if escape.category in TWICE else text
+        return Verdict(frozenset(tripped | canaries.tripped(judged)), text)
+
+
+@contextlib.contextmanager
+def _bare(script: str, canaries: Canaries, deno_dir: str, *words: str) -> Iterator[_Bare]:
+    """An engine outside of any sandbox, which has all that a careless host would leave to it."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    registry = f"http://127.0.0.1:{canaries.input()['tcp']}/"
+    canaries.tokens["environment"] = HOST_VARIABLE
+    env = {**os.environ, VARIABLE: HOST_VARIABLE, "DENO_DIR": deno_dir, "NO_COLOR": "1"}
+    with tempfile.TemporaryFile() as stderr, ours:
+        process = subprocess.Popen(
+            [find_deno(), "run", *FLAGS, str(HERE / "_harness" / script), *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=stderr,
+            env=env | {"NPM_CONFIG_REGISTRY": registry, "JSR_URL": registry},
+            pass_fds=(canaries.inherited,),
+            cwd=deno_dir,
+        )
+        theirs.close()
+        try:
+            yield _Bare(ours, process, stderr)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Bare:
+    channel: socket.socket
+    process: subprocess.Popen[bytes]
+    stderr: IO[bytes]
+
+    def complaints(self) -> str:
+        """What it wrote to stderr, once it is dead."""
+        self.process.kill()
+        self.process.wait()
+        self.stderr.seek(0)
+        return self.stderr.read().decode(errors="replace")
+
+
+async def fallen(escape: Escape, launcher: Launcher) -> Verdict:
+    """The program in an engine that has fallen: every permission, the plain platform, the jail alone around it."""
+    with Canaries() as canaries:
+        canaries.tokens["environment"] = HOST_VARIABLE
+        texts: list[str] = []
+        tripped: set[str] = set()
+        async with contextlib.AsyncExitStack() as guests:  # the first still lives while the second looks
+            for given in _inputs(escape, canaries):
+                guest = await launcher.spawn()
+                guests.callback(guest.close)
+                text, found = await _drive(guest.socket, guest.pid, escape, canaries, [given], guest=guest)
+                with contextlib.suppress(OSError):
+                    text += os.read(guest.stderr, MIB).decode(errors="replace")
+                texts.append(text)
+                tripped |= found
+        return Verdict(frozenset(tripped | canaries.tripped(texts[-1])), "\n".join(texts))
+
+
+def _inputs(escape: Escape, canaries: Canaries) -> list[dict[str, Any]]:
+    given = {**canaries.input(), "inherited": canaries.inherited}
+    if escape.category not in TWICE:
+        return [given]
+    planted = canaries.tokens.setdefault("planted", token())
+    return [{**given, "plant": planted}, {**given, "round": 2}]
+
+
+async def _drive(
+    channel: socket.socket,
+    pid: int,
+    escape: Escape,
+    canaries: Canaries,
+    inputs: list[dict[str, Any]],
+    *,
+    guest: Guest | None = None,
+) -> tuple[str, set[str]]:
+    """Run the program in a harness that waits at the other end; all it said, and what the kernel says it became."""
+    loop, nonce = asyncio.get_running_loop(), secrets.token_hex(8)
+    data = b""
+    before: Posture | None = None
+    for own in canaries.sockets():
+        loop.add_reader(own, canaries.answer)
+    try:
+        async with asyncio.timeout(SECONDS):
+            while b"ready\n" not in data:
+                if not (piece := await loop.sock_recv(channel, 65536)):
+                    return data.decode(errors="replace"), set()
+                data += piece
+            before = canaries.posture(pid)
+            if guest is not None:
+                idle = worker._status_bytes(pid, b"VmData:")
+                guest.set_limits(data_bytes=idle + 256 * MIB, cpu_seconds=30)
+            plan = {"code": escape.wrapped, "dialect": escape.dialect, "inputs": inputs, "nonce": nonce}
+            await loop.sock_sendall(channel, json.dumps({**plan, "calls": NUMBERS}).encode() + b"\n")
+            while f"end-{nonce}".encode() not in data and (piece := await loop.sock_recv(channel, 65536)):
+                data += piece
+    except (TimeoutError, ConnectionError) as error:
+        data += f"\n{type(error).__name__}".encode()
+    finally:
+        for own in canaries.sockets():
+            loop.remove_reader(own)
+    tripped = canaries.posture(pid).tripped(before) if before else set()
+    return data.decode(errors="replace"), tripped
+
+
+# ── a naive prelude, outside ──
+
+
+async def naive(escape: Escape, deno_dir: str) -> Verdict:
+    """The program under a prelude that uses whatever built-ins the program left: where forging succeeds."""
+    with Canaries() as canaries:
+        for place in ("wire", "betrayed", "argument"):
+            canaries.tokens[place] = token()
+        with _bare("naive.js", canaries, deno_dir, canaries.tokens["argument"]) as engine:
+            frames = _Frames(engine.channel, canaries.tokens["wire"])
+            kind = "application/typescript" if escape.dialect == "typescript" else "text/javascript"
+            setup = {"code": escape.wrapped, "type": kind, "input": _inputs(escape, canaries)[0]}
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                async with asyncio.timeout(SECONDS):
+                    await frames.next()
+                    await frames.send(["start", 0, setup])
+                    await _serve_naively(frames, canaries)
+            text = "\n".join(json.dumps(message) for message in frames.messages[1:]) + engine.complaints()
+        forged = {"forged"} if frames.forged() else set()
+        return Verdict(frozenset(canaries.tripped(text) | forged), text)
+
+
+async def _serve_naively(frames: _Frames, canaries: Canaries) -> None:
+    while (message := await frames.next()) is not None and not frames.forged():
+        match message:
+            case ["call", int(number), "betray", _]:
+                details = {"message": "betrayed", "data": {"locals": {"secret": canaries.tokens["betrayed"]}}}
+                await frames.send(["reply", 0, number, False, details])
+            case ["call", int(number), ("fail" | "crash"), _]:
+                await frames.send(["reply", 0, number, False, {"message": "no luck", "code": "tool-failed"}])
+            case ["call", int(number), "echo", [{"value": value}, *_]]:
+                await frames.send(["reply", 0, number, True, value])
+            case ["call", int(number), _, _]:
+                await frames.send(["reply", 0, number, True, 3])
+            case ["done", *_]:
+                return
+
+
+class _Frames:
+    """The wire's framing, spoken by a host that believes what it hears."""
+
+    def __init__(self, channel: socket.socket, mark: str) -> None:
+        self._channel = channel
+        self._mark = mark
+        self._data = b""
+        self.messages: list[Any] = []
+
+    async def send(self, message: Any) -> None:
+        payload = json.dumps([*message, self._mark]).encode()
+        await asyncio.get_running_loop().sock_sendall(self._channel, len(payload).to_bytes(4) + payload)
+
+    async def next(self) -> Any:
+        """The next message, None at the end or when the bytes are no message."""
+        loop = asyncio.get_running_loop()
+        while len(self._data) < 4 or len(self._data) < 4 + int.from_bytes(self._data[:4]):
+            if not (piece := await loop.sock_recv(self._channel, 65536)):
+                return None
+            self._data += piece
+        size = 4 + int.from_bytes(self._data[:4])
+        payload, self._data = self._data[4:size], self._data[size:]
+        try:
+            self.messages.append(orjson.loads(payload))
+        except ValueError:
+            self.messages.append(["not JSON", repr(payload[:1000])])
+        return self.messages[-1]
+
+    def forged(self) -> bool:
+        """Whether something came that no honest prelude sends for an honest program."""
+        last = 0
+        if int.from_bytes(self._data[:4]) > MIB:
+            return True  # bytes that are no frame
+        for message in self.messages[1:]:
+            match message:
+                case ["call", int(number), str(name), list()]:
+                    if number <= last or "forged" in name:
+                        return True
+                    last = number
+                case ["done", "error", {"code": code}, *_] if code in HOST_CODES:
+                    return True
+                case [("emit" | "log" | "done"), *_]:
+                    pass
+                case _:
+                    return True
+        return False
+
+
+# ── the real product ──
+
+
+async def betray() -> None:
+    """Fail with a secret in every place that an exception has for one."""
+    secret = BETRAYED
+    try:
+        raise KeyError(secret)
+    except KeyError as inner:
+        outer = RuntimeError("betrayed")
+        outer.secret = secret  # type: ignore[attr-defined]
+        outer.__context__ = inner
+        raise outer from None
+
+
+BETRAYED = token()
+HOST_VARIABLE = token()
+UNPREPARED = "// unprepared: "
+ENGINE_TOKENS = {"engine file": token(), "engine argument": token(), "engine variable": token(), "wire": token()}
+
+
+@contextlib.asynccontextmanager
+async def baited_port(**options: Any) -> Any:
+    """A Gloveport whose engine holds tokens where only an engine that is not taken apart gives them up (S1)."""
+
+    def launch(deno: DenoOptions) -> Launch:
+        plain = deno_launch(deno)
+        return replace(
+            plain,
+            files={**plain.files, "/guest/canary": ENGINE_TOKENS["engine file"].encode()},
+            argv=(*plain.argv, ENGINE_TOKENS["engine argument"]),
+            env={**plain.env, VARIABLE: ENGINE_TOKENS["engine variable"]},
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host_module, "deno_launch", launch)
+        port = Gloveport(tools=[*TOOLS, betray], minimum="full", **options)
+        await port.open()
+    try:
+        yield port
+    finally:
+        await port.close()
+
+
+@contextlib.contextmanager
+def eavesdropping() -> Iterator[list[str]]:
+    """Put a token into every frame that a guest is sent, another into our environment, and hear what engines write to stderr."""
+    said: list[str] = []
+    event, read = leg.Leg._event, worker._read_stderr
+
+    def baited_event(self: leg.Leg, payload: bytes) -> None:
+        event(self, payload[:-1] + f',"{ENGINE_TOKENS["wire"]}"]'.encode())
+
+    def heard(guest: Guest) -> str:
+        said.append(read(guest))
+        return said[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leg.Leg, "_event", baited_event)
+        patch.setattr(worker, "_read_stderr", heard)
+        patch.setattr(host_module, "prepare", _read)
+        patch.setenv(VARIABLE, HOST_VARIABLE)
+        yield said
+
+
+async def sealed(escape: Escape, port: Gloveport, said: list[str], *, prepared: bool = True) -> Verdict:
+    """The program in the real product, as an agent's text; or without `prepare`, as if that had been fooled (S22)."""
+    with Canaries() as canaries:
+        canaries.tokens |= ENGINE_TOKENS | {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
+        outcomes: list[Outcome] = []
+        for given in _inputs(escape, canaries):
+            limits = {"wall_seconds": SECONDS, "cpu_seconds": SECONDS}
+            code = escape.code if prepared else UNPREPARED + escape.name
+            outcomes.append(await port.run(code, input=given, limits=limits))
+        last = outcomes[-1]
+        text = f"{last}\n{said}"
+        forged = {"forged"} if last.error is not None and last.error.code in HOST_CODES else set()
+        return Verdict(frozenset(canaries.tripped(text) | forged), text)
+
+
+def _read(source: str, **options: Any) -> Program:
+    """Stands in for `prepare`: takes a program as it is when asked to, as if `prepare` had seen nothing in it."""
+    if not source.startswith(UNPREPARED):
+        return prepare(source, **options)
+    escape = next(escape for escape in corpus() if escape.name == source.removeprefix(UNPREPARED))
+    dialect: Literal["javascript", "typescript"] = "javascript" if escape.path.suffix == ".js" else "typescript"
+    return Program("typescript", source, escape.wrapped, dialect, "function", ())

@@ -1,0 +1,117 @@
+"""The corpus of hostile programs, each run in four ways and judged by canaries of the host (threats S1-S10, S16, S22).
+
+control    outside of any sandbox, or under a naive prelude: the canary must trip, or the program tests nothing
+sealed     the real product
+loose      the real product with eval and WebAssembly allowed, and with `prepare` fooled into seeing nothing
+fallen     the plain platform with every permission, inside the jail: the jail alone must hold
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gloveport.sandbox.launcher import Launcher
+from tests.escapes import ways
+from tests.escapes.ways import Escape, Verdict
+
+ESCAPES = ways.runnable()
+AT_ONCE = 4
+DOCUMENT = Path(__file__).parents[1] / "docs" / "attacks.md"
+
+each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
+Verdicts = dict[str, Verdict]
+
+
+async def _all(way: Callable[[Escape], Awaitable[Verdict]], escapes: list[Escape] = ESCAPES) -> Verdicts:
+    """Every program in one way, a few at a time."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(escape: Escape) -> tuple[str, Verdict]:
+        async with room:
+            return escape.name, await way(escape)
+
+    return dict(await asyncio.gather(*(one(escape) for escape in escapes)))
+
+
+@pytest.fixture(scope="module")
+def said() -> Iterator[list[str]]:
+    with ways.eavesdropping() as heard:
+        yield heard
+
+
+@pytest.fixture(scope="module")
+async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
+    cache = str(tmp_path_factory.mktemp("deno"))
+    return await _all(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache))
+
+
+@pytest.fixture(scope="module")
+async def sealed(said: list[str]) -> AsyncIterator[Verdicts]:
+    async with ways.baited_port() as port:
+        yield await _all(lambda escape: ways.sealed(escape, port, said))
+
+
+@pytest.fixture(scope="module")
+async def loose(said: list[str]) -> AsyncIterator[Verdicts]:
+    async with ways.baited_port(allow_eval=True, allow_wasm=True) as port:
+        yield await _all(lambda escape: ways.sealed(escape, port, said, prepared=False))
+
+
+@pytest.fixture(scope="module")
+async def fallen(said: list[str]) -> AsyncIterator[Verdicts]:
+    launcher = Launcher(ways.plain_launch(), minimum="full")
+    await launcher.start()
+    try:
+        yield await _all(lambda escape: ways.fallen(escape, launcher))
+    finally:
+        await launcher.close()
+
+
+@each
+def test_a_hostile_program_trips_a_canary_without_the_sandbox(controls: Verdicts, escape: Escape) -> None:
+    verdict = controls[escape.name]
+    assert verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_trips_no_canary_when_sealed(sealed: Verdicts, escape: Escape) -> None:
+    verdict = sealed[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_trips_no_canary_with_eval_and_wasm_and_past_prepare(loose: Verdicts, escape: Escape) -> None:
+    verdict = loose[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_in_a_fallen_engine_trips_no_canary(fallen: Verdicts, escape: Escape) -> None:
+    verdict = fallen[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_says_what_it_tries_and_where_the_idea_comes_from(escape: Escape) -> None:
+    head = escape.code.split("\n\n")[0]
+    assert re.match(r"// Tries: .{20,}", head), escape.path
+    assert re.search(r"^// Origin: .{5,}", head, re.MULTILINE), escape.path
+
+
+def test_the_table_in_the_document_counts_the_programs() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", DOCUMENT.read_text(), re.MULTILINE)
+    counted: dict[str, int] = {}
+    for escape in ways.corpus():
+        counted[escape.category] = counted.get(escape.category, 0) + 1
+    assert {name: int(count) for name, count in rows} == counted
+    assert f"{len(ways.corpus())} programs" in DOCUMENT.read_text()
+
+
+def test_no_two_programs_are_the_same() -> None:
+    texts = [re.sub(r"//.*|\s+", "", escape.code) for escape in ESCAPES]
+    assert len(set(texts)) == len(ESCAPES) >= 60

@@ -1,0 +1,306 @@
+"""Runs that are killed at random moments leave nothing behind, and the pool refills (threats S15, S17)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import random
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gloveport import Gloveport, Outcome
+from gloveport.sandbox.guests import Guest
+from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.leg import Leg
+from gloveport.sandbox.pool import Pool
+from tests.conftest import children_of, open_files
+
+KILLS = 200
+CRASHES = 40
+SEED = 20_251_115
+DEADLINE = 60.0
+# Between two ticks it computes, logs, waits for a timer, or waits for a call: so a tick is a moment in any of them.
+PROGRAM = """
+for (let i = 0; ; i++) {
+  await tools.tick();
+  if (i % 4 === 0) console.log("x".repeat(100));
+  if (i % 4 === 1) await new Promise((r) => setTimeout(r, 1));
+  if (i % 4 === 2) for (let j = 0; j < 1e5; j++) Math.sqrt(j);
+  if (i % 4 === 3) await Promise.all([tools.tick(), tools.slow()]);
+}
+"""
+
+
+@dataclass
+class Clock:
+    """Counts the ticks of the program that runs now, and strikes at one of them."""
+
+    strike_at: int = -1
+    strike: Callable[[], object] = lambda: None
+    ticks: int = 0
+    slow: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def set(self, at: int, strike: Callable[[], object]) -> None:
+        self.ticks, self.strike_at, self.strike = 0, at, strike
+
+    async def tick(self) -> int:
+        """Count."""
+        self.ticks += 1
+        if self.ticks == self.strike_at:
+            self.strike()
+        return self.ticks
+
+    async def slow_call(self) -> int:
+        """Take a few turns of the loop."""
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return 1
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """All that a killed run could leave behind in or around this process."""
+
+    children: frozenset[int]
+    files: frozenset[str]
+    temporary: frozenset[str]
+    tasks: int
+    threads: int
+
+    @classmethod
+    def now(cls) -> Leftovers:
+        gc.collect()
+        places = (Path("/tmp"), Path("/dev/shm"))
+        temporary = {str(path) for place in places for path in place.glob("gloveport-*") if "escape" not in path.name}
+        return cls(
+            frozenset(children_of(os.getpid())),
+            frozenset(open_files()),
+            frozenset(temporary),
+            len(asyncio.all_tasks()),
+            threading.active_count(),
+        )
+
+
+class Watch:
+    """Knows the process that runs the program now, and those that are being started."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.guest: Guest | None = None
+        self.kill_the_next_newborn = False
+        watch, start, spawn = self, Leg.run, Launcher.spawn
+
+        async def run(leg: Leg, *args: Any) -> Any:
+            watch.guest = leg._worker.guest
+            return await start(leg, *args)
+
+        async def spawn_watched(launcher: Launcher) -> Guest:
+            guest = await spawn(launcher)
+            if watch.kill_the_next_newborn:
+                watch.kill_the_next_newborn = False
+                os.kill(guest.pid, signal.SIGKILL)
+            return guest
+
+        patch.setattr(Leg, "run", run)
+        patch.setattr(Launcher, "spawn", spawn_watched)
+
+    def kill(self) -> None:
+        """Kill the process that runs the program, as the kernel or an operator would."""
+        assert self.guest is not None
+        os.kill(self.guest.pid, signal.SIGKILL)
+
+    def crash(self) -> None:
+        """Make it fault: it comes back from the read in which it waits for us to a stack that is all zeros.
+
+        A SIGSEGV that is merely sent would be lost: the process is the first of its PID namespace.
+        """
+        assert self.guest is not None
+        with open(f"/proc/{self.guest.pid}/mem", "r+b", buffering=0) as memory:
+            memory.seek(_stack_of_a_waiting(self.guest.pid))
+            memory.write(bytes(512))
+
+
+def _stack_of_a_waiting(pid: int) -> int:
+    """Where the stack of a process ends that is about to block in a system call, or does already."""
+    deadline = time.monotonic() + DEADLINE
+    while time.monotonic() < deadline:
+        words = Path(f"/proc/{pid}/syscall").read_text().split()
+        if len(words) > 2:
+            return int(words[-2], 16)
+    raise TimeoutError("it never waited")
+
+
+def _pool(port: Gloveport) -> Pool:
+    (pool,) = port._pools.values()
+    return pool
+
+
+async def _settled(port: Gloveport) -> None:
+    """Wait until the pool has started and buried all that it was about to."""
+    pool = _pool(port)
+    async with asyncio.timeout(DEADLINE):
+        while waiting := pool._starting | pool._retiring:
+            await asyncio.wait(waiting)
+            await asyncio.sleep(0)
+
+
+async def _struck(port: Gloveport, clock: Clock, at: int, strike: Callable[[], object], **limits: Any) -> Outcome | None:
+    """How the program ended that was struck at a tick; None when the caller was cancelled."""
+    async with asyncio.timeout(DEADLINE):
+        task = asyncio.create_task(port.run(PROGRAM, limits={"wall_seconds": 30, "max_calls": 10**6, **limits}))
+        clock.set(at, task.cancel if strike is cancel else strike)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return None
+
+
+def cancel() -> None:
+    """Stands for the cancelling of the caller."""
+
+
+@pytest.fixture
+async def watch(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watch]:
+    yield Watch(monkeypatch)
+
+
+def _codes(outcome: Outcome | None) -> str:
+    return "cancelled" if outcome is None else "ok" if outcome.error is None else outcome.error.code
+
+
+def _port(clock: Clock, spare: int) -> Gloveport:
+    async def tick() -> int:
+        """Count."""
+        return await clock.tick()
+
+    async def slow() -> int:
+        """Take a few turns."""
+        return await clock.slow_call()
+
+    return Gloveport(tools=[tick, slow], spare=spare)
+
+
+async def test_200_runs_killed_at_random_moments_leave_nothing_behind(watch: Watch) -> None:
+    chance = random.Random(SEED)
+    before = Leftovers.now()
+    clock = Clock()
+    port = _port(clock, spare=2)
+    seen: dict[str, int] = {}
+    async with port:
+        for _ in range(KILLS - 20):
+            kind = chance.choice(["cancel", "wall", "SIGKILL", "SIGSEGV", "newborn", "cancel early"])
+            at = chance.randint(1, 24)
+            match kind:
+                case "cancel":
+                    outcome = await _struck(port, clock, at, cancel)
+                    assert _codes(outcome) == "cancelled"
+                case "cancel early":
+                    outcome = await _cancelled_early(port, turns=chance.randint(0, 30))
+                    assert _codes(outcome) in ("cancelled", "ok")
+                case "wall":
+                    outcome = await _struck(port, clock, -1, cancel, wall_seconds=chance.uniform(0.001, 0.03))
+                    assert _codes(outcome) == "time-limit"
+                case "SIGKILL" | "SIGSEGV":
+                    outcome = await _struck(port, clock, at, watch.kill if kind == "SIGKILL" else watch.crash)
+                    assert _codes(outcome) == "sandbox-crashed"
+                case "newborn":
+                    watch.kill_the_next_newborn = True
+                    outcome = await _struck(port, clock, at, cancel)
+                    assert _codes(outcome) in ("cancelled", "sandbox-crashed")
+                    await _settled(port)  # so that it is this run, and no later one, that the dead newborn was for
+                    watch.kill_the_next_newborn = False
+            seen[kind] = seen.get(kind, 0) + 1
+        assert (await port.run("await tools.tick(); return 'alive'")).value == "alive"
+        await _settled(port)
+        assert len(_pool(port)._ready) == 2, "the pool has refilled"
+        assert len(children_of(os.getpid()) - before.children) == 3, "the fork server and two that wait"
+    for _ in range(20):
+        await _closed_in_the_middle(chance)
+    assert len(seen) == 6
+    assert Leftovers.now() == before
+
+
+async def _cancelled_early(port: Gloveport, turns: int) -> Outcome | None:
+    task = asyncio.create_task(port.run("return 1"))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await task
+    except asyncio.CancelledError:
+        return None
+
+
+async def _closed_in_the_middle(chance: random.Random) -> None:
+    """Close a port while its program runs, or while its sandbox starts."""
+    clock = Clock()
+    port = _port(clock, spare=chance.randint(0, 1))
+    struck = asyncio.Event()
+    clock.set(chance.randint(1, 12), struck.set)
+    if chance.random() < 0.5:
+        await port.open()
+    task = asyncio.create_task(port.run(PROGRAM, limits={"wall_seconds": 30}))
+    async with asyncio.timeout(DEADLINE):
+        if chance.random() < 0.3:
+            for _ in range(chance.randint(1, 40)):
+                await asyncio.sleep(0)
+        else:
+            await struck.wait()
+        await port.close()
+        outcome = await task
+    assert _codes(outcome) in ("sandbox-crashed", "closed", "cancelled")
+
+
+async def test_an_engine_that_crashes_is_an_outcome_and_is_replaced(watch: Watch) -> None:
+    chance = random.Random(SEED)
+    clock = Clock()
+    async with _port(clock, spare=1) as port:
+        for _ in range(CRASHES):
+            outcome = await _struck(port, clock, chance.randint(1, 10), watch.crash)
+            assert outcome is not None
+            assert outcome.error is not None
+            assert outcome.error.code == "sandbox-crashed", outcome.error
+            assert f"signal {int(signal.SIGSEGV)}" in outcome.error.message
+            assert outcome.calls, "what was called before is kept"
+        assert (await port.run("return 1")).value == 1
+
+
+async def test_a_fork_server_that_is_killed_takes_its_guests_with_it_and_the_runs_end(watch: Watch) -> None:
+    clock = Clock()
+    before = Leftovers.now()
+    async with _port(clock, spare=1) as port:
+        server = _pool(port)._launcher._server
+        assert server is not None
+        outcome = await _struck(port, clock, 5, lambda: os.kill(server.pid, signal.SIGKILL))
+        assert _codes(outcome) == "sandbox-crashed"
+        assert (await port.run("return 1")).value == 1, "a new fork server was started"
+    assert Leftovers.now() == before
+
+
+async def test_what_is_counted_here_shows_when_something_is_left() -> None:
+    before = Leftovers.now()
+    reader, writer = os.pipe()
+    assert Leftovers.now().files != before.files
+    os.close(reader)
+    os.close(writer)
+    process = await asyncio.create_subprocess_exec("sleep", "100")
+    assert Leftovers.now().children != before.children
+    process.kill()
+    await process.wait()
+    task = asyncio.create_task(asyncio.Event().wait())
+    assert Leftovers.now().tasks == before.tasks + 1
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    with tempfile.TemporaryDirectory(prefix="gloveport-", dir="/tmp"):
+        assert Leftovers.now().temporary != before.temporary
