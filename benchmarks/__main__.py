@@ -64,7 +64,7 @@ def median(values: list[float]) -> float:
 async def settle(port: Gloveport) -> None:
     """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
     pool = port._pool(port.limits.memory_mb)
-    while len(pool._ready) < pool._size:
+    while len(pool._ready) < pool._size:  # noqa: ASYNC110 - the pool has no event for it, and needs none
         await asyncio.sleep(0.005)
     await asyncio.sleep(0.03)
 
@@ -111,7 +111,7 @@ async def whole_run(port: Gloveport, name: str, body: str, dialect: str, rounds:
     return name, f"{median(mine) * 1e3:.2f} ms", f"{median(bare) * 1e3:.2f} ms", f"{ratio:.2f} ×", "≤ 2.0 ×"
 
 
-async def calls(port: Gloveport, name: str, body: str, count: int, rounds: int, bar: str) -> Row:
+async def calls(port: Gloveport, name: str, body: str, *, count: int, rounds: int, bar: str) -> Row:
     async def ours() -> float:
         await settle(port)
         outcome = await port.run(body, language="javascript", limits={"max_calls": 100_000})
@@ -175,14 +175,22 @@ async def measure(rounds: int) -> list[Row]:
     async with Gloveport(tools=[echo], spare=2) as port:
         rows.append(await whole_run(port, "run of 20 lines of JavaScript, p50", PROGRAM_JS, "javascript", rounds))
         rows.append(await whole_run(port, "run of 20 lines of TypeScript, p50", PROGRAM_TS, "typescript", rounds))
-        rows.append(await calls(port, "one call through the bridge, any core", CALLS, 2000, rounds // 4, "≤ 2.0 ×"))
-        rows.append(await calls(port, "100 parallel calls, any core", PARALLEL, 100, rounds // 2, "≤ 5 ms"))
+        rows.append(
+            await calls(port, "one call through the bridge, any core", CALLS, count=2000, rounds=rounds // 4, bar="≤ 2.0 ×")
+        )
+        rows.append(
+            await calls(port, "100 parallel calls, any core", PARALLEL, count=100, rounds=rounds // 2, bar="≤ 5 ms")
+        )
         rows.append(await kill_after_deadline(port))
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     async with Gloveport(tools=[echo], spare=2) as port:
-        rows.append(await calls(port, "one call through the bridge, one core", CALLS, 2000, rounds // 4, "≤ 2.0 ×"))
-        rows.append(await calls(port, "100 parallel calls, one core", PARALLEL, 100, rounds // 2, "≤ 5 ms"))
+        rows.append(
+            await calls(port, "one call through the bridge, one core", CALLS, count=2000, rounds=rounds // 4, bar="≤ 2.0 ×")
+        )
+        rows.append(
+            await calls(port, "100 parallel calls, one core", PARALLEL, count=100, rounds=rounds // 2, bar="≤ 5 ms")
+        )
     os.sched_setaffinity(0, cores)
     rows.append(command("gloveport --help", ["--help"], "≤ 150 ms"))
     rows.append(command("first result of a cold `gloveport run`", ["run", "-e", "1 + 1"], "≤ 500 ms"))

@@ -159,7 +159,7 @@ async def test_an_oversized_result_is_refused(port: Gloveport, code: str, error:
 
 async def test_an_oversized_argument_is_a_catchable_error(port: Gloveport) -> None:
     outcome = await port.run("return await tools.echo({value: 'x'.repeat(20 * 2 ** 20)}).catch((e: any) => e.code)")
-    assert outcome.value == "bad-value"
+    assert outcome.value == "frame-too-large"
 
 
 async def test_an_oversized_tool_result_is_a_catchable_error() -> None:
@@ -168,7 +168,7 @@ async def test_an_oversized_tool_result_is_a_catchable_error() -> None:
 
     async with Gloveport(tools=[big], spare=0) as own:
         outcome = await own.run("return await tools.big().catch((e: any) => [e.name, e.code])")
-    assert outcome.value == ["ToolError", "result-too-large"]
+    assert outcome.value == ["ToolError", "frame-too-large"]
 
 
 async def test_deep_recursion_is_an_ordinary_failure(port: Gloveport) -> None:

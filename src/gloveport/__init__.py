@@ -46,3 +46,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     return getattr(importlib.import_module(f"gloveport.{_HOMES.get(name, 'types')}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -57,17 +57,27 @@ CODES: Mapping[str, Code] = {
     "denied": Code(3, 200, "The policy does not let the program make this call.", "Change the rule that it names."),
     "cancelled": Code(130, 200, "The run was cancelled.", "Start it again if that was not meant."),
     # limits
-    "time-limit": Code(6, 200, "The run took longer than wall_seconds.", "Do less in one run, or raise the limit."),
-    "cpu-limit": Code(6, 200, "The program computed longer than cpu_seconds.", "Look for a loop that never ends."),
-    "memory-limit": Code(
-        6, 200, "The program needed more memory than memory_mb.", "Work on smaller pieces, or raise the limit."
+    "time-limit": Code(
+        6, 200, "The run took longer than wall_seconds.", "Do less in one run, or raise wall_seconds (--timeout)."
     ),
-    "call-limit": Code(6, 200, "The program made more calls than max_calls.", "Fetch more per call, or raise the limit."),
+    "cpu-limit": Code(
+        6,
+        200,
+        "The program computed longer than cpu_seconds.",
+        "Look for a loop that never ends, or raise cpu_seconds (--cpu).",
+    ),
+    "memory-limit": Code(
+        6, 200, "The program needed more memory than memory_mb.", "Work on smaller pieces, or raise memory_mb (--memory)."
+    ),
+    "call-limit": Code(6, 200, "The program made more calls than max_calls.", "Fetch more per call, or raise max_calls."),
     "result-too-large": Code(
-        6, 200, "The result is larger than max_result_bytes.", "Return a summary, or raise the limit."
+        6, 200, "The result is larger than max_result_bytes.", "Return a summary, or raise max_result_bytes."
     ),
     "frame-too-large": Code(
-        6, 200, "One message is larger than max_frame_bytes.", "Pass less data in one call, log or emit."
+        6,
+        200,
+        "One message is larger than max_frame_bytes.",
+        "Pass less data in one call or reply, or raise max_frame_bytes.",
     ),
     # the sandbox
     "sandbox-crashed": Code(
@@ -104,6 +114,8 @@ class GloveportError(Exception):
         self.code = code or type(self).code
         self.hint = hint
         self.data: dict[str, Any] = dict(data or {})
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 class OptionError(GloveportError):

@@ -7,7 +7,6 @@ import atexit
 import logging
 import os
 import secrets
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,7 @@ from typing import Any, Literal
 from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
+from gloveport.home import Home
 from gloveport.prepare import check, frame, locate, prepare
 from gloveport.sandbox.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import JailReport
@@ -35,7 +35,6 @@ from gloveport.types import (
     Outcome,
     Program,
     Strength,
-    ToolCall,
     Usage,
 )
 
@@ -45,6 +44,10 @@ MAX_POOLS = 4
 MAX_CAUSES = 16
 PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
+# The codes of the error table that a guest may give to its own end; what a failed call brought it may give too.
+GUEST_CODES = frozenset(
+    {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied"}
+)
 
 OnEvent = Callable[[Event], None]
 
@@ -71,9 +74,9 @@ class Gloveport:
         self._minimum: Strength = _strength(minimum)
         self._spare = _spare(spare)
         self._pools: dict[DenoOptions, Pool] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._home = Home(self._forsake)
         self._closed = False
+        self._at_exit = False
 
     # Runs.
 
@@ -91,18 +94,18 @@ class Gloveport:
         """How the program ended. Never raises for what the program did; cancelling this cancels the run."""
         _check_run(code, language, engine)
         order = _Order(secrets.token_hex(16), code, language, input, _limits(self.limits, limits), _env(env), on_event)
-        home = self._bind()
-        if home is asyncio.get_running_loop():
-            return await self._run(order)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._run(order), home))
+        self._check_open()
+        return await self._home.run(lambda: self._run(order))
 
     def run_sync(self, code: str, **options: Any) -> Outcome:
         """The same as `run`, for callers without an event loop."""
-        return self._blocking(lambda: self.run(code, **options))
+        self._check_open()
+        self._close_at_exit()
+        return self._home.block(lambda: self.run(code, **options))
 
     async def _run(self, order: _Order) -> Outcome:
         if self._log_code:
-            logger.info("run %s: %s program\n%s", order.run, order.language, order.code)
+            logger.info("run %s: %s program %r", order.run, order.language, order.code)
         pool = self._pool(order.limits.memory_mb)
         try:
             # A large text takes up to a second; other runs must not wait for it.
@@ -150,25 +153,37 @@ class Gloveport:
 
     async def open(self) -> JailReport:
         """Start the sandboxes in advance; what the jail holds here. Raises SandboxError below the minimum strength."""
-        self._bind()
-        return await self._pool(self.limits.memory_mb).open()
+        self._check_open()
+        return await self._home.run(lambda: self._pool(self.limits.memory_mb).open())
 
     async def close(self) -> None:
         """End every sandbox of this Gloveport."""
+        if self._closed:
+            return
         self._closed = True
-        pools, self._pools = list(self._pools.values()), {}
-        for pool in pools:
-            await pool.close()
+        if self._home.settled:
+            await self._home.run(self._close)
 
     def close_sync(self) -> None:
         """The same as `close`, for callers without an event loop."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._blocking(self.close)
+        if not self._closed and self._home.settled:
+            self._closed = True
+            self._home.block(self._close)
         self._closed = True
-        if self._thread is not None and self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._thread = None
+        self._home.leave()
+
+    async def _close(self) -> None:
+        pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
+            await pool.close()
+        for source in self.catalog.sources:
+            await source.close()
+
+    def _forsake(self) -> None:
+        """The event loop was closed under the sandboxes: end them without it."""
+        pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
+            pool.abandon()
 
     async def __aenter__(self) -> Gloveport:
         await self.open()
@@ -178,7 +193,9 @@ class Gloveport:
         await self.close()
 
     def __enter__(self) -> Gloveport:
-        self._blocking(self.open)
+        self._check_open()
+        self._close_at_exit()
+        self._home.block(self.open)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -195,23 +212,14 @@ class Gloveport:
             self._pools[key] = Pool(deno_launch(key), size=self._spare, minimum=self._minimum)
         return self._pools[key]
 
-    def _bind(self) -> asyncio.AbstractEventLoop:
-        """The one event loop that this Gloveport's sandboxes and tools live on: the first that used it."""
+    def _check_open(self) -> None:
         if self._closed:
             raise GloveportError("this Gloveport is closed", code="closed", hint=CODES["closed"].fix)
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        return self._loop
 
-    def _blocking(self, start: Callable[[], Any]) -> Any:
-        if self._loop is None and not self._closed:
-            self._loop, self._thread = _background_loop()
-            atexit.register(_close_weakly, weakref.ref(self))
-        if self._loop is None or self._closed:
-            raise GloveportError("this Gloveport is closed", code="closed", hint=CODES["closed"].fix)
-        if _running_loop() is self._loop:
-            raise OptionError("run_sync would wait for its own event loop", hint="use `await port.run(…)` here")
-        return asyncio.run_coroutine_threadsafe(start(), self._loop).result()
+    def _close_at_exit(self) -> None:
+        if not self._at_exit:
+            self._at_exit = True
+            atexit.register(_close_weakly, weakref.ref(self), os.getpid())
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +257,8 @@ class _RunPort:
         self.logs: list[LogLine] = []
         self.emitted: list[Any] = []
 
-    def broke(self, call: ToolCall, error: Exception) -> ToolError:
-        return ToolError(_internal(self._order.run, error)["message"], code="internal-error", tool=call.name)
+    def broke(self, error: Exception) -> ToolError:
+        return ToolError(_internal(self._order.run, error)["message"], code="internal-error")
 
     def log(self, line: LogLine) -> None:
         self.logs.append(line)
@@ -263,16 +271,19 @@ class _RunPort:
 
 def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, seconds: float) -> Outcome:
     calls = port.bridge.records
-    unfinished = {call.id: call for call in calls if call.id in ending.pending}
+    pending = frozenset(ending.pending)
     warnings = [
-        f"tools.{call.tool} was called but not awaited; it ended {'well' if call.status == 'ok' else call.status}"
-        for call in unfinished.values()
+        f"the program ended while tools.{call.tool} was under way (it {_ended_how(call)}); what follows it did not run"
+        for call in calls
+        if call.id in pending
     ]
+    if warnings:
+        warnings.append("await every call: `for … of` with await, or `await Promise.all(items.map(…))`")
     return Outcome(
         run=order.run,
         status="completed" if ending.error is None else "failed",
         value=ending.value,
-        error=None if ending.error is None else _failure(program, ending.error),
+        error=None if ending.error is None else _failure(program, _believed(ending, calls)),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
@@ -281,13 +292,27 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
             cpu_seconds=ending.cpu_seconds,
             memory_peak_mb=ending.memory_peak_mb,
             calls=len(calls),
-            log_bytes=sum(len(line.text) for line in port.logs),
+            log_bytes=sum(len(line.text.encode()) for line in port.logs),
         ),
         warnings=(*warnings, *ending.warnings),
     )
 
 
+def _ended_how(call: CallRecord) -> str:
+    return {"ok": "went well", "failed": "failed", "running": "was left running"}[call.status]
+
+
 # From what the guest or the host said went wrong to what the user reads. Every field from a guest is untrusted text.
+
+
+def _believed(ending: Ending, calls: tuple[CallRecord, ...]) -> Mapping[str, Any]:
+    """The error, without a code that only the host may give: a program can throw what it likes."""
+    error, code = ending.error or {}, (ending.error or {}).get("code")
+    if not ending.claimed or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
+        return error
+    if any((call.error or "").startswith(f"{code}:") for call in calls):
+        return error
+    return {**error, "code": "program-failed"}
 
 
 def _failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failure:
@@ -305,7 +330,7 @@ def _failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Fail
         column=place[1] if place else None,
         frame=frame(program.source, *place) if place else None,
         tool=_text(error, "tool"),
-        hint=_text(error, "hint") or (CODES[code].fix if code in CODES and code != "program-failed" else None),
+        hint=_short(error, "hint") or (CODES[code].fix if code in CODES and code != "program-failed" else None),
         cause=_failure(program, cause, depth + 1) if isinstance(cause, dict) and depth < MAX_CAUSES else None,
         data=error.get("data"),
     )
@@ -316,6 +341,11 @@ def _message(error: Mapping[str, Any], type_: str | None) -> str:
     if message or type_ in (None, "string"):
         return message or ("the program threw an empty string" if type_ == "string" else "no message")
     return f"the program threw {type_} without a message"
+
+
+def _short(error: Mapping[str, Any], name: str) -> str | None:
+    text = _text(error, name)
+    return text[:1000] if text else None
 
 
 def _text(error: Mapping[str, Any], name: str) -> str | None:
@@ -359,7 +389,7 @@ def _limits(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limits:
     if isinstance(given, Limits):
         return given
     if isinstance(given, Mapping):
-        return base.with_(**given)
+        return base.with_(**{str(name): value for name, value in given.items()})
     raise OptionError(f"limits must be Limits(…) or a mapping, not {type(given).__name__}")
 
 
@@ -393,6 +423,8 @@ def _check_run(code: object, language: object, engine: object) -> None:
 
 
 def _env(env: Mapping[str, str] | None) -> dict[str, str]:
+    if env is not None and not isinstance(env, Mapping):
+        raise OptionError(f"env must be a mapping of text to text, not {type(env).__name__}")
     out = dict(env or {})
     for name, value in out.items():
         if not isinstance(name, str) or not isinstance(value, str):
@@ -400,31 +432,7 @@ def _env(env: Mapping[str, str] | None) -> dict[str, str]:
     return out
 
 
-# Event loops for callers that have none.
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def _background_loop() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
-    loop = asyncio.new_event_loop()
-
-    def turn() -> None:
-        try:
-            loop.run_forever()
-        finally:
-            loop.close()
-
-    thread = threading.Thread(target=turn, name="gloveport", daemon=True)
-    thread.start()
-    return loop, thread
-
-
-def _close_weakly(reference: weakref.ref[Gloveport]) -> None:
+def _close_weakly(reference: weakref.ref[Gloveport], process: int) -> None:
     port = reference()
-    if port is not None:
+    if port is not None and os.getpid() == process:
         port.close_sync()

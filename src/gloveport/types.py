@@ -47,18 +47,31 @@ class Limits:
 
 
 SMALLEST = {"memory_mb": 16, "max_log_bytes": 0, "max_calls": 0, "max_frame_bytes": 64 * KIB}
+LARGEST = {
+    "wall_seconds": 30 * 86400,
+    "cpu_seconds": 30 * 86400,
+    "memory_mb": 1024 * 1024,
+    "max_calls": 10_000_000,
+    "max_concurrent_calls": 100_000,
+    "max_log_bytes": 256 * MIB,
+    "max_result_bytes": 256 * MIB,
+    "max_frame_bytes": 256 * MIB,
+    "max_code_bytes": 8 * MIB,
+}
 
 
 def _check_limit(name: str, value: object, *, whole: bool) -> None:
     kind = "a whole number" if whole else "a number of seconds"
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         raise OptionError(f"{name} must be {kind}, not {value!r}", hint=f"for example {name}={'64' if whole else '2.5'}")
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise OptionError(f"{name} must be finite, not {value!r}")
     smallest = SMALLEST.get(name, 1 if whole else 0)
     if value < smallest or (not whole and value <= 0):
         least = f"at least {smallest}" if whole else "more than 0"
         raise OptionError(f"{name} must be {least}, not {value!r}")
+    if value > LARGEST[name]:
+        raise OptionError(f"{name} must be at most {LARGEST[name]:,}, not {value!r:.40}")
 
 
 @dataclass(frozen=True, slots=True)

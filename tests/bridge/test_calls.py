@@ -316,7 +316,8 @@ async def test_calls_are_recorded_with_their_times_and_told_as_they_happen() -> 
     assert (first.id, first.tool, first.args, first.status) == (7, "get_weather", {"city": "Oslo"}, "ok")
     assert first.seconds is not None
     assert second.started >= first.started >= 0
-    assert (second.status, second.error) == ("failed", "tool-failed: KeyError: 1")
+    assert second.status == "failed"
+    assert (second.error or "").startswith("tool-failed: KeyError: 1 (test_calls.py:")
     assert [(kind, record.status) for kind, record in told] == [
         ("call-started", "running"),
         ("call-ended", "ok"),
@@ -328,7 +329,7 @@ async def test_calls_are_recorded_with_their_times_and_told_as_they_happen() -> 
 async def test_records_do_not_keep_more_than_the_host_can_spare() -> None:
     run = port(anything)
     for _ in range(6):
-        await run.call(ToolCall(1, "anything", ["x" * 4_000_000], 4_000_000))
+        await run.call(ToolCall(1, "anything", ["x" * 500_000], 500_000))
     kept = [record for record in run.records if "value" in record.args]
     assert len(kept) == 4
     assert "not kept" in str(run.records[5].args)

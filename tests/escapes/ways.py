@@ -224,6 +224,7 @@ async def _drive(
     loop, nonce = asyncio.get_running_loop(), secrets.token_hex(8)
     data = b""
     before: Posture | None = None
+    watching: asyncio.Task[None] | None = None
     for own in canaries.sockets():
         loop.add_reader(own, canaries.answer)
     try:
@@ -236,6 +237,7 @@ async def _drive(
             if guest is not None:
                 idle = worker._status_bytes(pid, b"VmData:")
                 guest.set_limits(data_bytes=idle + 256 * MIB, cpu_seconds=30)
+                watching = loop.create_task(_watch_memory(guest))
             plan = {"code": escape.wrapped, "dialect": escape.dialect, "inputs": inputs, "nonce": nonce}
             await loop.sock_sendall(channel, json.dumps({**plan, "calls": NUMBERS}).encode() + b"\n")
             while f"end-{nonce}".encode() not in data and (piece := await loop.sock_recv(channel, 65536)):
@@ -243,10 +245,21 @@ async def _drive(
     except (TimeoutError, ConnectionError) as error:
         data += f"\n{type(error).__name__}".encode()
     finally:
+        if watching is not None:
+            watching.cancel()
         for own in canaries.sockets():
             loop.remove_reader(own)
     tripped = canaries.posture(pid).tripped(before) if before else set()
     return data.decode(errors="replace"), tripped
+
+
+async def _watch_memory(guest: Guest) -> None:
+    """What a leg does beside setting limits: look at what no limit counts."""
+    most = worker._status_bytes(guest.pid, b"VmRSS:") + 256 * MIB * leg.RESIDENT_SLACK
+    with contextlib.suppress(OSError):
+        while worker._status_bytes(guest.pid, b"VmRSS:") < most:  # noqa: ASYNC110 - a process has no event for it
+            await asyncio.sleep(leg.MEMORY_SECONDS)
+        guest.kill()
 
 
 # ── a naive prelude, outside ──

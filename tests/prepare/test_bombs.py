@@ -62,7 +62,6 @@ FINE = {
     "fences without end": "```\n" * (SIZE // 4),
     "fenced programs": "```ts\n1\n```\n" * 80_000,
     "strings that look like require": '"require(";\n' * 80_000,
-    "types that look like import": "type T=import('x').Y;" * 45_000,
     "import.meta": "import.meta;" * 80_000,
     "names of main": "function main(){}\n" + "const a='main';\n" * 60_000,
     "slashes that close nothing": "=/[)" * 200_000 + "\n```ts\n1\n```",

@@ -101,7 +101,6 @@ FORMS: dict[str, tuple[str, Any]] = {
     "private members": ("class A { #x = 1; static { A.y = 2 } get x() { return this.#x } }\nnew A().x + A.y", 3),
     "a type-only import": ("import type { X } from 'y';\nimport { type Z } from 'y';\nconst x: X = 23;\nx", 23),
     "a type-only import in a module": ("import type { X } from 'y';\nexport default (x: X) => 24", 24),
-    "a type import inside a type": ("type T = import('x').Y;\nconst x = 25 as import('x').Y;\nx", 25),
     "import.meta": ("import.meta.url", "file:///workspace/program.ts"),
     "import.meta after a line without semicolon": ("const a = tools\nimport.meta.main", True),
     "import.meta in a module": ("export default function () { return [import.meta.dirname, new.target === undefined] }", ["/workspace", True]),

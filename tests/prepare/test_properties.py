@@ -99,8 +99,8 @@ def test_every_text_gives_a_program_or_a_diagnostic(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "expected"),
     [
-        ("x\ny", 1, 1, None),
-        ("x\ny", 2, 1, None),
+        ("x\ny", 1, 1, (1, 1)),
+        ("x\ny", 2, 1, (2, 1)),
         ("x;\ny;\nz()", 2, 1, (2, 1)),
         ("x;\ny;\nz()", 3, 9, (3, 1)),
         ("x;\ny;\nz()", 3, 11, (3, 3)),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.errors import WireError
-from gloveport.sandbox.wire import FrameReader, check_depth, pack, parse
+from gloveport.sandbox.wire import FrameReader, check_structure, pack, parse
 
 MESSAGES = [
     ["ready", 1, "deno 2.9.8"],
@@ -96,8 +96,8 @@ def test_what_is_not_a_message_is_an_error(payload: bytes) -> None:
 def test_deep_nesting_is_refused_before_any_json_library_sees_it(payload: bytes) -> None:
     began = time.perf_counter()
     with pytest.raises(WireError):
-        check_depth(payload)
-    assert time.perf_counter() - began < 5
+        parse(payload)
+    assert time.perf_counter() - began < 1
 
 
 @given(
@@ -113,10 +113,10 @@ def test_the_depth_check_agrees_with_the_real_depth(value: object) -> None:
 
     text = orjson.dumps(value)
     real = depth(value)
-    check_depth(text, real)
+    check_structure(text, real)
     if real:
         with pytest.raises(WireError):
-            check_depth(text, real - 1)
+            check_structure(text, real - 1)
 
 
 def test_mutated_frames_give_frames_or_a_wire_error_for_ten_seconds() -> None:

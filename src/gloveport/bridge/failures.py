@@ -12,7 +12,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from gloveport.bridge.plain import plain
-from gloveport.errors import ToolError
+from gloveport.errors import GloveportError, ToolError
 
 LONGEST = 8 * 1024
 QUOTED = re.compile(r"(['\"])(/[^'\"\n]+|[A-Za-z]:\\[^'\"\n]+)\1")
@@ -29,6 +29,17 @@ def failure(error: BaseException, tool: str) -> ToolError:
     name = _text(lambda: type(error).__name__) or "Error"
     said = without_paths(_text(lambda: str(error)))
     return ToolError(bounded(f"{name}: {said}" if said else name), tool=tool)
+
+
+def raised_at(error: BaseException) -> str:
+    """Where a tool's own exception came from, for the host's record: ` (tools.py:35 in boom)`. The run never sees it."""
+    if isinstance(error, GloveportError) or error.__traceback__ is None:
+        return ""
+    trace = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    return f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno} in {code.co_name})"
 
 
 def _copied(error: ToolError, tool: str) -> ToolError:

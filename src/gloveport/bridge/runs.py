@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from gloveport.bridge.builtins import unknown
-from gloveport.bridge.failures import failure
+from gloveport.bridge.failures import failure, raised_at
 from gloveport.bridge.plain import plain
 from gloveport.errors import CallLimit, ToolError
 from gloveport.policy import AllowAll
@@ -25,7 +25,7 @@ OnCall = Callable[[Literal["call-started", "call-ended"], CallRecord], None]
 MOST_QUESTIONS = 10_000
 DEAR = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MOST_GUESSES = 50
-KEPT_BYTES = 16 * 1024 * 1024
+KEPT_BYTES = 2 * 1024 * 1024
 NOT_KEPT = {"…": "not kept: the calls of this run were too large"}
 
 
@@ -102,7 +102,7 @@ class RunBridge:
         except BaseException as problem:
             error = self._told(problem, contract)
             if made is not None:
-                self._finish(made, error)
+                self._finish(made, error, raised_at(problem))
             if error is problem:
                 raise
             raise error from None
@@ -206,7 +206,7 @@ class RunBridge:
             self._on_call("call-started", call.record())
         return call
 
-    def _finish(self, call: _Call, error: BaseException | None) -> None:
+    def _finish(self, call: _Call, error: BaseException | None, place: str = "") -> None:
         if call.status != "running":
             return
         call.seconds = time.monotonic() - self._began - call.started
@@ -215,7 +215,7 @@ class RunBridge:
         else:
             call.status = "failed"
             told = isinstance(error, ToolError)
-            call.error = f"{error.code}: {error.message}" if told else "cancelled: the call was cancelled"
+            call.error = f"{error.code}: {error.message}{place}" if told else "cancelled: the call was cancelled"
         if self._on_call is not None:
             self._on_call("call-ended", call.record())
 

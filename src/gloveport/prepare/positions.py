@@ -55,12 +55,23 @@ def through(spans: Iterable[Span], inner: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def locate(program: Program, line: int, column: int) -> tuple[int, int] | None:
-    """Where the agent wrote what V8 places at `line`, `column` (1-based, in UTF-16 units); None for generated text."""
+    """Where the agent wrote what V8 places at `line`, `column` (1-based, in UTF-16 units); None for text that we added."""
     offset = _engine_offset(program.code, line, column)
     if offset is None:
         return None
     source_offset = source_offset_of(program, offset)
+    if source_offset is None:
+        source_offset = _following(program, offset)
     return None if source_offset is None else place(program.source, source_offset)
+
+
+def _following(program: Program, offset: int) -> int | None:
+    """For a place in text put before an expression (`return (`): where that expression begins, if on the same line."""
+    index = bisect_right(program.spans, offset, key=lambda span: span.code)
+    if index >= len(program.spans):
+        return None
+    span = program.spans[index]
+    return None if ENGINE_LINE_END.search(program.code, offset, span.code) else span.source
 
 
 def source_offset_of(program: Program, offset: int) -> int | None:

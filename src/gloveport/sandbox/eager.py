@@ -69,6 +69,8 @@ class Starter:
 
         To be called from a callback of the loop, not from a task.
         """
+        if self._task.cancelling() or self._task.done():  # a call that had ended left a cancel() behind
+            self._prepare()
         loop, task, rest, context = self._loop, self._task, self._rest, self._context
         _enter_task(loop, task)
         try:

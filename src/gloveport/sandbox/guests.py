@@ -57,6 +57,10 @@ class Guest:
         if not self._closed:
             _kill(self.pidfd)
 
+    def has_ended(self) -> bool:
+        """True once the process is dead."""
+        return self._closed or _has_ended(self.pidfd)
+
     async def wait(self) -> Exit:
         """How the guest ended, once it has."""
         return await asyncio.shield(self._exit)

@@ -139,6 +139,28 @@ class Launcher:
             self._server.kill()  # its guests die with it
             await self._gone
 
+    @property
+    def alive(self) -> bool:
+        """True from the start of the fork server until it ends."""
+        return self._control is not None
+
+    def abandon(self) -> None:
+        """Kill the fork server, and with it its guests, when the event loop is no more; closes every descriptor."""
+        if self._server is None:
+            return
+        self._server.kill()
+        self._server.wait()
+        for guest in self._guests.values():
+            guest.close()
+        self._guests.clear()
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+            os.close(self._server_pidfd)
+            os.close(self._complaints)
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
     # ── the server process ──
 
     def _exec_server(self) -> None:

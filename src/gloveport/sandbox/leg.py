@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import os
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -25,9 +27,20 @@ from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
 
 MAX_SYNC_CALLS = 10_000
+FARTHEST = 2**62  # microseconds that a timer may be away from the epoch
+EMIT_COST = 64  # bytes of the budget for results that an emitted value takes beside its own
+LINE_COST = 16  # bytes of the log budget that a line takes beside its text
+MEMORY_SECONDS = 0.05
+SLICE_SECONDS = 0.01
+HIGH_WATER = 8 * MIB  # of replies that wait for the guest; above it nothing more of it is handled
+MOST_UNSENT = 128 * MIB
+MOST_IN_FLIGHT = 64 * MIB
+MAX_ERROR_DATA = 1 * MIB
+MOST_TIMERS = 1_000_000
 MAX_TOTAL_BYTES = 512 * MIB
 LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
 ABANDON_SECONDS = 1.0  # for a cancelled call to give up; one that does not is left to itself
+RESIDENT_SLACK = 1.1
 NEARLY_FULL = 0.8  # a crash with this share of the memory in use is taken for the engine's failed allocation
 OUT_OF_MEMORY = ("out of memory", "memory allocation of", "Cannot allocate memory", "failed to allocate")
 
@@ -43,8 +56,8 @@ class Port(Protocol):
         """The answer to a synchronous look-up."""
         ...
 
-    def broke(self, call: ToolCall, error: Exception) -> ToolError:
-        """What the guest is told of a call that failed by a defect of the host."""
+    def broke(self, error: Exception) -> ToolError:
+        """What is told of a call or a run that failed by a defect of the host."""
         ...
 
     def log(self, line: LogLine) -> None:
@@ -74,6 +87,7 @@ class Ending:
 
     value: Any = None
     error: Mapping[str, Any] | None = None
+    claimed: bool = False  # the guest itself described the error, so that nothing in it can be taken for the host's word
     pending: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     cpu_seconds: float = 0.0
@@ -93,12 +107,16 @@ class Leg:
         self._starter = Starter(self._loop)
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._last_id = 0
+        self._in_flight = 0
+        self._timers = 0
         self._sync_calls = 0
         self._log_left = limits.max_log_bytes
         self._log_dropped = 0
         self._emit_left = limits.max_result_bytes
         self._timer: asyncio.TimerHandle | None = None
         self._watches: list[asyncio.TimerHandle] = []
+        self._frames: deque[bytes] = deque()
+        self._outgoing_bytes = 0
         self._outgoing: list[bytes] = []
         self._receiving = False
         self._epoch = 0
@@ -141,26 +159,31 @@ class Leg:
             "dialect": program.dialect,
             "entry": program.entry,
             "seed": base64.b64encode(setup.seed or os.urandom(32)).decode("ascii"),
-            "env": dict(setup.env),
             "sources": list(setup.sources),
             "has_input": setup.has_input,
             "max_frame_bytes": limits.max_frame_bytes,
             "max_log_bytes": limits.max_log_bytes,
         }
-        rest = b',"input":' + encode(setup.input, "input") + b"}" if setup.has_input else b"}"
-        return b'["start",%d,' % self._epoch + orjson.dumps(fields)[:-1] + rest + b"]"
+        rest = b',"env":' + encode(dict(setup.env), "env")
+        if setup.has_input:
+            rest += b',"input":' + encode(setup.input, "input")
+        return b'["start",%d,' % self._epoch + orjson.dumps(fields)[:-1] + rest + b"}]"
 
     def _event(self, payload: bytes) -> None:
         """The one way for anything to reach the guest; what is ready in one turn of the loop goes in one write."""
         if not self._outgoing and not self._receiving:
             self._loop.call_soon(self._flush)
-        self._outgoing.append(wire.pack(payload))
+        frame = wire.pack(payload)
+        self._outgoing.append(frame)
+        self._outgoing_bytes += len(frame)
 
     def _flush(self) -> None:
         if self._outgoing:
             data = self._outgoing[0] if len(self._outgoing) == 1 else b"".join(self._outgoing)
-            self._outgoing = []
-            self._worker.send(data)
+            self._outgoing, self._outgoing_bytes = [], 0
+            if self._worker.send(data) > MOST_UNSENT:
+                message = f"more than {MOST_UNSENT:,} bytes of replies wait for the program to take them"
+                self._end("error", {"code": "frame-too-large", "message": message})
 
     def _reply(self, call_id: int, value: Any, name: str) -> None:
         try:
@@ -170,18 +193,22 @@ class Leg:
             return
         if len(payload) > self._limits.max_frame_bytes:
             size = f"{len(payload):,} bytes, over the limit of {self._limits.max_frame_bytes:,}"
-            self._refuse(call_id, ToolError(f"the result of tools.{name} has {size}", code="result-too-large", tool=name))
+            self._refuse(call_id, ToolError(f"the result of tools.{name} has {size}", code="frame-too-large", tool=name))
             return
         self._event(b'["reply",%d,%d,true,%b]' % (self._now(), call_id, payload))
 
     def _refuse(self, call_id: int, error: ToolError) -> None:
-        fields = {"code": error.code, "message": error.message, "tool": error.tool, "retryable": error.retryable}
-        optional = {"status": error.status, "hint": error.hint, "data": error.data or None}
-        try:
-            payload = encode(fields | {name: item for name, item in optional.items() if item is not None})
-        except ValueCrossingError:
-            payload = encode(fields)
-        self._event(b'["reply",%d,%d,false,' % (self._now(), call_id) + payload + b"]")
+        fields = {"code": error.code, "message": error.message, "tool": error.tool, "hint": error.hint}
+        told: dict[str, Any] = {name: _clean(text) for name, text in fields.items() if text}
+        told["retryable"] = error.retryable
+        if error.status is not None:
+            told["status"] = error.status
+        payload = encode(told)
+        with contextlib.suppress(ValueCrossingError):
+            data = encode(error.data) if error.data else b""
+            if 0 < len(data) <= MAX_ERROR_DATA:
+                payload = payload[:-1] + b',"data":' + data + b"}"
+        self._event(b'["reply",%d,%d,false,%b]' % (self._now(), call_id, payload))
 
     # What the guest says.
 
@@ -191,17 +218,45 @@ class Leg:
         if not data:
             self._end("died", {})
             return
+        self._take(data)
+
+    def _take(self, data: bytes = b"") -> None:
         self._receiving = True
         try:
-            for frame in self._reader.feed(data):
-                self._handle(frame)
-                if self._ended.done():
-                    return
-        except WireError as error:
+            frames = self._reader.feed(data) if data else []
+            if len(frames) == 1 and not self._frames:
+                self._handle(frames[0])
+            else:
+                self._frames.extend(frames)
+                self._handle_some()
+        except GloveportError as error:
             self._end("error", {"code": error.code, "message": error.message})
+        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours ends the run, not the host
+            told = self._port.broke(error)
+            self._end("error", {"code": told.code, "message": told.message})
         finally:
             self._receiving = False
             self._flush()
+
+    def _handle_some(self) -> None:
+        """Handle what has come, but not for long, and not while the guest leaves replies lying: then it has to wait."""
+        until = self._loop.time() + SLICE_SECONDS
+        frames = self._frames
+        while frames and not self._ended.done():
+            self._handle(frames.popleft())
+            if frames and (self._loop.time() > until or self._outgoing_bytes > HIGH_WATER):
+                self._worker.pause()
+                self._loop.call_soon(self._go_on)
+                return
+
+    def _go_on(self) -> None:
+        if self._ended.done():
+            return
+        if self._worker.unsent > HIGH_WATER:
+            self._worker.when_sent(self._go_on)
+            return
+        self._worker.resume()
+        self._take()
 
     def _handle(self, frame: bytes) -> None:
         message = wire.parse(frame)
@@ -214,7 +269,9 @@ class Leg:
         match message:
             case ["call_sync", int(call_id), str(name), list(args)]:
                 self._call_sync(call_id, name, args)
-            case ["timer", None | int() | float() as at]:
+            case ["timer", None]:
+                self._set_timer(None)
+            case ["timer", int() | float() as at] if -FARTHEST < at < FARTHEST:
                 self._set_timer(at)
             case ["log", str(level), str(text)] if level in LEVELS:
                 self._log(level, text)
@@ -223,13 +280,15 @@ class Leg:
             case ["done", "value", value, dict(notes)]:
                 self._done(value, notes, len(frame))
             case ["done", "error", dict(error), dict(notes)]:
-                self._end("error", error, notes)
+                self._done_error(error, notes, len(frame))
             case _:
                 raise WireError(f"a message of kind {message[0][:40]!r} is malformed")
 
     def _call(self, call_id: Any, name: Any, args: Any, size: int) -> None:
         if type(call_id) is not int or type(name) is not str or type(args) is not list or call_id <= self._last_id:
             raise WireError("a call is malformed, or its id was used before")
+        if self._in_flight + size > MOST_IN_FLIGHT:
+            raise WireError(f"the calls under way hold more than {MOST_IN_FLIGHT:,} bytes", code="frame-too-large")
         self._last_id = call_id
         task = self._starter.start(self._serve(ToolCall(call_id, name, args, size)))
         if task is not None:
@@ -237,16 +296,17 @@ class Leg:
             task.add_done_callback(lambda _: self._calls.pop(call_id, None))
 
     async def _serve(self, call: ToolCall) -> None:
+        self._in_flight += call.size
         try:
-            value = await self._port.call(call)
+            self._reply(call.id, await self._port.call(call), call.name)
         except ToolError as error:
             self._refuse(call.id, error)
         except GloveportError as error:
             self._end("error", {"code": error.code, "message": error.message, "hint": error.hint})
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours ends the call, not the host
-            self._refuse(call.id, self._port.broke(call, error))
-        else:
-            self._reply(call.id, value, call.name)
+            self._refuse(call.id, self._port.broke(error))
+        finally:
+            self._in_flight -= call.size
 
     def _call_sync(self, call_id: int, name: str, args: list[Any]) -> None:
         if call_id <= self._last_id:
@@ -263,6 +323,9 @@ class Leg:
             self._reply(call_id, value, name)
 
     def _set_timer(self, at: float | None) -> None:
+        self._timers += 1
+        if self._timers > MOST_TIMERS:
+            raise WireError(f"the program asked for more than {MOST_TIMERS:,} timers", code="call-limit")
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -277,17 +340,19 @@ class Leg:
         self._event(b'["timer",%d]' % max(self._now(), -int(-at // 1)))
 
     def _log(self, level: str, text: str) -> None:
-        size = len(text.encode("utf-8", "surrogatepass"))
-        if size > self._log_left:
-            kept = text.encode("utf-8", "surrogatepass")[: self._log_left].decode("utf-8", "ignore")
-            self._log_dropped += size - len(kept.encode())
-            text, size = kept, self._log_left
-        self._log_left -= size
-        if text or not size:
-            self._port.log(LogLine(level, text))
+        data = text.encode()
+        room = self._log_left - LINE_COST
+        if room < 0 or (data and not room):
+            self._log_dropped += len(data)
+            return
+        self._log_left -= LINE_COST + min(len(data), room)
+        if len(data) > room:
+            self._log_dropped += len(data) - room
+            text = data[:room].decode("utf-8", "ignore")
+        self._port.log(LogLine(level, text))
 
     def _emit(self, value: Any, size: int) -> None:
-        self._emit_left -= size
+        self._emit_left -= size + EMIT_COST
         if self._emit_left < 0:
             limit = self._limits.max_result_bytes
             raise WireError(f"the emitted values are larger than {limit:,} bytes together", code="result-too-large")
@@ -301,6 +366,11 @@ class Leg:
         else:
             self._end("value", value, notes)
 
+    def _done_error(self, error: dict[str, Any], notes: dict[str, Any], size: int) -> None:
+        if size > self._limits.max_result_bytes:
+            error = {"type": error.get("type"), "message": f"an error of {size:,} bytes, which is too large to show"}
+        self._end("error", error, notes)
+
     # The end.
 
     def _end(self, kind: str, content: Any, notes: dict[str, Any] | None = None) -> None:
@@ -311,6 +381,7 @@ class Leg:
         self._watches = [
             self._loop.call_later(self._limits.wall_seconds, self._out_of_time),
             self._loop.call_later(self._limits.cpu_seconds, self._check_cpu),
+            self._loop.call_later(MEMORY_SECONDS, self._check_memory),
         ]
 
     def _unwatch(self) -> None:
@@ -328,6 +399,13 @@ class Leg:
             self._end("error", {"code": "cpu-limit", "message": message})
         else:
             self._watches[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)
+
+    def _check_memory(self) -> None:
+        """What RLIMIT_DATA does not count (shared and read-only pages) is in the resident size."""
+        if self._worker.resident_mb() > self._worker.idle_mb + self._limits.memory_mb * RESIDENT_SLACK:
+            self._end("error", _out_of_memory(self._limits))
+        else:
+            self._watches[2] = self._loop.call_later(MEMORY_SECONDS, self._check_memory)
 
     async def _finish_calls(self, end: _End) -> None:
         """Calls that a program had made before it ended by itself are finished, within the time that it had."""
@@ -350,6 +428,7 @@ class Leg:
         return Ending(
             value=end.content if end.kind == "value" else None,
             error=None if end.kind == "value" else end.content,
+            claimed=end.notes is not None,
             pending=notes.pending,
             warnings=(*warnings, *(f"unhandled rejection: {text}" for text in notes.unhandled)),
             cpu_seconds=cpu_seconds,
@@ -393,8 +472,17 @@ def _death(exit_: Exit, said: str, limits: Limits, idle_mb: float) -> dict[str, 
     """Why a guest died by itself: memory, CPU time, or a crash."""
     full = exit_.signal is not None and exit_.max_rss_kb / 1024 - idle_mb > NEARLY_FULL * limits.memory_mb
     if full or any(sign in said for sign in OUT_OF_MEMORY):
-        return {"code": "memory-limit", "message": f"the program needed more than {limits.memory_mb} MB of memory"}
+        return _out_of_memory(limits)
     if exit_.cpu_seconds > limits.cpu_seconds:
         return {"code": "cpu-limit", "message": f"the program computed longer than {limits.cpu_seconds:g} s"}
     how = f"by signal {exit_.signal}" if exit_.signal else f"with exit code {exit_.code}"
     return {"code": "sandbox-crashed", "message": f"the sandbox process ended {how}"}
+
+
+def _out_of_memory(limits: Limits) -> dict[str, Any]:
+    return {"code": "memory-limit", "message": f"the program needed more than {limits.memory_mb} MB of memory"}
+
+
+def _clean(text: str) -> str:
+    """Text that can be sent: what Python's file names hold of undecodable bytes becomes `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

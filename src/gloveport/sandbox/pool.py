@@ -22,10 +22,12 @@ MOST_STARTING = 2 * (os.cpu_count() or 1)
 class Pool:
     """Keeps `size` workers of one kind ready. A worker that was taken never comes back.
 
-    Invariant: while anyone waits for a worker, none is ready, and as many as are wanted are being started.
+    Invariant: while anyone waits for a worker, none is ready, and one is being started for them or has just failed.
     """
 
     def __init__(self, launch: Launch, *, size: int, minimum: Strength) -> None:
+        self._launch = launch
+        self._minimum: Strength = minimum
         self._launcher = Launcher(launch, minimum=minimum)
         self._size = size
         self._ready: deque[Worker] = deque()
@@ -37,28 +39,39 @@ class Pool:
 
     async def open(self) -> JailReport:
         """Start the fork server (once) and begin to fill the pool; what the jail holds."""
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._launcher.start())
-        report = await asyncio.shield(self._opening)
+        report = await self._open()
         self.refill()
         return report
 
+    async def _open(self) -> JailReport:
+        if self._closed:
+            raise SandboxError("the sandboxes were closed", code="closed")
+        if self._opening is not None and self._opening.done() and not self._launcher.alive:
+            # It could not be started, or has died since (the kernel may take it when memory runs out): make another.
+            self._launcher = Launcher(self._launch, minimum=self._minimum)
+            self._opening = None
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._launcher.start())
+        return await asyncio.shield(self._opening)
+
     async def take(self) -> Worker:
         """A ready worker, the one that has waited longest, or the next that becomes ready."""
-        if self._opening is None or not self._opening.done():
-            await self.open()
+        if self._closed or self._opening is None or not self._launcher.alive:
+            await self._open()
         while self._ready:
             worker = self._ready.popleft()
             if worker.alive():
                 return worker
             self.retire(worker)
+        if self._closed:  # while the fork server was being started
+            raise SandboxError("the sandboxes were closed", code="closed")
         promised = asyncio.get_running_loop().create_future()
         self._waiting.append(promised)
         self.refill()
         try:
             return await promised
         except asyncio.CancelledError:
-            if promised.done() and not promised.cancelled():
+            if promised.done() and not promised.cancelled() and promised.exception() is None:
                 self._offer(promised.result())
             raise
 
@@ -70,6 +83,8 @@ class Pool:
 
     def refill(self) -> None:
         """Start as many workers as are missing, in the background."""
+        if self._closed:
+            return
         wanted = self._size + len(self._waiting) - len(self._ready)
         for _ in range(min(wanted, MOST_STARTING) - len(self._starting)):
             task = asyncio.create_task(self._start_one())
@@ -78,14 +93,17 @@ class Pool:
 
     def _started(self, task: asyncio.Task[None]) -> None:
         self._starting.discard(task)
-        if self._waiting and not self._closed:
+        if self._waiting:
             self.refill()
 
     async def _start_one(self) -> None:
         try:
+            await self._open()
             worker = await Worker.start(self._launcher)
         except GloveportError as error:
             self._fail(error)
+        except OSError as error:  # out of descriptors, processes or memory
+            self._fail(SandboxError(f"a sandbox could not be started: {error}"))
         else:
             self._offer(worker)
 
@@ -126,3 +144,8 @@ class Pool:
             with contextlib.suppress(GloveportError):
                 await self._opening
         await self._launcher.close()
+
+    def abandon(self) -> None:
+        """End the fork server, and with it every process, when the event loop of this pool is no more."""
+        self._closed = True
+        self._launcher.abandon()

@@ -124,7 +124,7 @@ def _test(test: Test) -> list[tuple[int, int]]:
 _ALWAYS = """
 read write readv writev pread64 close fstat newfstatat statx stat lstat lseek access faccessat faccessat2 openat
 readlink readlinkat getcwd
-mmap munmap mprotect mremap madvise brk pkey_alloc pkey_free pkey_mprotect
+munmap mprotect mremap madvise brk pkey_alloc pkey_free pkey_mprotect
 futex set_robust_list rseq set_tid_address sched_yield sched_getaffinity sched_getscheduler sched_getparam
 getpid gettid getppid getuid geteuid getgid getegid getrandom getrusage uname sysinfo
 clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday
@@ -135,11 +135,13 @@ rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_g
 # What pthread_create asks for: any other clone makes a process, or a namespace.
 _THREAD_FLAGS = 0x3D0F00
 # Without F_SETOWN and F_SETSIG, with which a guest could have SIGKILL sent to any process of its user.
-_FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030)  # dup, flags, locks, open-file locks, dup with close-on-exec
+# Without locks, by which two guests could talk over the files that they share.
+_FCNTL = (0, 1, 2, 3, 4, 1030)  # dup, descriptor and file flags, dup with close-on-exec
 _IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX
 _PRCTL = (15, 16, 0x53564D41)  # PR_SET_NAME PR_GET_NAME PR_SET_VMA; never PR_SET_PDEATHSIG
 _ARCH_SET_FS = 0x1002
 _AF_UNIX = 1
+_MAP_SHARED, _MAP_GROWSDOWN = 0x1, 0x100
 
 
 def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
@@ -151,6 +153,8 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
         "arch_prctl": one_of(0, _ARCH_SET_FS),
         "clone": ((Test(0, _THREAD_FLAGS, whole=True),),),
         "clone3": errno_action(ENOSYS),  # its flags lie in memory, where no filter sees them; libc falls back to clone
+        # Shared and downward-growing memory is not counted by RLIMIT_DATA.
+        "mmap": ((Test(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN),),),
         "socketpair": one_of(0, _AF_UNIX),
         # Only on what is connected already: an address would make them a way out.
         "recvfrom": ((Test(4, 0, whole=True),),),

@@ -25,6 +25,8 @@ SAFE_INTEGER = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_DEEP = MAX_DEPTH - 16
 MAX_INTEGER_DIGITS = 4000
+COLLIDING = 2**61 - 1
+MOST_WIDE_KEYS = 1000
 BARE = frozenset({str, bool, type(None)})
 
 
@@ -184,7 +186,7 @@ def _untag(value: dict[str, Any]) -> Any:
             case "bytes" if isinstance(content, str):
                 return base64.b64decode(content, validate=True)
             case "map" if isinstance(content, list):
-                return {_key(key): from_wire(item) for key, item in content}
+                return dict(zip(_keys([key for key, _ in content]), [from_wire(item) for _, item in content], strict=True))
             case "set" if isinstance(content, list):
                 return _unset(content)
             case "error" if isinstance(content, dict):
@@ -194,15 +196,18 @@ def _untag(value: dict[str, Any]) -> Any:
     raise WireError(f"a value carries a malformed tag {str(value['$'])[:40]!r}")
 
 
-def _key(key: Any) -> Any:
-    key = from_wire(key)
-    hash(key)
-    return key
+def _keys(content: list[Any]) -> list[Any]:
+    """Decoded keys. Integers hash by their remainder, so that many wide ones could be made to collide: quadratic time."""
+    keys = [from_wire(key) for key in content]
+    wide = sum(1 for key in keys if type(key) is int and abs(key) >= COLLIDING)
+    if wide > MOST_WIDE_KEYS:
+        raise WireError(f"a map or set holds more than {MOST_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
+    return keys
 
 
 def _unset(content: list[Any]) -> Any:
     """A set, or a list when its members (objects, arrays) can't be members of a Python set."""
-    items = [from_wire(item) for item in content]
+    items = _keys(content)
     try:
         return set(items)
     except TypeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import select
+import signal
 import time
 from collections.abc import Callable
 
@@ -15,6 +15,7 @@ from gloveport.sandbox.launcher import Exit, Guest, Launcher
 from gloveport.types import MIB
 
 READY_SECONDS = 30.0
+REAP_SECONDS = 10.0
 READ_BYTES = 256 * 1024
 STDERR_BYTES = 16 * 1024
 
@@ -31,6 +32,7 @@ class Worker:
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
         self._unsent = bytearray()
+        self._when_sent: Callable[[], None] | None = None
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
 
     @classmethod
@@ -56,7 +58,7 @@ class Worker:
 
     def alive(self) -> bool:
         """False once the process has died while it waited."""
-        return not select.select([self.guest.pidfd], [], [], 0)[0]
+        return not self.guest.has_ended()
 
     def limit(self, *, memory_mb: int, cpu_seconds: float) -> None:
         """Put the run's caps on the process, from outside: memory above what it held idle, CPU time as a backstop."""
@@ -92,28 +94,44 @@ class Worker:
                 self._loop.remove_reader(self.guest.socket)
             on_bytes(bytes(buffer[:size]))
 
+        self._readable = readable
         self._loop.add_reader(self.guest.socket, readable)
 
-    def deaf(self) -> None:
-        """Stop listening."""
+    def pause(self) -> None:
+        """Stop listening for a while; the guest waits when it has filled its socket."""
         self._loop.remove_reader(self.guest.socket)
 
-    def send(self, data: bytes) -> None:
-        """Send bytes; what the socket does not take now goes when it can."""
+    def resume(self) -> None:
+        """Listen again."""
+        if self._ending is None:
+            self._loop.add_reader(self.guest.socket, self._readable)
+
+    def send(self, data: bytes) -> int:
+        """Send bytes; what the socket does not take now goes when it can. How many wait for that."""
         if self._ending is not None:
-            return
+            return 0
         if not self._unsent:
             try:
                 sent = self.guest.socket.send(data)
             except BlockingIOError:
                 sent = 0
             except OSError:
-                return  # it is gone; listen() tells
+                return 0  # it is gone; listen() tells
             if sent == len(data):
-                return
+                return 0
             data = data[sent:]
             self._loop.add_writer(self.guest.socket, self._send_rest)
         self._unsent += data
+        return len(self._unsent)
+
+    @property
+    def unsent(self) -> int:
+        """How many bytes the guest has not taken yet."""
+        return len(self._unsent)
+
+    def when_sent(self, callback: Callable[[], None]) -> None:
+        """Call back once the guest has taken all that it was sent."""
+        self._when_sent = callback
 
     def _send_rest(self) -> None:
         try:
@@ -125,6 +143,16 @@ class Worker:
         del self._unsent[:sent]
         if not self._unsent:
             self._loop.remove_writer(self.guest.socket)
+            callback, self._when_sent = self._when_sent, None
+            if callback is not None:
+                callback()
+
+    def resident_mb(self) -> float:
+        """The memory that the process holds now; 0 when it is gone."""
+        try:
+            return _status_bytes(self.guest.pid, b"VmRSS:") / MIB
+        except OSError:
+            return 0.0
 
     def peak_mb(self) -> float:
         """The most memory that the process has held at once; 0 when it is gone."""
@@ -146,7 +174,11 @@ class Worker:
 
     async def _reap(self) -> tuple[Exit, str]:
         self.guest.kill()
-        exit_ = await self.guest.wait()
+        try:
+            async with asyncio.timeout(REAP_SECONDS):
+                exit_ = await self.guest.wait()
+        except TimeoutError:  # the fork server does not answer; the kernel has its kill
+            exit_ = Exit(None, signal.SIGKILL, 0.0, 0)
         said = _read_stderr(self.guest)
         self.guest.close()
         return exit_, said

@@ -6,6 +6,7 @@ import {
   defineProperty,
   Error_,
   errorToString,
+  getOwnPropertyDescriptor,
   hasOwn,
   inspect,
   Number_,
@@ -18,7 +19,8 @@ import {
 } from "./primordials.js";
 import { encode } from "./values.js";
 
-const SITE_FRAMES = 2; // the trap of `tools`, and the line of the program
+// The trap of `tools`, and the line of the program. Defined, not assigned: the guest may have put an accessor there.
+const FEW = { __proto__: null, value: 2, writable: true, enumerable: true, configurable: true };
 const PROGRAM = "program.ts";
 const MAX_MESSAGE = 64 * 1024;
 const PLACE = /program\.ts:(\d+):(\d+)/;
@@ -92,10 +94,10 @@ defineProperty(ToolError.prototype, "name", {
 /** Remembers where the program is now, for an error that will be made later. */
 export function callSite(below) {
   const site = create(null);
-  const limit = Error_.stackTraceLimit;
-  Error_.stackTraceLimit = SITE_FRAMES; // taken at every call: twenty frames would cost 15 µs, these cost nothing
+  const before = getOwnPropertyDescriptor(Error_, "stackTraceLimit");
+  defineProperty(Error_, "stackTraceLimit", FEW); // at every call: twenty frames would cost 15 µs, these two do not
   captureStackTrace(site, below);
-  Error_.stackTraceLimit = limit;
+  if (before !== undefined) defineProperty(Error_, "stackTraceLimit", before);
   return site;
 }
 

@@ -151,7 +151,8 @@ function trim() {
 export function installGlobals(allowWasm) {
   const wasm = allowWasm ? globalThis.WebAssembly : undefined;
   const { Buffer } = globalThis;
-  const ours = { ...installClock(), ...installRandom(platform), ...makeOutput(), ...timerGlobals };
+  const clock = installClock();
+  const ours = { ...clock, ...installRandom(platform), ...makeOutput(clock.performance.now), ...timerGlobals };
   installErrors();
   trim();
   for (const name of ownKeys(globalThis)) {

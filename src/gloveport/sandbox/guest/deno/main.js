@@ -7,6 +7,7 @@ import { droppedOutput, setLogBudget } from "./output.js";
 import {
   apply,
   Blob_,
+  create,
   createObjectURL,
   defineProperty,
   deleteProperty,
@@ -18,13 +19,14 @@ import {
   quote,
   revokeObjectURL,
   runMicrotasks,
+  setUnhandledPromiseRejectionHandler,
   TypeError_,
   Uint8Array_,
 } from "./primordials.js";
 import { seed } from "./random.js";
 import { fireTimers, timerRequest, timersPending } from "./timers.js";
 import { callsPending, installSources, installTools, pendingIds, resetCalls, setClock, settleCall } from "./tools.js";
-import { decode, encode } from "./values.js";
+import { BadValue, decode, encode } from "./values.js";
 import { discard, flush, nextEvent, send, setMaxFrame } from "./wire.js";
 
 const BEGIN = "$$begin();";
@@ -34,7 +36,8 @@ const IDLE_TURNS = 100; // of the engine's loop, which it may need to report tha
 let result = null; // the last two fields of the done frame, once the program has settled
 let evaluated = false;
 let idleTurns = 0;
-const unhandled = [];
+const unhandled = create(null);
+let unhandledCount = 0;
 
 function settle(kind, text) {
   result ??= `${quote(kind)},${text}`;
@@ -45,8 +48,8 @@ function succeed(value) {
   try {
     text = encode(value, "result");
   } catch (error) {
-    settle("error", `{"type":"TypeError","code":"bad-value","message":${quote(`${error.message}`)}}`);
-    return;
+    if (!(error instanceof BadValue)) return fail(error);
+    return settle("error", `{"type":"TypeError","code":"bad-value","message":${quote(error.message)}}`);
   }
   settle("value", text);
 }
@@ -86,7 +89,7 @@ function loop() {
 // One turn of the engine's own loop has passed since the program settled, so that unhandled rejections are known.
 function finish() {
   let notes = "";
-  for (let index = 0; index < unhandled.length && index < 20; index++) notes += (index ? "," : "") + unhandled[index];
+  for (let index = 0; index < unhandledCount && index < 20; index++) notes += (index ? "," : "") + unhandled[index];
   try {
     send(`["done",${result},{"pending":${pendingIds()},"unhandled":[${notes}],"dropped":${droppedOutput()}}]`);
   } catch (error) {
@@ -153,6 +156,7 @@ function begin(setup) {
   setPrefix(BEGIN.length);
   promiseThen(load(BEGIN + setup.code, setup.dialect), (module) => {
     evaluated = true;
+    if (!started) nextTurn(loop); // the program has a `$$begin` of its own
     let value;
     try {
       value = run(module, setup.entry, setup, tools);
@@ -168,9 +172,9 @@ function begin(setup) {
   });
 }
 
-globalThis.addEventListener("unhandledrejection", (event) => {
-  event.preventDefault();
-  defineProperty(unhandled, unhandled.length, { __proto__: null, value: describe(event.reason), configurable: true });
+setUnhandledPromiseRejectionHandler((_promise, reason) => {
+  unhandled[unhandledCount++] = describe(reason);
+  return true;
 });
 globalThis.addEventListener("error", (event) => {
   event.preventDefault();

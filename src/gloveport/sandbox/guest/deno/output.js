@@ -1,11 +1,11 @@
 // What the program shows: console lines and emitted values. Lines are sent at once, so that a run that is killed keeps them.
 
-import { apply, Console_, quote, stringSlice } from "./primordials.js";
+import { apply, Console_, create, quote, stringSlice } from "./primordials.js";
 import { encode } from "./values.js";
 import { flush, send } from "./wire.js";
 
 const LEVELS = ["debug", "log", "warn", "error"];
-const LONGEST_LINE = 64 * 1024;
+const LINE_COST = 16;
 
 let left = 0;
 let dropped = 0;
@@ -21,11 +21,13 @@ export function droppedOutput() {
 
 /** Sends a line to the host, as far as the budget goes; the host counts again. */
 export function log(level, text) {
-  const room = left < LONGEST_LINE ? left : LONGEST_LINE;
-  const kept = text.length > room ? stringSlice(text, 0, room) : text;
+  if (left <= 0) {
+    dropped += text.length;
+    return;
+  }
+  const kept = text.length > left ? stringSlice(text, 0, left) : text;
   dropped += text.length - kept.length;
-  if (left <= 0) return;
-  left -= kept.length + 1;
+  left -= kept.length + LINE_COST;
   send(`["log",${quote(level)},${quote(kept)}]`);
   flush();
 }
@@ -35,7 +37,7 @@ function emit(value) {
   flush();
 }
 
-function makeConsole() {
+function makeConsole(now) {
   let information = false;
   const console = new Console_((message, level) => {
     const text = message[message.length - 1] === "\n" ? stringSlice(message, 0, -1) : message;
@@ -50,9 +52,18 @@ function makeConsole() {
       information = false;
     }
   };
+  const timers = create(null);
+  const elapsed = (label) => `${label}: ${(now() - timers[label]).toFixed(3)}ms`;
+  console.time = (label = "default") => void (timers[label] = now());
+  console.timeLog = (label = "default", ...items) => label in timers && console.log(elapsed(label), ...items);
+  console.timeEnd = (label = "default") => {
+    if (label in timers) console.log(elapsed(label));
+    delete timers[label];
+  };
   return console;
 }
 
-export function makeOutput() {
-  return { console: makeConsole(), emit };
+/** `console` and `emit`; `now` is the clock that console.time reads. */
+export function makeOutput(now) {
+  return { console: makeConsole(now), emit };
 }

@@ -60,7 +60,6 @@ export const numberToString = uncurry(Number.prototype.toString);
 export const bigintToString = uncurry(BigInt.prototype.toString);
 
 const TypedArray = getPrototypeOf(Uint8Array);
-export const subarray = uncurry(TypedArray.prototype.subarray);
 export const setBytes = uncurry(TypedArray.prototype.set);
 export const copyWithin = uncurry(TypedArray.prototype.copyWithin);
 export const typedArrayLength = getter(TypedArray.prototype, "length");
@@ -81,11 +80,16 @@ export const encodeInto = TextEncoder.prototype.encodeInto.bind(encoder);
 export const decodeText = TextDecoder.prototype.decode.bind(decoder);
 
 const internals = Deno[Deno.internal];
-export const { runMicrotasks, readSync, writeSync } = internals.core;
+export const { runMicrotasks, readSync, writeSync, setUnhandledPromiseRejectionHandler } = internals.core;
 export const inspect = Deno.inspect;
 export const Console_ = internals.Console;
 export const exit = Deno.exit.bind(Deno);
 export const engineVersion = Deno.version.deno;
+
+/** The bytes from `start` to `end` of a buffer. Not subarray(), which asks the guest's `constructor[Symbol.species]`. */
+export function view(buffer, start, end) {
+  return new Uint8Array_(buffer, start, end - start);
+}
 
 /** A string as JSON. Half of a surrogate pair has no place in UTF-8; it becomes U+FFFD, as wherever the platform encodes. */
 export function quote(text) {

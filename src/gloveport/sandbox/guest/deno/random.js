@@ -3,6 +3,7 @@
 
 import {
   apply,
+  ArrayBuffer_,
   create,
   defineProperty,
   Error_,
@@ -11,7 +12,6 @@ import {
   numberToString,
   setBytes,
   stringSlice,
-  subarray,
   typedArrayBuffer,
   typedArrayByteLength,
   typedArrayByteOffset,
@@ -19,11 +19,12 @@ import {
   TypeError_,
   Uint32Array_,
   Uint8Array_,
+  view,
 } from "./primordials.js";
 
 const state = new Uint32Array_(16);
-const block = new Uint32Array_(16);
-const blockBytes = new Uint8Array_(typedArrayBuffer(block));
+const blockBuffer = new ArrayBuffer_(64);
+const block = new Uint32Array_(blockBuffer);
 let used = 64;
 
 export function seed(key) {
@@ -75,7 +76,7 @@ function fill(bytes) {
   while (done < length) {
     if (used === 64) refill();
     const step = min(64 - used, length - done);
-    setBytes(bytes, subarray(blockBytes, used, used + step), done);
+    setBytes(bytes, view(blockBuffer, used, used + step), done);
     used += step;
     done += step;
   }

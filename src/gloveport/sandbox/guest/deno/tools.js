@@ -3,12 +3,16 @@
 
 import { callSite, ToolError } from "./errors.js";
 import { create, defineProperty, isArray, Promise_, Proxy_, quote, toPrimitive, toStringTag } from "./primordials.js";
-import { encode } from "./values.js";
-import { flush, replyTo, send } from "./wire.js";
+import { BadValue, encode } from "./values.js";
+import { flush, replyTo, send, TooLarge } from "./wire.js";
 
 const pending = create(null); // id → Pending
 let pendingCount = 0;
 let nextId = 1;
+
+function isOurs(error) {
+  return error instanceof BadValue || error instanceof TooLarge;
+}
 
 function encodeArguments(args) {
   let out = "[";
@@ -49,13 +53,22 @@ class Pending {
 }
 
 function callTool(name, quoted, args, sites) {
-  const id = nextId++;
   const site = noteSite(sites);
   return new Promise_((resolve, reject) => {
+    let id;
     try {
-      send(`["call",${id},${quoted},${encodeArguments(args)}]`);
+      const encoded = encodeArguments(args); // runs the program's getters, which may call tools themselves
+      id = nextId++;
+      send(`["call",${id},${quoted},${encoded}]`);
     } catch (error) {
-      reject(new ToolError(`tools.${name}: ${error.message}`, { code: "bad-value", tool: name }, placeOf(site)));
+      reject(
+        isOurs(error)
+          ? new ToolError(`tools.${name}: ${error.message}`, {
+            code: error instanceof TooLarge ? "frame-too-large" : "bad-value",
+            tool: name,
+          }, placeOf(site))
+          : error,
+      );
       return;
     }
     pending[id] = new Pending(resolve, reject, site);
@@ -65,8 +78,9 @@ function callTool(name, quoted, args, sites) {
 
 /** The answer of the host, at once: the whole guest waits. */
 export function callSync(name, args) {
+  const encoded = encodeArguments(args);
   const id = nextId++;
-  send(`["call_sync",${id},${quote(name)},${encodeArguments(args)}]`);
+  send(`["call_sync",${id},${quote(name)},${encoded}]`);
   flush();
   const reply = replyTo(id);
   onTime(reply[1]);

@@ -49,10 +49,16 @@ import {
 } from "./primordials.js";
 
 const MAX_DEPTH = 112;
+const MAX_DIGITS = 4000;
+const FIRST_DATE = -62135596800000; // the year 1, and the end of 9999: what Python's dates can hold
+const LAST_DATE = 253402300799999;
 const LONGEST_PATH = 120;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 class Crossing extends TypeError_ {}
+
+/** Says that a value can't cross, and where in it that lies. Anything else that encode() throws is the program's own. */
+export class BadValue extends TypeError_ {}
 
 /** Where in a value the walk is, told backwards once it fails. */
 class Path {
@@ -60,7 +66,7 @@ class Path {
   reason = undefined;
 }
 
-/** JSON text for a value. What can't cross is a TypeError that names its path, starting with `name`. */
+/** JSON text for a value. What can't cross is a BadValue that names its path, starting with `name`. */
 export function encode(value, name) {
   const path = new Path();
   try {
@@ -68,7 +74,7 @@ export function encode(value, name) {
   } catch (error) {
     if (path.reason === undefined) throw error;
     const place = path.text.length > LONGEST_PATH ? `${stringSlice(path.text, 0, LONGEST_PATH)}…` : path.text;
-    throw new TypeError_(`${name}${place} ${path.reason}`);
+    throw new BadValue(`${name}${place} ${path.reason}`);
   }
 }
 
@@ -88,7 +94,7 @@ function write(value, depth, path) {
     case "undefined":
       return '{"$":"undefined"}';
     case "bigint":
-      return `{"$":"bigint","v":"${bigintToString(value)}"}`;
+      return bigint(value, path);
     case "object":
       if (value === null) return "null";
       if (depth > MAX_DEPTH) refuse(path, "is nested too deeply, or contains itself");
@@ -98,6 +104,12 @@ function write(value, depth, path) {
     default:
       return refuse(path, "is a symbol: only data can cross");
   }
+}
+
+function bigint(value, path) {
+  const digits = bigintToString(value);
+  if (digits.length > MAX_DIGITS) refuse(path, `is an integer of more than ${MAX_DIGITS} digits`);
+  return `{"$":"bigint","v":"${digits}"}`;
 }
 
 function number(value) {
@@ -163,6 +175,7 @@ function special(value, depth, path) {
   const time = slot(dateGetTime, value);
   if (time !== undefined) {
     if (time !== time) refuse(path, "is an invalid Date");
+    if (time < FIRST_DATE || time > LAST_DATE) refuse(path, "is a Date outside the years 1 to 9999");
     return `{"$":"date","v":${numberToString(time)}}`;
   }
   if (isView(value)) return view(value, depth, path);
@@ -195,6 +208,9 @@ function view(value, depth, path) {
 function map(value, depth, path) {
   let out = "";
   mapForEach(value, (item, key) => {
+    if (typeof key === "object" && key !== null && slot(dateGetTime, key) === undefined) {
+      refuse(path, "is a Map with an object as a key: use strings or numbers");
+    }
     out += `${out ? "," : ""}[${write(key, depth + 1, path)},${write(item, depth + 1, path)}]`;
   });
   return `{"$":"map","v":[${out}]}`;
@@ -259,16 +275,12 @@ export function decode(value) {
   }
   if (hasOwn(value, "$")) return untag(value);
   const names = keys(value);
+  const out = {};
   for (let index = 0; index < names.length; index++) {
     const name = names[index];
-    if (name[0] === "$") {
-      put(value, stringSlice(name, 1), decode(value[name]));
-      delete value[name];
-    } else if (typeof value[name] === "object") {
-      put(value, name, decode(value[name]));
-    }
+    put(out, name[0] === "$" ? stringSlice(name, 1) : name, decode(value[name]));
   }
-  return value;
+  return out;
 }
 
 function put(target, name, value) {

@@ -2,6 +2,7 @@
 // events nothing of it moves, which is what makes a run a function of its events.
 
 import {
+  ArrayBuffer_,
   copyWithin,
   create,
   decodeText,
@@ -13,19 +14,26 @@ import {
   readSync,
   setBytes,
   stringIncludes,
-  subarray,
   Uint8Array_,
+  view,
   writeSync,
 } from "./primordials.js";
 import { decode } from "./values.js";
 
 const HEADER = 4;
 
-let input = new Uint8Array_(65536);
+/** Says that a message is over the limit. */
+export class TooLarge extends RangeError_ {}
+
+let inputBuffer = new ArrayBuffer_(65536);
+let input = new Uint8Array_(inputBuffer);
+let inputSize = 65536;
 let inputStart = 0;
 let inputEnd = 0;
 
-let output = new Uint8Array_(65536);
+let outputBuffer = new ArrayBuffer_(65536);
+let output = new Uint8Array_(outputBuffer);
+let outputSize = 65536;
 let outputEnd = 0;
 
 let maxFrame = 16 * 1024 * 1024;
@@ -36,11 +44,14 @@ export function setMaxFrame(bytes) {
 
 function need(count) {
   if (inputEnd - inputStart >= count) return;
-  if (inputStart + count > input.length) {
-    if (count > input.length) {
-      const grown = new Uint8Array_(max(count, input.length * 2));
-      setBytes(grown, subarray(input, inputStart, inputEnd));
-      input = grown;
+  if (inputStart + count > inputSize) {
+    if (count > inputSize) {
+      inputSize = max(count, inputSize * 2);
+      const grown = new ArrayBuffer_(inputSize);
+      const bytes = new Uint8Array_(grown);
+      setBytes(bytes, view(inputBuffer, inputStart, inputEnd));
+      inputBuffer = grown;
+      input = bytes;
     } else {
       copyWithin(input, 0, inputStart, inputEnd);
     }
@@ -48,7 +59,7 @@ function need(count) {
     inputStart = 0;
   }
   while (inputEnd - inputStart < count) {
-    const read = readSync(0, subarray(input, inputEnd));
+    const read = readSync(0, view(inputBuffer, inputEnd, inputSize));
     if (read === null || read === 0) exit(0);
     inputEnd += read;
   }
@@ -61,7 +72,7 @@ function readFrame() {
     input[inputStart + 3];
   inputStart += HEADER;
   need(length);
-  const text = decodeText(subarray(input, inputStart, inputStart + length));
+  const text = decodeText(view(inputBuffer, inputStart, inputStart + length));
   inputStart += length;
   if (inputStart === inputEnd) inputStart = inputEnd = 0;
   const frame = parseJson(text);
@@ -90,16 +101,19 @@ export function replyTo(id) {
   }
 }
 
-/** Adds a frame, given as JSON text, to what the next flush sends. Over-large frames throw a RangeError. */
+/** Adds a frame, given as JSON text, to what the next flush sends. Over-large ones throw TooLarge. */
 export function send(text) {
   const most = text.length * 3 + HEADER;
-  if (outputEnd + most > output.length) {
-    const grown = new Uint8Array_(max(outputEnd + most, output.length * 2));
-    setBytes(grown, subarray(output, 0, outputEnd));
-    output = grown;
+  if (outputEnd + most > outputSize) {
+    outputSize = max(outputEnd + most, outputSize * 2);
+    const grown = new ArrayBuffer_(outputSize);
+    const bytes = new Uint8Array_(grown);
+    setBytes(bytes, view(outputBuffer, 0, outputEnd));
+    outputBuffer = grown;
+    output = bytes;
   }
-  const written = encodeInto(text, subarray(output, outputEnd + HEADER)).written;
-  if (written > maxFrame) throw new RangeError_(`${written} bytes are over the limit of ${maxFrame} for one message`);
+  const written = encodeInto(text, view(outputBuffer, outputEnd + HEADER, outputSize)).written;
+  if (written > maxFrame) throw new TooLarge(`${written} bytes are over the limit of ${maxFrame} for one message`);
   output[outputEnd] = written >>> 24;
   output[outputEnd + 1] = written >>> 16;
   output[outputEnd + 2] = written >>> 8;
@@ -110,7 +124,7 @@ export function send(text) {
 /** Writes what was added since the last flush, in one go. */
 export function flush() {
   let sent = 0;
-  while (sent < outputEnd) sent += writeSync(1, subarray(output, sent, outputEnd));
+  while (sent < outputEnd) sent += writeSync(1, view(outputBuffer, sent, outputEnd));
   outputEnd = 0;
 }
 

@@ -1,0 +1,6 @@
+"""`python -m gloveport`: the command line."""
+
+from gloveport.surfaces.cli import main
+
+if __name__ == "__main__":
+    main()
