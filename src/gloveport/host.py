@@ -106,6 +106,8 @@ class Gloveport:
     async def _run(self, order: _Order) -> Outcome:
         if self._log_code:
             logger.info("run %s: %s program %r", order.run, order.language, order.code)
+        if self._closed:  # since this run was asked for
+            return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
         pool = self._pool(order.limits.memory_mb)
         try:
             # A large text takes up to a second; other runs must not wait for it.

@@ -6,6 +6,7 @@ The surroundings are real: another user (`nobody`), and layers taken away by a s
 import asyncio
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import random
@@ -184,8 +185,23 @@ def left() -> dict[str, Any]:
         "fds": len(os.listdir("/proc/self/fd")),
         "children": Path("/proc/self/task", str(os.getpid()), "children").read_text(),
         "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
-        "memory": sorted(name for name in os.listdir("/dev/shm") if name.startswith("gloveport-")),
+        "memory": sorted(name for name in os.listdir("/dev/shm") if name.startswith("gloveport-") and _is_orphan(name)),
     }
+
+
+def _is_orphan(name: str) -> bool:
+    """False for the directory of a fork server that lives, of ours or of anybody else's: it holds the lock."""
+    try:
+        fd = os.open(f"/dev/shm/{name}", os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
 
 
 async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
