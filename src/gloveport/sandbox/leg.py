@@ -56,6 +56,18 @@ class Port(Protocol):
         ...
 
 
+class Recorder(Protocol):
+    """Keeps what passes between host and guest, in its order."""
+
+    def event(self, payload: bytes) -> None:
+        """Takes an event before it is sent to the guest."""
+        ...
+
+    def frame(self, payload: bytes) -> None:
+        """Takes a frame that the guest sent."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What a run is given besides its program. `now` is in microseconds since the epoch."""
@@ -83,9 +95,10 @@ class Ending:
 class Leg:
     """Drives one worker through one program. `run` gives the ending; it never raises for what the guest did."""
 
-    def __init__(self, worker: Worker, port: Port, limits: Limits) -> None:
+    def __init__(self, worker: Worker, port: Port, limits: Limits, recorder: Recorder | None = None) -> None:
         self._worker = worker
         self._port = port
+        self._recorder = recorder
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._reader = wire.FrameReader(limits.max_frame_bytes, MAX_TOTAL_BYTES)
@@ -152,6 +165,8 @@ class Leg:
 
     def _event(self, payload: bytes) -> None:
         """The one way for anything to reach the guest; what is ready in one turn of the loop goes in one write."""
+        if self._recorder is not None:
+            self._recorder.event(payload)
         if not self._outgoing and not self._receiving:
             self._loop.call_soon(self._flush)
         self._outgoing.append(wire.pack(payload))
@@ -204,6 +219,8 @@ class Leg:
             self._flush()
 
     def _handle(self, frame: bytes) -> None:
+        if self._recorder is not None:
+            self._recorder.frame(frame)
         message = wire.parse(frame)
         if b'"$' in frame:
             message = [from_wire(part) for part in message]
