@@ -63,7 +63,7 @@ def median(values: list[float]) -> float:
 
 async def settle(port: Gloveport) -> None:
     """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
-    pool = port._pool(port.limits.memory_mb)
+    pool = port._pool(port._kind("javascript", None, port.limits))
     while len(pool._ready) < pool._size:  # noqa: ASYNC110 - the pool has no event for it, and needs none
         await asyncio.sleep(0.005)
     await asyncio.sleep(0.03)

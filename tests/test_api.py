@@ -11,6 +11,8 @@ ROOT = Path(gloveport.__file__).parent
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(ROOT.rglob("*.py")):
+        if "guest" in path.relative_to(ROOT).parts:  # that runs in the sandbox, and is held by the jail
+            continue
         yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
 
 
@@ -26,7 +28,7 @@ def imported(tree: ast.Module) -> set[str]:
 
 def test_the_public_names_are_these() -> None:
     assert gloveport.__all__ == [
-        "CallRecord", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "OptionError",
+        "CallRecord", "Divergence", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "MemoryJournal", "OptionError",
         "Outcome", "SandboxError", "ToolError", "Usage", "tool",
     ]  # fmt: skip
     assert gloveport.__all__ == sorted(gloveport.__all__)

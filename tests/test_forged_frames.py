@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, Outcome
-from gloveport import host as host_module
+from gloveport.sandbox import engines as engines_module
 from gloveport.sandbox.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import Launch
 from tests.conftest import TOOLS
@@ -50,7 +50,7 @@ def _forger_launch(_options: DenoOptions) -> Launch:
 async def forgers() -> AsyncIterator[Gloveport]:
     port = Gloveport(tools=[*TOOLS, big], spare=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_module, "deno_launch", _forger_launch)
+        patch.setattr(engines_module, "deno_launch", _forger_launch)
         await port.open()
     yield port
     await port.close()

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gloveport.errors import GloveportError, OptionError, SandboxError, ToolError
     from gloveport.host import Gloveport
+    from gloveport.journal.memory import MemoryJournal
     from gloveport.sources.functions import tool
-    from gloveport.types import CallRecord, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
+    from gloveport.types import CallRecord, Divergence, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
 
 __all__ = [
     "CallRecord",
+    "Divergence",
     "ErrorValue",
     "Event",
     "Failure",
@@ -24,6 +26,7 @@ __all__ = [
     "GloveportError",
     "Limits",
     "LogLine",
+    "MemoryJournal",
     "OptionError",
     "Outcome",
     "SandboxError",
@@ -34,7 +37,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOMES = {"Gloveport": "host", "tool": "sources.functions"} | dict.fromkeys(
+_HOMES = {"Gloveport": "host", "MemoryJournal": "journal.memory", "tool": "sources.functions"} | dict.fromkeys(
     ("GloveportError", "OptionError", "SandboxError", "ToolError"), "errors"
 )
 

@@ -17,16 +17,19 @@ from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.home import Home
+from gloveport.journal.memory import Journal, Tape
 from gloveport.prepare import check, frame, locate, prepare
-from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines import Kind, kind_for, launch_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.replay import replay
 from gloveport.sandbox.worker import Worker
 from gloveport.sources.functions import functions
 from gloveport.types import (
     LANGUAGES,
     CallRecord,
+    Divergence,
     Event,
     Failure,
     Language,
@@ -34,13 +37,14 @@ from gloveport.types import (
     LogLine,
     Outcome,
     Program,
+    Recording,
     Strength,
     Usage,
 )
 
 logger = logging.getLogger("gloveport")
 
-MAX_POOLS = 4
+MAX_POOLS = 5
 MAX_CAUSES = 16
 PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
@@ -65,6 +69,7 @@ class Gloveport:
         log_code: bool = False,
         minimum: Strength = "kernel",
         spare: int | None = None,
+        journal: Journal | None = None,
     ) -> None:
         _check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code)
         self.limits = _limits(Limits(), limits)
@@ -73,7 +78,8 @@ class Gloveport:
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = _strength(minimum)
         self._spare = _spare(spare)
-        self._pools: dict[DenoOptions, Pool] = {}
+        self._journal = journal
+        self._pools: dict[Kind, Pool] = {}
         self._home = Home(self._forsake)
         self._closed = False
         self._at_exit = False
@@ -92,8 +98,10 @@ class Gloveport:
         on_event: OnEvent | None = None,
     ) -> Outcome:
         """How the program ended. Never raises for what the program did; cancelling this cancels the run."""
-        _check_run(code, language, engine)
-        order = _Order(secrets.token_hex(16), code, language, input, _limits(self.limits, limits), _env(env), on_event)
+        _check_run(code, language)
+        wanted = _limits(self.limits, limits)
+        kind = self._kind(language, engine, wanted)
+        order = _Order(secrets.token_hex(16), code, language, kind, input, wanted, _env(env), on_event)
         self._check_open()
         return await self._home.run(lambda: self._run(order))
 
@@ -108,7 +116,7 @@ class Gloveport:
             logger.info("run %s: %s program %r", order.run, order.language, order.code)
         if self._closed:  # since this run was asked for
             return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
-        pool = self._pool(order.limits.memory_mb)
+        pool = self._pool(order.kind)
         try:
             # A large text takes up to a second; other runs must not wait for it.
             large = len(order.code) > PREPARE_INLINE
@@ -141,22 +149,46 @@ class Gloveport:
             input=order.input if has_input else None,
             has_input=has_input,
         )
+        tape = Tape(order.run, order.kind.engine, order.limits.memory_mb) if self._journal else None
         try:
-            ending = await Leg(worker, port, order.limits).run(program, setup)
+            ending = await Leg(worker, port, order.limits, tape).run(program, setup)
         except GloveportError as error:
             ending = Ending(error=_told(error))
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
             ending = Ending(error=_internal(order.run, error))
         finally:
             port.bridge.close()
+            if self._journal and tape:
+                self._journal.keep(tape.recording())
         return _outcome(order, program, port, ending, time.monotonic() - began)
+
+    async def replay(self, run: str) -> Divergence | None:
+        """The first difference when a recorded run is run again on its events, without calling anything; None if none."""
+        recording = self._journal.find(run) if self._journal else None
+        if recording is None:
+            raise OptionError(
+                f"there is no recording of the run {run[:40]!r}", hint="make the port with journal=MemoryJournal()"
+            )
+        self._check_open()
+        return await self._home.run(lambda: self._replay(recording))
+
+    async def _replay(self, recording: Recording) -> Divergence | None:
+        limits = self.limits.with_(memory_mb=recording.memory_mb)
+        language: Language = "python" if recording.engine == "cpython" else "typescript"
+        pool = self._pool(self._kind(language, recording.engine, limits))
+        worker = await pool.take()
+        try:
+            return await replay(worker, recording, limits)
+        finally:
+            pool.retire(worker)
+            pool.refill()
 
     # Life.
 
     async def open(self) -> JailReport:
         """Start the sandboxes in advance; what the jail holds here. Raises SandboxError below the minimum strength."""
         self._check_open()
-        return await self._home.run(lambda: self._pool(self.limits.memory_mb).open())
+        return await self._home.run(lambda: self._pool(self._kind("typescript", None, self.limits)).open())
 
     async def close(self) -> None:
         """End every sandbox of this Gloveport."""
@@ -203,16 +235,19 @@ class Gloveport:
     def __exit__(self, *_: object) -> None:
         self.close_sync()
 
-    def _pool(self, memory_mb: int) -> Pool:
-        key = DenoOptions(self._allow_eval, self._allow_wasm, memory_mb)
-        if key not in self._pools:
+    def _kind(self, language: Language, engine: str | None, limits: Limits) -> Kind:
+        allowed = {"allow_eval": self._allow_eval, "allow_wasm": self._allow_wasm}
+        return kind_for(language, engine, memory_mb=limits.memory_mb, **allowed)
+
+    def _pool(self, kind: Kind) -> Pool:
+        if kind not in self._pools:
             if len(self._pools) >= MAX_POOLS:
                 raise OptionError(
-                    f"one Gloveport keeps sandboxes of at most {MAX_POOLS} memory sizes",
+                    f"one Gloveport keeps sandboxes of at most {MAX_POOLS} kinds",
                     hint="use a few fixed values of memory_mb",
                 )
-            self._pools[key] = Pool(deno_launch(key), size=self._spare, minimum=self._minimum)
-        return self._pools[key]
+            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum)
+        return self._pools[kind]
 
     def _check_open(self) -> None:
         if self._closed:
@@ -231,6 +266,7 @@ class _Order:
     run: str
     code: str
     language: Language
+    kind: Kind
     input: Any
     limits: Limits
     env: Mapping[str, str]
@@ -313,6 +349,8 @@ def _believed(ending: Ending, calls: tuple[CallRecord, ...]) -> Mapping[str, Any
     if not ending.claimed or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
         return error
     if any((call.error or "").startswith(f"{code}:") for call in calls):
+        return error
+    if code == "memory-limit" and error.get("type") == "MemoryError":  # Python raises it where another engine dies
         return error
     return {**error, "code": "program-failed"}
 
@@ -415,13 +453,11 @@ def _spare(spare: int | None) -> int:
     return spare
 
 
-def _check_run(code: object, language: object, engine: object) -> None:
+def _check_run(code: object, language: object) -> None:
     if not isinstance(code, str):
         raise OptionError(f"code must be text, not {type(code).__name__}")
     if language not in LANGUAGES:
         raise OptionError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
-    if engine not in (None, "deno"):
-        raise OptionError(f"there is no engine {engine!r}", hint="the engines are: deno")
 
 
 def _env(env: Mapping[str, str] | None) -> dict[str, str]:

@@ -127,6 +127,39 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """What passed between host and guest in one run, byte for byte: the events that it was sent and the frames it sent.
+
+    A run is a function of its events: sent again in this order, to the same engine, they bring about the same frames.
+    """
+
+    run: str
+    engine: str
+    memory_mb: int
+    events: tuple[bytes, ...]
+    frames: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first difference between a recording and its replay: frame number `at` (from 0); None where one had ended."""
+
+    at: int
+    recorded: bytes | None
+    replayed: bytes | None
+
+    def __str__(self) -> str:
+        return f"frame {self.at}: recorded {_shown(self.recorded)}, replayed {_shown(self.replayed)}"
+
+
+def _shown(frame: bytes | None) -> str:
+    if frame is None:
+        return "nothing"
+    text = frame.decode("utf-8", "replace")
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(frame):,} bytes)"
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """One thing that can be called: `address` is `source.path.name`; schemas are JSON Schema objects."""
 

@@ -22,6 +22,7 @@ import pytest
 from gloveport import Gloveport, Outcome
 from gloveport import host as host_module
 from gloveport.prepare import prepare
+from gloveport.sandbox import engines as engines_module
 from gloveport.sandbox import leg, worker
 from gloveport.sandbox.deno import ENVIRONMENT, DenoOptions, deno_launch, find_deno
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
@@ -383,7 +384,7 @@ async def baited_port(**options: Any) -> Any:
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_module, "deno_launch", launch)
+        patch.setattr(engines_module, "deno_launch", launch)
         port = Gloveport(tools=[*TOOLS, betray], minimum="full", **options)
         await port.open()
     try:

@@ -158,9 +158,7 @@ def test_size_is_judged_in_bytes_before_anything_else() -> None:
         assert "100" in caught.value.message
 
 
-def test_python_is_refused_for_now_and_other_languages_always() -> None:
-    with pytest.raises(OptionError, match="not supported yet"):
-        prepare("1", language="python")
+def test_other_languages_are_refused() -> None:
     with pytest.raises(OptionError, match="no language `ruby`"):
         prepare("1", language="ruby")  # type: ignore[arg-type]
 

@@ -140,6 +140,21 @@ def test_an_engine_that_is_forked_ready_cannot_exec(machine: str) -> None:
         assert judge(machine, name, may_exec=False) == REFUSED
 
 
+def test_an_engine_that_is_forked_ready_makes_no_thread_and_lists_folders(machine: str) -> None:
+    for flags in (0x3D0F00, 17, 0):
+        assert judge(machine, "clone", flags, may_exec=False) == REFUSED
+    assert judge(machine, "clone3", may_exec=False) == MISSING
+    assert judge(machine, "getdents64", 3, may_exec=False) == ALLOWED
+    assert judge(machine, "getdents64", 3) == REFUSED
+
+
+def test_an_engine_that_is_forked_ready_may_do_nothing_else_that_one_that_is_execd_may_not(machine: str) -> None:
+    for number in range(600):
+        for args in ((), (PID,), (0, 1, 2, 3, 4, 5), (1, 1, 1, 1, 1, 1), (0x3D0F00,)):
+            if judge_number(machine, number, *args, may_exec=False) == ALLOWED and number != NUMBERS[machine]["getdents64"]:
+                assert judge_number(machine, number, *args) == ALLOWED
+
+
 def test_the_watch_notifies_of_every_exec_and_of_nothing_else(machine: str) -> None:
     made = seccomp.compile_filter(seccomp.EXEC_WATCH, machine=machine, default=seccomp.ALLOW)
     for name, number in NUMBERS[machine].items():

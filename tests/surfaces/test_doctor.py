@@ -111,7 +111,8 @@ def test_a_canary_that_tripped_counts_whatever_the_guest_says() -> None:
 
 def test_engines_lists_deno_with_what_it_can_do() -> None:
     done = gloveport("engines", "--json")
-    (engine,) = done.document["engines"]
+    engine, python = done.document["engines"]
+    assert (python["name"], python["languages"], python["available"]) == ("cpython", ["python"], True)
     assert (done.code, done.document["ok"], engine["name"], engine["available"]) == (0, True, "deno", True)
     assert engine["languages"] == ["typescript", "javascript"]
     abilities = {ability["name"]: ability["state"] for ability in engine["abilities"]}

@@ -1,7 +1,8 @@
 """Text → Program: finds the program in what the agent wrote, checks it, and gives it the shape of a module.
 
     text ─► fences ─► grammar (bounded parse) ─► survey ─► refusals ─► typescript (forms → module) ─► Program
-    Program + catalog ─► check (names and arguments of tool calls)
+    text ─► python/ (the same steps, on CPython's own syntax tree) ─► Program
+    Program + catalog ─► calls (read off the tree) ─► names, arguments (checked, the same for all languages)
 
 Pure: nothing is executed, read or sent. Whatever is wrong is a `ProgramError` with a place in the agent's own text.
 """
@@ -24,7 +25,9 @@ def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int
     _check_size(text, max_code_bytes)
     _check_encodable(text)
     if language == "python":
-        raise OptionError("Python programs are not supported yet", hint='write TypeScript: language="typescript"')
+        from gloveport.prepare.python import prepare_python
+
+        return prepare_python(text)
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
     return prepare_typescript(text, language)
@@ -33,8 +36,9 @@ def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int
 def check(program: Program, catalog: ToolIndex) -> None:
     """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
     if program.language == "python":
-        return
-    from gloveport.prepare.names import check_calls
+        from gloveport.prepare.python.calls import check_calls
+    else:
+        from gloveport.prepare.calls import check_calls
 
     check_calls(program, catalog)
 

@@ -2,95 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from gloveport.types import Tool
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 COMBINATORS = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependentSchemas"})
-LITERALS = {
-    "string": "string",
-    "template_string": "string",
-    "number": "number",
-    "true": "boolean",
-    "false": "boolean",
-    "null": "null",
-    "array": "array",
-    "object": "object",
-}
+
+
+class Value(Protocol):
+    """An argument, or the name of one, as it is written."""
+
+    @property
+    def kind(self) -> str | None:
+        """The JSON type of a literal; None for anything else."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What is written."""
+        ...
+
+    @property
+    def string(self) -> str | None:
+        """What a plain string literal says."""
+        ...
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it starts and ends in the code."""
+        ...
+
+
+Named = Mapping[str, tuple[Value, Value | None]]
+"""Arguments by name, each with where its name stands; a value of None can't be judged."""
+
+
+class Given(NamedTuple):
+    """What a call is given: values by position, by name, or one object (`object_keys`, if all of its keys are literal)."""
+
+    positional: Sequence[Value] = ()
+    named: Named | None = None
+    object_keys: Named | None = None
 
 
 class Complaint(NamedTuple):
-    """What is wrong with a call; `node` is None when the call as a whole is."""
+    """What is wrong with a call; `value` is None when the call as a whole is."""
 
     message: str
     hint: str
-    node: Node | None = None
+    value: Value | None = None
 
 
-def complaint(arguments: Node, code: str, tool: Tool) -> Complaint | None:
+def complaint(given: Given, tool: Tool) -> Complaint | None:
     """The first thing that is certainly wrong with the arguments of a call; None when nothing is certain."""
-    schema = tool.input_schema
-    given = [node for node in arguments.named_children if node.type != "comment"]
-    if not COMBINATORS.isdisjoint(schema) or any(node.type == "spread_element" for node in given):
+    if not COMBINATORS.isdisjoint(tool.input_schema):
         return None
-    if not given:
+    positional = given.positional
+    if given.named:
+        return _check_named(given.named, positional, tool)
+    if not positional:
         return _missing(tool, set())
-    if len(given) == 1 and given[0].type == "object":
-        return _check_object(given[0], code, tool)
-    if len(given) == 1 and given[0].type not in LITERALS:
+    if len(positional) == 1 and positional[0].kind == "object":
+        return _check_object(given.object_keys, tool)
+    if len(positional) == 1 and positional[0].kind is None:
         return None
-    return _check_positional(given, code, tool)
+    return _check_positional(positional, tool)
 
 
-def _check_object(node: Node, code: str, tool: Tool) -> Complaint | None:
-    keys = _keys(node, code)
+def _check_object(keys: Named | None, tool: Tool) -> Complaint | None:
     if keys is None:
         return None
-    properties = tool.input_schema.get("properties", {})
-    unknown = [key for key in keys if key not in properties]
+    unknown = [key for key in keys if key not in tool.parameters]
     if unknown and len(unknown) == len(keys) and _first_takes_object(tool):
         return None
-    if unknown and tool.input_schema.get("additionalProperties") is False:
-        return _unknown(unknown[0], keys[unknown[0]][0], tool)
-    missing = _missing(tool, set(keys))
+    return _check_named(keys, (), tool)
+
+
+def _check_named(keys: Named, positional: Sequence[Value], tool: Tool) -> Complaint | None:
+    properties = tool.input_schema.get("properties", {})
+    unknown = next((key for key in keys if key not in properties), None)
+    if unknown is not None and tool.input_schema.get("additionalProperties") is False:
+        return _unknown(unknown, keys[unknown][0], tool)
+    missing = _missing(tool, {*keys, *tool.parameters[: len(positional)]})
     if missing:
         return missing
     for key, (_, value) in keys.items():
         if value is not None and key in properties:
-            wrong = _wrong_type(key, value, code, properties[key])
+            wrong = _wrong_type(key, value, properties[key])
             if wrong:
                 return wrong
     return None
 
 
-def _keys(node: Node, code: str) -> dict[str, tuple[Node, Node | None]] | None:
-    """The keys of an object literal with their nodes and values; None when any of them is not literal."""
-    keys: dict[str, tuple[Node, Node | None]] = {}
-    for child in node.named_children:
-        if child.type == "comment":
-            continue
-        if child.type == "shorthand_property_identifier":
-            keys[code[child.start_byte : child.end_byte]] = (child, None)
-            continue
-        key = child.child_by_field_name("key") if child.type == "pair" else child.child_by_field_name("name")
-        if key is None or child.type not in {"pair", "method_definition"}:
-            return None
-        name = code[key.start_byte : key.end_byte]
-        if key.type == "string":
-            name = name[1:-1]
-        elif key.type != "property_identifier":
-            return None
-        if "\\" in name or name == "__proto__":
-            return None
-        keys[name] = (key, child.child_by_field_name("value"))
-    return keys
-
-
-def _check_positional(given: list[Node], code: str, tool: Tool) -> Complaint | None:
+def _check_positional(given: Sequence[Value], tool: Tool) -> Complaint | None:
     names = tool.parameters
     if not names and tool.input_schema.get("additionalProperties") is not False:
         return None
@@ -101,8 +106,8 @@ def _check_positional(given: list[Node], code: str, tool: Tool) -> Complaint | N
     if missing:
         return missing
     properties = tool.input_schema.get("properties", {})
-    for name, node in zip(names, given, strict=False):
-        wrong = _wrong_type(name, node, code, properties[name])
+    for name, value in zip(names, given, strict=False):
+        wrong = _wrong_type(name, value, properties[name])
         if wrong:
             return wrong
     return None
@@ -116,34 +121,33 @@ def _missing(tool: Tool, present: set[str]) -> Complaint | None:
     return Complaint(f"needs {names}, which {'is' if len(required) == 1 else 'are'} missing", _parameters(tool))
 
 
-def _unknown(name: str, node: Node, tool: Tool) -> Complaint:
+def _unknown(name: str, value: Value, tool: Tool) -> Complaint:
     from difflib import get_close_matches  # only for messages, and slow to import
 
     close = get_close_matches(name, tool.parameters, n=1, cutoff=0.6)
     message = f"has no parameter `{name}`"
     if close:
         message += f"; did you mean `{close[0]}`?"
-    return Complaint(message, _parameters(tool), node)
+    return Complaint(message, _parameters(tool), value)
 
 
-def _wrong_type(name: str, node: Node, code: str, schema: Any) -> Complaint | None:
-    kind = LITERALS.get(node.type)
+def _wrong_type(name: str, value: Value, schema: Any) -> Complaint | None:
+    kind = value.kind
     if kind is None or not isinstance(schema, Mapping) or not COMBINATORS.isdisjoint(schema):
         return None
     allowed = schema.get("type")
     types = {allowed} if isinstance(allowed, str) else set(allowed) if isinstance(allowed, list) else set()
-    text = code[node.start_byte : node.end_byte]
-    if types and not _fits(kind, text, types):
+    if types and not _fits(kind, value.text, types):
         wanted = " or ".join(sorted(types))
         return Complaint(
-            f"takes {_article(wanted)} {wanted} as `{name}`, not {_spoken(kind, text)}",
+            f"takes {_article(wanted)} {wanted} as `{name}`, not {_spoken(kind, value.text)}",
             f"`{name}` is of type {wanted}",
-            node,
+            value,
         )
     choices = schema.get("enum")
-    if node.type == "string" and isinstance(choices, list) and "\\" not in text and text[1:-1] not in choices:
+    if value.string is not None and isinstance(choices, list) and value.string not in choices:
         listed = ", ".join(f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices[:12])
-        return Complaint(f"takes no {text} as `{name}`", f"`{name}` is one of {listed}", node)
+        return Complaint(f"takes no {_cut(value.text)} as `{name}`", f"`{name}` is one of {listed}", value)
     return None
 
 
@@ -163,8 +167,11 @@ def _is_whole(text: str) -> bool:
 
 
 def _spoken(kind: str, text: str) -> str:
-    shown = text if len(text) <= 30 else text[:30] + "…"
-    return "null" if kind == "null" else f"the {kind} {shown}"
+    return text if kind == "null" else f"the {kind} {_cut(text)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 30 else text[:30] + "…"
 
 
 def _article(word: str) -> str:

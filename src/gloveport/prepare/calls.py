@@ -1,11 +1,17 @@
-"""The tool calls that can be read off a program's text, and only those that are certain."""
+"""The tool calls that can be read off a TypeScript program, and only those that are certain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from gloveport.prepare.grammar import TooDeepError, parse, shape_of
+from gloveport.prepare.index import ToolIndex
+from gloveport.prepare.literals import given
+from gloveport.prepare.names import TOOLS, Call, Chain, check_each
 from gloveport.prepare.survey import FUNCTIONS, kind_ids
+from gloveport.types import Program
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -35,30 +41,10 @@ _WANTED = kind_ids(CHAIN | BINDERS.keys() | {"call_expression", "binary_expressi
 
 
 class Part(NamedTuple):
-    """One property of a chain such as `tools.github.issues`: its name and where it stands."""
+    """One property of a chain: its name and where it stands."""
 
     name: str
-    start: int
-    end: int
-
-
-class Chain(NamedTuple):
-    """A chain of literal properties on a global name."""
-
-    root: str
-    parts: tuple[Part, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the parts."""
-        return tuple(part.name for part in self.parts)
-
-
-class Call(NamedTuple):
-    """A call whose callee is a chain; `arguments` is its argument list."""
-
-    chain: Chain
-    arguments: Node
+    place: tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -79,6 +65,34 @@ class Calls:
     def text(self, node: Node) -> str:
         """The code of a node."""
         return self.code[node.start_byte : node.end_byte]
+
+
+def check_calls(program: Program, catalog: ToolIndex) -> None:
+    """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
+    roots = TOOLS | catalog.roots
+    code = program.code
+    if not any(root in code for root in roots):
+        return
+    try:
+        parsed = parse(shape_of(code))
+    except TooDeepError:
+        return
+    if parsed.root.has_error or not parsed.complete:
+        return
+    root = parsed.root
+    found = read_calls(root, code, roots)
+    free = frozenset(name for name in roots if not _is_shadowed(name, found, root, program))
+    check_each((call for call in found.calls if call.chain.root in free), found.tested, program, catalog)
+
+
+def _is_shadowed(name: str, found: Calls, root: Node, program: Program) -> bool:
+    """Whether the program binds the name itself, other than as the entry function's own parameter."""
+    bound = found.bound.get(name)
+    if not bound:
+        return False
+    if name != "tools" or program.entry != "function" or len(bound) > 1:
+        return True
+    return not any(node.start_byte <= bound[0] < node.end_byte for node in entry_parameters(found, root))
 
 
 def read_calls(root: Node, code: str, roots: frozenset[str]) -> Calls:
@@ -149,7 +163,7 @@ def _take_call(found: Calls, node: Node, *, caught: bool) -> None:
     if any(child.type == "?." for child in node.children):
         found.tested.add(chain.names)
     elif not caught:
-        found.calls.append(Call(chain, arguments))
+        found.calls.append(Call(chain, partial(given, arguments, found.code)))
 
 
 def _take_test(found: Calls, node: Node, parent: Node) -> None:
@@ -193,7 +207,7 @@ def _part(found: Calls, node: Node) -> Part | None:
     if name is None or name.type not in {"property_identifier", "string"}:
         return None
     text = found.text(name) if name.type == "property_identifier" else found.text(name)[1:-1]
-    return None if "\\" in text else Part(text, name.start_byte, name.end_byte)
+    return None if "\\" in text else Part(text, (name.start_byte, name.end_byte))
 
 
 def entry_parameters(found: Calls, root: Node) -> list[Node]:

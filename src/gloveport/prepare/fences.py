@@ -9,6 +9,8 @@ LABELS = frozenset(
     ["ts", "typescript", "mts", "cts", "tsx", "js", "javascript", "mjs", "cjs", "jsx", "node", "deno", "bun", "es6"]
 )
 """Labels of a fence that holds TypeScript or JavaScript (compared in lower case)."""
+PYTHON = frozenset(["python", "py", "python3", "py3", "pycon", "python-repl", "ipython", "ipython3", "cpython"])
+"""Labels of a fence that holds Python."""
 UNLABELLED = frozenset(["", "code", "tool_code", "program", "script", "snippet", "execute"])
 """Labels that say nothing about the language."""
 
@@ -31,9 +33,9 @@ def has_fence(text: str) -> bool:
     return "```" in text or "~~~" in text
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text: str, labels: frozenset[str] = LABELS) -> list[Block]:
     """The fenced blocks of a text as Markdown reads them; the last may be left open."""
-    inline = _inline(text)
+    inline = _inline(text, labels)
     if inline:
         return [inline]
     found: list[Block] = []
@@ -53,7 +55,7 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def _inline(text: str) -> Block | None:
+def _inline(text: str, labels: frozenset[str]) -> Block | None:
     """The block of a text that is one line between fences."""
     kept = text.strip()
     if "\n" in kept or len(kept) < 7 or not (kept.startswith("```") and kept.endswith("```")) or kept[3] == "`":
@@ -62,8 +64,8 @@ def _inline(text: str) -> Block | None:
     end = fence + len(kept) - 3
     matched = _INLINE_LABEL.match(text, fence + 3)
     label = (matched[1] or "").lower() if matched else ""
-    start = matched.end() if matched and label in LABELS else fence + 3
-    return Block(fence, label if label in LABELS else "", start, end)
+    start = matched.end() if matched and label in labels else fence + 3
+    return Block(fence, label if label in labels else "", start, end)
 
 
 def widest(text: str, first: Block) -> Block | None:
@@ -75,10 +77,16 @@ def widest(text: str, first: Block) -> Block | None:
     return first._replace(end=closing[-1].start())
 
 
-def programs(found: list[Block]) -> list[Block]:
+def programs(found: list[Block], labels: frozenset[str] = LABELS) -> list[Block]:
     """The blocks that make up the program: all labelled as its language, else those without a telling label."""
-    labelled = [block for block in found if block.label in LABELS]
+    labelled = [block for block in found if block.label in labels]
     return labelled or [block for block in found if block.label in UNLABELLED]
+
+
+def outside(text: str, chosen: list[Block]) -> list[tuple[int, int]]:
+    """The stretches of a text that lie around the chosen blocks."""
+    edges = [0, *(edge for block in chosen for edge in (block.start, block.end)), len(text)]
+    return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if end > start]
 
 
 def _label(info: str) -> str:

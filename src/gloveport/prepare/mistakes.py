@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 
 SMART_QUOTES = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "′": "'", "″": '"'}
 DASHES = {"–": "-", "—": "-", "−": "-", "…": "...", "×": "*", "÷": "/", "≤": "<=", "≥": ">=", "≠": "!==", "→": "=>"}
 
 
-def name_character(character: str) -> tuple[str, str]:
-    """A message and a hint for a character that can't stand in code."""
+def name_character(character: str, dashes: Mapping[str, str] = DASHES) -> tuple[str, str]:
+    """A message and a hint for a character that can't stand in code; `dashes` says what is written instead."""
     point = f"U+{ord(character):04X}"
     if character in SMART_QUOTES:
         plain = SMART_QUOTES[character]
         return f"smart quote {character} ({point}) in code", f"write a straight quote: {plain}"
-    if character in DASHES:
-        return f"unexpected `{character}` ({point})", f"write `{DASHES[character]}`"
+    if character in dashes:
+        return f"unexpected `{character}` ({point})", f"write `{dashes[character]}`"
     name = unicodedata.name(character, "control character").lower()
     if not character.isprintable() or character.isspace():
         return f"invisible character {point} ({name}) in code", "delete it, or write it as an escape inside a string"
@@ -30,33 +31,34 @@ _PYTHON = re.compile(
     re.MULTILINE,
 )
 _PYTHON_WORDS = re.compile(r"\b(?:None|True|False)\b|\bprint\(|\bf['\"]|\bnot in\b|\bis not\b")
-_JSON = re.compile(r'\s*+[\[{]\s*+(?://[^\n]*+\s*+)*+"')
-_PROSE = re.compile(r"^\s*(?:[-*#>]\s+)?[A-Z][\w']*,?(?:[ ]+[\w'`,()-]+){3,}[.:!?]?\s*$")
-_HTML = re.compile(r"^\s*<(?:!doctype|html|head|body|script|\?xml)\b", re.IGNORECASE)
+JSON = re.compile(r'\s*+[\[{]\s*+(?://[^\n]*+\s*+)*+"')
+PROSE = re.compile(r"^\s*(?:[-*#>]\s+)?[A-Z][\w']*,?(?:[ ]+[\w'`,()-]+){3,}[.:!?]?\s*$")
+HTML = re.compile(r"^\s*<(?:!doctype|html|head|body|script|\?xml)\b", re.IGNORECASE)
 _JSX = re.compile(r"</?[A-Za-z][\w.]*(?:\s[^<>]*)?/?>")
 
 
 def spot(source: str, shape: str, offset: int) -> str | None:
     """A hint for a common mistake at or around an offset; None when none is recognised."""
-    line = _line_around(source, offset)
-    if _HTML.match(source):
+    line = line_around(source, offset)
+    if HTML.match(source):
         return "this is HTML; a program is TypeScript or JavaScript"
     if _PYTHON.search(source, 0, 20_000) or _PYTHON_WORDS.search(line):
         return "this looks like Python; the program must be TypeScript or JavaScript"
     if shape.startswith("#", offset):
         return "comments start with `//`"
-    if _JSON.match(source):
+    if JSON.match(source):
         return "this looks like JSON; data alone must be a valid expression"
     if offset and shape[offset - 1] == "'" and re.match(r"[a-z]{1,2}\b", shape[offset:]):
         return "a ' inside '…' ends the string: write \\' or use double quotes around it"
     if shape[offset : offset + 1] == "<" or _JSX.search(line):
         return "JSX and HTML can't stand in a program; build text with template strings"
-    if _PROSE.match(line):
+    if PROSE.match(line):
         return "this line reads like prose; put the program into a ```ts fence, or prose into comments"
     return None
 
 
-def _line_around(source: str, offset: int) -> str:
+def line_around(source: str, offset: int) -> str:
+    """The line that holds an offset, cut where it is very long."""
     start = source.rfind("\n", 0, offset) + 1
     end = source.find("\n", offset)
     return source[start : len(source) if end < 0 else end][:500]

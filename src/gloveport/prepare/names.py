@@ -1,21 +1,16 @@
-"""The names and arguments of a program's tool calls against a catalog, before anything runs."""
+"""The names and arguments of a program's tool calls against a catalog, before anything runs, for every language."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple, NoReturn, Protocol
 
 from gloveport.errors import ProgramError
-from gloveport.prepare.arguments import complaint
-from gloveport.prepare.calls import Call, Calls, entry_parameters, read_calls
+from gloveport.prepare.arguments import Given, complaint
 from gloveport.prepare.diagnostics import problem
-from gloveport.prepare.grammar import TooDeepError, parse, shape_of
 from gloveport.prepare.index import ToolIndex
 from gloveport.prepare.positions import source_offset_of
 from gloveport.types import Program, Tool
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 
 TOOLS = frozenset({"tools", "codemode"})
 RESERVED = frozenset({"search", "describe", "sources", "run", "snippets", "executor"})
@@ -26,37 +21,50 @@ OBJECT_MEMBERS = frozenset(
 """What functions, promises and objects have anyway: never the name of a missing tool."""
 
 
-def check_calls(program: Program, catalog: ToolIndex) -> None:
-    """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
-    roots = TOOLS | catalog.roots
-    code = program.code
-    if not any(root in code for root in roots):
-        return
-    try:
-        parsed = parse(shape_of(code))
-    except TooDeepError:
-        return
-    if parsed.root.has_error or not parsed.complete:
-        return
-    root = parsed.root
-    found = read_calls(root, code, roots)
-    free = frozenset(name for name in roots if not _is_shadowed(name, found, root, program))
-    for call in found.calls:
-        if call.chain.root in free:
-            _check_call(call, found, program, catalog)
+class Placed(Protocol):
+    """Something that stands somewhere in the code."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it starts and ends."""
+        ...
 
 
-def _is_shadowed(name: str, found: Calls, root: Node, program: Program) -> bool:
-    """Whether the program binds the name itself, other than as the entry function's own parameter."""
-    bound = found.bound.get(name)
-    if not bound:
-        return False
-    if name != "tools" or program.entry != "function" or len(bound) > 1:
-        return True
-    return not any(node.start_byte <= bound[0] < node.end_byte for node in entry_parameters(found, root))
+class Part(Placed, Protocol):
+    """One property of a chain such as `tools.github.issues`."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
 
 
-def _check_call(call: Call, found: Calls, program: Program, catalog: ToolIndex) -> None:
+class Chain(NamedTuple):
+    """A chain of literal properties on a global name."""
+
+    root: str
+    parts: tuple[Part, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parts."""
+        return tuple(part.name for part in self.parts)
+
+
+class Call(NamedTuple):
+    """A call whose callee is a chain; `given` reads its arguments, or gives None when they can't be told."""
+
+    chain: Chain
+    given: Callable[[], Given | None]
+
+
+def check_each(calls: Iterable[Call], tested: Collection[tuple[str, ...]], program: Program, catalog: ToolIndex) -> None:
+    """Nothing when every call fits; raises `ProgramError` for one that can't. Names that were `tested` may be missing."""
+    for call in calls:
+        _check_call(call, tested, program, catalog)
+
+
+def _check_call(call: Call, tested: Collection[tuple[str, ...]], program: Program, catalog: ToolIndex) -> None:
     names = [*call.chain.names] if call.chain.root in TOOLS else [call.chain.root, *call.chain.names]
     if call.chain.root in TOOLS and (names[0] in RESERVED or names[0].startswith("__")):
         return
@@ -66,14 +74,14 @@ def _check_call(call: Call, found: Calls, program: Program, catalog: ToolIndex) 
             if count == len(names):
                 _check_arguments(call, tool, program)
             return
-    if catalog.is_namespace(".".join(names)) or names[-1] in OBJECT_MEMBERS or _is_tested(call, found):
+    if catalog.is_namespace(".".join(names)) or names[-1] in OBJECT_MEMBERS or _is_tested(call, tested):
         return
     _refuse_name(call, names, program, catalog)
 
 
-def _is_tested(call: Call, found: Calls) -> bool:
+def _is_tested(call: Call, tested: Collection[tuple[str, ...]]) -> bool:
     names = call.chain.names
-    return any(names[:count] in found.tested for count in range(1, len(names) + 1))
+    return any(names[:count] in tested for count in range(1, len(names) + 1))
 
 
 def _refuse_name(call: Call, names: list[str], program: Program, catalog: ToolIndex) -> NoReturn:
@@ -86,20 +94,21 @@ def _refuse_name(call: Call, names: list[str], program: Program, catalog: ToolIn
     known = next((n for n in range(len(names), 0, -1) if catalog.is_namespace(".".join(names[:n]))), 0)
     part = call.chain.parts[max(0, known - (len(names) - len(call.chain.parts)))]
     hint = 'find tools with `await tools.search("…")`, and their parameters with `await tools.describe(path)`'
-    raise _at(program, part.start, part.end, message, code="unknown-tool", hint=hint, tool=name)
+    raise _at(program, part, message, code="unknown-tool", hint=hint, tool=name)
 
 
 def _check_arguments(call: Call, tool: Tool, program: Program) -> None:
-    found = complaint(call.arguments, program.code, tool)
+    given = call.given()
+    found = complaint(given, tool) if given else None
     if found is None:
         return
-    last = call.chain.parts[-1]
-    start, end = (found.node.start_byte, found.node.end_byte) if found.node else (last.start, last.end)
     spelled = ".".join([call.chain.root, *call.chain.names])
     message = f"`{spelled}` {found.message}"
-    raise _at(program, start, end, message, code="bad-arguments", hint=found.hint, tool=tool.address)
+    marked = found.value or call.chain.parts[-1]
+    raise _at(program, marked, message, code="bad-arguments", hint=found.hint, tool=tool.address)
 
 
-def _at(program: Program, start: int, end: int, message: str, *, code: str, hint: str, tool: str) -> ProgramError:
+def _at(program: Program, marked: Placed, message: str, *, code: str, hint: str, tool: str) -> ProgramError:
+    start, end = marked.place
     offset = source_offset_of(program, start) or 0
     return problem(program.source, offset, message, code=code, hint=hint, length=end - start, tool=tool)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gloveport.prepare.diagnostics import place
+from gloveport.prepare.diagnostics import LINE_END, place
 from gloveport.types import Program, Span
 
 ENGINE_LINE_END = re.compile("\r\n?|[\n\u2028\u2029]")
@@ -55,8 +55,12 @@ def through(spans: Iterable[Span], inner: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def locate(program: Program, line: int, column: int) -> tuple[int, int] | None:
-    """Where the agent wrote what V8 places at `line`, `column` (1-based, in UTF-16 units); None for text that we added."""
-    offset = _engine_offset(program.code, line, column)
+    """Where the agent wrote what the engine places at `line`, `column`; None for text that we added.
+
+    Both are 1-based. V8 counts columns in UTF-16 units, the Python guest in characters.
+    """
+    place_in_code = _python_offset if program.language == "python" else _engine_offset
+    offset = place_in_code(program.code, line, column)
     if offset is None:
         return None
     source_offset = source_offset_of(program, offset)
@@ -76,11 +80,38 @@ def _following(program: Program, offset: int) -> int | None:
 
 def source_offset_of(program: Program, offset: int) -> int | None:
     """The offset in `program.source` of an offset in `program.code`; None for generated text."""
-    index = bisect_right(program.spans, offset, key=lambda span: span.code) - 1
-    if index < 0:
+    span = _span_before(program.spans, offset)
+    if span is None:
         return None
-    span = program.spans[index]
     return span.source + offset - span.code if offset < span.code + span.length else None
+
+
+def nearest_source_offset(spans: Sequence[Span], offset: int) -> int:
+    """The offset in the source of an offset in the code; where there is none, the end of what stands before it."""
+    span = _span_before(spans, offset)
+    if span is None:
+        return spans[0].source if spans else 0
+    return span.source + min(offset - span.code, span.length)
+
+
+def _span_before(spans: Sequence[Span], offset: int) -> Span | None:
+    index = bisect_right(spans, offset, key=lambda span: span.code) - 1
+    return spans[index] if index >= 0 else None
+
+
+def _python_offset(code: str, line: int, column: int) -> int | None:
+    if line < 1 or column < 1:
+        return None
+    start, end = 0, len(code)
+    for number, line_end in enumerate(LINE_END.finditer(code), 1):
+        if number == line:
+            end = line_end.start()
+            break
+        start = line_end.end()
+    else:
+        if sum(1 for _ in LINE_END.finditer(code)) + 1 != line:
+            return None
+    return start + column - 1 if column - 1 <= end - start else None
 
 
 def _engine_offset(code: str, line: int, column: int) -> int | None:

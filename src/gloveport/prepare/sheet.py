@@ -140,9 +140,7 @@ def _hashbang(shape: str, start: int) -> Ranges:
 
 
 def _outside(shape: str, chosen: list[fences.Block]) -> Ranges:
-    edges = [0, *(edge for block in chosen for edge in (block.start, block.end)), len(shape)]
-    ranges = [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if end > start]
-    return sorted([*ranges, *_hashbang(shape, chosen[0].start)])
+    return sorted([*fences.outside(shape, chosen), *_hashbang(shape, chosen[0].start)])
 
 
 def _masked(shape: str, outside: Ranges) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
@@ -28,10 +28,14 @@ class Elf:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The interpreter and the libraries of a program: where the loader will look for each, and where it is."""
+    """The interpreter and the libraries of a program: where a loader without a cache will look for each, and where it is.
+
+    `from_cache`: at least one of them is found only through the loader's cache, where it lies.
+    """
 
     interpreter: str | None
     libraries: tuple[tuple[str, str], ...]
+    from_cache: bool
 
 
 def read(path: str) -> Elf:
@@ -73,21 +77,30 @@ def read(path: str) -> Elf:
     return Elf(_MACHINES.get(machine, "other"), interpreter, needed, tuple(filter(None, search.split(":"))))
 
 
-def needs(program: str) -> Needs:
-    """What the loader will load for a program: its interpreter, and its libraries with theirs, each once."""
+def needs(program: str, extensions: Iterable[str] = ()) -> Needs:
+    """What the loader will load for a program: its interpreter, and its libraries with theirs, each once.
+
+    It may load `extensions` later. What they need and this machine doesn't have is left out: they can't be loaded here.
+    """
     top = read(program)
     cache = dict(_cache_entries())
-    found: dict[str, tuple[str, str]] = {}
-    waiting = [(name, top) for name in top.needed]
+    found: dict[str, tuple[str, str, bool]] = {}
+    waiting = [(name, top, True) for name in top.needed]
+    waiting += [(name, wanted_by, False) for wanted_by in map(read, extensions) for name in wanted_by.needed]
     while waiting:
-        name, wanted_by = waiting.pop(0)
+        name, wanted_by, must = waiting.pop(0)
         if name in found or (top.interpreter and name == os.path.basename(top.interpreter)):
             continue
-        place, host = _locate(name, wanted_by, top, cache)
-        found[name] = (place, host)
-        library = read(host)
-        waiting += [(next_name, library) for next_name in library.needed]
-    return Needs(top.interpreter, tuple(found.values()))
+        place = _locate(name, wanted_by, top, cache)
+        if place is None and must:
+            raise ElfError(f"the shared library {name} is not on this machine")
+        if place is None:
+            continue
+        found[name] = place
+        library = read(place[1])
+        waiting += [(next_name, library, must) for next_name in library.needed]
+    libraries = tuple((place, host) for place, host, _ in found.values())
+    return Needs(top.interpreter, libraries, any(cached for _, _, cached in found.values()))
 
 
 def default_directories(machine: str) -> tuple[str, ...]:
@@ -96,18 +109,21 @@ def default_directories(machine: str) -> tuple[str, ...]:
     return (f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 
-def _locate(name: str, wanted_by: Elf, top: Elf, cache: dict[str, list[str]]) -> tuple[str, str]:
-    by_path = [os.path.join(folder, name) for folder in (*wanted_by.search, *top.search)]
-    by_default = [os.path.join(folder, name) for folder in default_directories(top.machine)]
-    for path in by_path + by_default:
-        if _fits(path, top):
-            return path, path
+def _locate(name: str, wanted_by: Elf, top: Elf, cache: dict[str, list[str]]) -> tuple[str, str, bool] | None:
+    # A jail has no ld.so.cache, and the program lies elsewhere in it than $ORIGIN says: what is not found by default
+    # is laid beside libc, where the loader looks when all else fails, and where no path of the host shows.
+    defaults = default_directories(top.machine)
+    beside = next((folder for folder in defaults if os.path.exists(f"{folder}/libc.so.6")), "/lib")
+    for folder in (*wanted_by.search, *top.search):
+        if _fits(path := os.path.join(folder, name), top):
+            return (path if folder in defaults else os.path.join(beside, name)), path, False
+    for folder in defaults:
+        if _fits(path := os.path.join(folder, name), top):
+            return path, path, False
     for path in cache.get(name, []):
         if _fits(path, top):
-            # The jail has no ld.so.cache: lay the library beside libc, where the loader looks by default.
-            beside = [folder for folder in default_directories(top.machine) if os.path.exists(f"{folder}/libc.so.6")]
-            return os.path.join(beside[0] if beside else "/lib", name), path
-    raise ElfError(f"the shared library {name} is not on this machine")
+            return os.path.join(beside, name), path, True
+    return None
 
 
 def _fits(path: str, top: Elf) -> bool:

@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 import importlib.metadata
+import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gloveport.errors import GloveportError
+from gloveport.errors import GloveportError, OptionError
+from gloveport.sandbox.cpython import CPythonOptions, cpython_launch
 from gloveport.sandbox.deno import DenoOptions, deno_launch
-from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import Language, Strength
+
+ENGINE_OF: Mapping[Language, str] = {"typescript": "deno", "javascript": "deno", "python": "cpython"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is fixed when a process starts, and so tells pools apart."""
+
+    engine: str
+    allow_eval: bool
+    allow_wasm: bool
+    memory_mb: int
+
+
+def kind_for(language: Language, named: str | None, *, allow_eval: bool, allow_wasm: bool, memory_mb: int) -> Kind:
+    """The kind of process for a program; OptionError when the named engine does not speak its language."""
+    engine = ENGINE_OF[language]
+    if named not in (None, engine):
+        known = sorted(set(ENGINE_OF.values()))
+        if named not in known:
+            raise OptionError(f"there is no engine {named!r}", hint=f"the engines are: {', '.join(known)}")
+        raise OptionError(f"the engine {named} does not run {language}", hint=f"{language} is run by {engine}")
+    if engine == "cpython":  # nothing is fixed at the start of a zygote: one pool serves all
+        return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=0)
+    return Kind(engine, allow_eval, allow_wasm, memory_mb)
+
+
+def launch_for(kind: Kind) -> Launch:
+    """How to start a process of this kind."""
+    if kind.engine == "cpython":
+        return cpython_launch(CPythonOptions())
+    return deno_launch(DenoOptions(kind.allow_eval, kind.allow_wasm, kind.memory_mb))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +83,23 @@ DENO_ABILITIES = (
 )
 
 
+CPYTHON_ABILITIES = (
+    Ability("python", "yes", f"the whole language and standard library of Python {platform.python_version()}"),
+    Ability("await", "yes", "top-level await and return; parallel calls with asyncio.gather"),
+    Ability("eval", "yes", "eval, exec and ctypes run native code, and win nothing in the jail"),
+    Ability("threads", "no", "threads and processes can't be started; asyncio works"),
+    Ability("network", "no", "sockets are refused; tools make requests on the host"),
+    Ability("files", "no", "nothing can be written, and only the standard library read"),
+    Ability("packages", "no", "only the standard library can be imported"),
+)
+
+
 async def engines() -> tuple[Engine, ...]:
     """Every engine, tried out."""
-    return (await _deno(),)
+    return (
+        await _tried("deno", deno_version(), ("typescript", "javascript"), DENO_ABILITIES),
+        await _tried("cpython", platform.python_version(), ("python",), CPYTHON_ABILITIES),
+    )
 
 
 def deno_version() -> str | None:
@@ -61,12 +110,12 @@ def deno_version() -> str | None:
         return None
 
 
-async def _deno() -> Engine:
-    languages: tuple[Language, ...] = ("typescript", "javascript")
+async def _tried(name: str, version: str | None, languages: tuple[Language, ...], abilities: tuple[Ability, ...]) -> Engine:
+    kind = Kind(name, allow_eval=False, allow_wasm=False, memory_mb=256)
     try:
-        launcher = Launcher(deno_launch(DenoOptions()), minimum="none")
+        launcher = Launcher(launch_for(kind), minimum="none")
         report = await launcher.start()
         await launcher.close()
     except GloveportError as error:
-        return Engine("deno", deno_version(), languages, None, error.message, DENO_ABILITIES)
-    return Engine("deno", deno_version(), languages, report.strength, None, DENO_ABILITIES)
+        return Engine(name, version, languages, None, error.message, abilities)
+    return Engine(name, version, languages, report.strength, None, abilities)

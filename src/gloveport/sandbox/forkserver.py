@@ -21,11 +21,13 @@ import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from errno import ENOSYS, EOPNOTSUPP, EPERM
 from typing import Any
 
 from gloveport.sandbox import channel, landlock, namespaces, privileges, probe, quarters, seccomp
-from gloveport.sandbox.jail import OPTIONAL, Jail, exec_watch, guest_filter
-from gloveport.sandbox.report import JailReport, judge
+from gloveport.sandbox.jail import OPTIONAL, Jail, SpawnError, complaint, exec_watch, guest_filter
+from gloveport.sandbox.nursery import Nursery
+from gloveport.sandbox.report import JailReport, holds_forks, judge
 from gloveport.sandbox.syscalls import MACHINE, NUMBERS
 
 _SPAWN_SECONDS = 10.0
@@ -33,10 +35,6 @@ _SPAWN_SECONDS = 10.0
 _NOTIF_RECV, _NOTIF_SEND = 0xC0502100, 0xC0182101
 _NOTIF_BYTES = 80
 _NOTIF_CONTINUE = 1
-
-
-class SpawnError(Exception):
-    """A guest could not be put into its jail; nothing of it is left."""
 
 
 def main() -> None:
@@ -54,13 +52,17 @@ def main() -> None:
     host = os.pidfd_open(int(launch["host"]))
     if os.getppid() != launch["host"]:
         sys.exit(0)
+    spec = _spec(launch)
     try:
-        jail, report, place = prepare(_spec(launch))
-    except (OSError, ValueError) as error:
+        jail, report, place = prepare(spec)
+        nursery = Nursery(jail, place) if spec.zygote else None
+        if nursery is not None and holds_forks(report):  # if not, the host refuses to go on
+            nursery.open()
+    except (OSError, ValueError, SpawnError) as error:
         _send(control, {"op": "refused", "message": str(error)})
         sys.exit(1)
     _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": place.directory})
-    server = ForkServer(control, host, jail)
+    server = ForkServer(control, host, jail, nursery)
     try:
         server.serve()
     finally:
@@ -77,7 +79,8 @@ def _receive_launch(control: socket.socket) -> dict[str, Any]:
 
 def _spec(launch: dict[str, Any]) -> quarters.Spec:
     files = {path: base64.b64decode(content) for path, content in launch["files"].items()}
-    return quarters.Spec(launch["executable"], tuple(launch["argv"]), launch["env"], files)
+    folders = {place: quarters.Folder(**folder) for place, folder in launch["folders"].items()}
+    return quarters.Spec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, launch["zygote"])
 
 
 def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
@@ -92,21 +95,41 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
         quarters.leave_host(tree, proc)
         place = quarters.own_root(spec, tree)
     else:
+        closed = probe.find_closed([folder.path for folder in spec.folders.values()])
+        if closed is not None:
+            raise ValueError(
+                f"{closed} can't be read by the user that guests run as: install it where all users can read, or allow "
+                "user namespaces"
+            )
         place = quarters.on_host(spec, tree)
     tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
-    jail = Jail(tried, proc, place.engine, place.argv, place.env, place.rules, exec_watch(), guest_filter(may_exec=True))
-    report = judge([*outer, *probe.try_walls(jail)])
-    holds = frozenset(layer.name for layer in report.layers if layer.in_force)
-    return replace(jail, holds=holds, ruleset=landlock.ruleset(jail.files) if "landlock" in holds else None), report, place
+    calls = guest_filter(may_exec=not spec.zygote)
+    jail = Jail(tried, proc, place.engine, place.argv, place.env, (), exec_watch(), calls, _make_ruleset(place.rules))
+    report = judge([*outer, *probe.try_walls(jail), *(probe.try_addresses() if spec.zygote else ())])
+    return replace(jail, holds=frozenset(layer.name for layer in report.layers if layer.in_force)), report, place
+
+
+def _make_ruleset(rules: tuple[tuple[int, int], ...]) -> int | None:
+    """What guests get Landlock by, once for all of them; None where there is no Landlock, which a probe will report."""
+    try:
+        return landlock.ruleset(rules)
+    except OSError as error:
+        if error.errno in (ENOSYS, EOPNOTSUPP, EPERM):
+            return None
+        raise
+    finally:
+        for fd, _ in rules:  # hundreds, for some engines; a guest may not have that many
+            os.close(fd)
 
 
 class ForkServer:
     """The guests of one host, by pidfd; it holds each pidfd until it has reaped the guest."""
 
-    def __init__(self, control: socket.socket, host: int, jail: Jail) -> None:
+    def __init__(self, control: socket.socket, host: int, jail: Jail, nursery: Nursery | None) -> None:
         self._control = control
         self._host = host
         self._jail = jail
+        self._nursery = nursery
         self._guests: dict[int, tuple[int, int]] = {}  # pidfd → (the host's number for the guest, pid)
         self._poll = select.epoll()
         for fd in (control.fileno(), host):
@@ -129,6 +152,8 @@ class ForkServer:
             signal.pidfd_send_signal(fd, signal.SIGKILL)
         for fd in list(self._guests):
             self._reap(fd)
+        if self._nursery is not None:
+            self._nursery.close()
 
     def _answer(self) -> bool:
         try:
@@ -149,7 +174,10 @@ class ForkServer:
 
     def _spawn(self, number: int, fds: list[int]) -> None:
         try:
-            pid, pidfd = spawn(self._jail, stdio=fds[0], stderr=fds[1])
+            if self._nursery is not None:
+                pid, pidfd = self._nursery.spawn(stdio=fds[0], stderr=fds[1])
+            else:
+                pid, pidfd = spawn(self._jail, stdio=fds[0], stderr=fds[1])
         except (SpawnError, OSError) as error:
             _send(self._control, {"op": "failed", "id": number, "message": str(error)})
             return
@@ -257,7 +285,7 @@ def _see_through(jail: Jail, sync: socket.socket, pid: int) -> None:
     try:
         word, listeners = channel.receive_bytes(sync)
         if word != b"ready":
-            raise SpawnError(_complaint(word) or "the guest died before it was jailed")
+            raise SpawnError(complaint(word) or "the guest died before it was jailed")
         execs = True
         if "single exec" in jail.holds:
             execs = _let_exec_once(listeners[0], pid)
@@ -267,11 +295,7 @@ def _see_through(jail: Jail, sync: socket.socket, pid: int) -> None:
     except TimeoutError:
         raise SpawnError("the guest did not start in time") from None
     if word or not execs:
-        raise SpawnError(_complaint(word) or "the guest died before it was jailed")
-
-
-def _complaint(word: bytes) -> str:
-    return f"the guest could not be jailed: {word.decode(errors='replace')}" if word else ""
+        raise SpawnError(complaint(word) or "the guest died before it was jailed")
 
 
 def _let_exec_once(listener: int, pid: int) -> bool:

@@ -32,7 +32,7 @@ class Exit:
 
 
 class Guest:
-    """A jailed process that has exec'd its engine: `socket` is its stdin and stdout, `stderr` reads its fd 2."""
+    """A jailed process that is an engine, exec'd or forked: `socket` is its stdin and stdout, `stderr` reads its fd 2."""
 
     def __init__(
         self,

@@ -19,6 +19,16 @@ from gloveport.sandbox.syscalls import MACHINE
 
 Step = tuple[str, Callable[[], None]]
 
+
+class SpawnError(Exception):
+    """A guest could not be put into its jail; nothing of it is left."""
+
+
+def complaint(word: bytes) -> str:
+    """What a guest's last word says to who waits for it; nothing when it had none."""
+    return f"the guest could not be jailed: {word.decode(errors='replace')}" if word else ""
+
+
 # The layers that a kernel or a container may not give. All else works everywhere, or the guest doesn't start.
 OPTIONAL = frozenset({"namespaces", "landlock", "single exec", "seccomp"})
 

@@ -10,8 +10,10 @@ from gloveport.sandbox.syscalls import call
 
 EXECUTE = 1 << 0
 READ_FILE = 1 << 2
+READ_DIR = 1 << 3
 
 READ = READ_FILE
+LIST = READ_FILE | READ_DIR
 RUN = READ_FILE | EXECUTE
 
 # How many file access rights each ABI knows (1: to MAKE_SYM, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV).

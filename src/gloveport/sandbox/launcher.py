@@ -15,17 +15,18 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gloveport.errors import SandboxError
 from gloveport.sandbox import channel
 from gloveport.sandbox.guests import Exit, Guest
-from gloveport.sandbox.report import JailReport, Layer, judge
+from gloveport.sandbox.quarters import Folder
+from gloveport.sandbox.report import JailReport, Layer, holds_forks, judge
 from gloveport.types import Strength
 
-__all__ = ["Exit", "Guest", "JailReport", "Launch", "Launcher", "Layer"]
+__all__ = ["Exit", "Folder", "Guest", "JailReport", "Launch", "Launcher", "Layer"]
 
 _START_SECONDS = 30.0
 _SPAWN_SECONDS = 30.0
@@ -42,12 +43,18 @@ class Launch:
     `files` are laid into the jail (guest path → content). In a jail of `kernel` strength they lie elsewhere, and
     arguments and environment values that begin with the path of one are changed to match. Nothing in a jail can be
     written: Deno wants DENO_EMIT_CACHE_MODE=disable for that, or else spends 150 ms in vain on its first TypeScript.
+
+    `folders` of the host are to be seen in the jail (guest path → folder), where they are in one of `kernel` strength.
+    With `zygote` the engine is exec'd once and forks guests that are ready to run, as `gloveport.sandbox.zygote` does;
+    it needs a jail that holds native code: of strength `full`, or `kernel` with the layer `signal scope`.
     """
 
     executable: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
     files: Mapping[str, bytes]
+    folders: Mapping[str, Folder] = field(default_factory=dict)
+    zygote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ class Launcher:
         return self.report
 
     async def spawn(self) -> Guest:
-        """A new guest: in its jail, its engine exec'd."""
+        """A new guest: in its jail, its engine exec'd, or forked ready to run."""
         if self._control is None:
             raise SandboxError("the launcher is not running", code="closed", hint="start it; once closed, make another")
         number = next(self._numbers)
@@ -220,11 +227,14 @@ class Launcher:
             self._control = None
 
     def _check_strength(self) -> None:
+        wanted = f"`{self._minimum}` is required"
         if _RANK[self.report.strength] >= _RANK[self._minimum]:
-            return
+            if not self._launch.zygote or holds_forks(self.report):
+                return
+            wanted = "this engine requires `full`, or `kernel` with the layer `signal scope`"
         missing = [layer for layer in self.report.layers if not layer.in_force]
         raise SandboxError(
-            f"the sandbox here is of strength `{self.report.strength}`, and `{self._minimum}` is required: "
+            f"the sandbox here is of strength `{self.report.strength}`, and {wanted}: "
             + "; ".join(f"{layer.name}: {layer.detail}" for layer in missing),
             hint="; ".join(f"{layer.name}: {layer.fix}" for layer in missing if layer.fix),
             data={"strength": self.report.strength, "missing": [layer.name for layer in missing]},
@@ -303,7 +313,8 @@ class Launcher:
     def _deliver(self, number: int, pid: int, pidfd: int) -> None:
         order = self._orders.pop(number, None)
         if order is None:  # nobody waits for it any more
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
             return
         guest = self._guests[number] = Guest(
@@ -352,6 +363,8 @@ def _describe(launch: Launch) -> bytes:
             "executable": launch.executable,
             "argv": launch.argv,
             "env": dict(launch.env),
+            "folders": {place: asdict(folder) for place, folder in launch.folders.items()},
+            "zygote": launch.zygote,
             "files": {path: base64.b64encode(content).decode() for path, content in launch.files.items()},
         }
     ).encode()

@@ -21,7 +21,7 @@ import orjson
 from gloveport.errors import GloveportError, ToolError, ValueCrossingError, WireError
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import Starter
-from gloveport.sandbox.launcher import Exit
+from gloveport.sandbox.endings import Notes, death, out_of_memory
 from gloveport.sandbox.values import encode, from_wire
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
@@ -41,8 +41,6 @@ MAX_TOTAL_BYTES = 512 * MIB
 LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
 ABANDON_SECONDS = 1.0  # for a cancelled call to give up; one that does not is left to itself
 RESIDENT_SLACK = 1.1
-NEARLY_FULL = 0.8  # a crash with this share of the memory in use is taken for the engine's failed allocation
-OUT_OF_MEMORY = ("out of memory", "memory allocation of", "Cannot allocate memory", "failed to allocate")
 
 
 class Port(Protocol):
@@ -66,6 +64,18 @@ class Port(Protocol):
 
     def emit(self, value: Any) -> None:
         """Takes a value for the user."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keeps what passes between host and guest, in its order."""
+
+    def event(self, payload: bytes) -> None:
+        """Takes an event before it is sent to the guest."""
+        ...
+
+    def frame(self, payload: bytes) -> None:
+        """Takes a frame that the guest sent."""
         ...
 
 
@@ -97,9 +107,10 @@ class Ending:
 class Leg:
     """Drives one worker through one program. `run` gives the ending; it never raises for what the guest did."""
 
-    def __init__(self, worker: Worker, port: Port, limits: Limits) -> None:
+    def __init__(self, worker: Worker, port: Port, limits: Limits, recorder: Recorder | None = None) -> None:
         self._worker = worker
         self._port = port
+        self._recorder = recorder
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._reader = wire.FrameReader(limits.max_frame_bytes, MAX_TOTAL_BYTES)
@@ -135,7 +146,7 @@ class Leg:
             if end.kind == "died":
                 exit_, said = await self._worker.end()
                 usage = exit_.cpu_seconds, exit_.max_rss_kb / 1024
-                end = replace(end, content=_death(exit_, said, self._limits, self._worker.idle_mb))
+                end = replace(end, content=death(exit_, said, self._limits, self._worker.idle_mb))
             await self._finish_calls(end)
         except asyncio.CancelledError:
             await asyncio.shield(self._worker.end())  # whoever cancels a run finds it gone afterwards
@@ -171,6 +182,8 @@ class Leg:
 
     def _event(self, payload: bytes) -> None:
         """The one way for anything to reach the guest; what is ready in one turn of the loop goes in one write."""
+        if self._recorder is not None:
+            self._recorder.event(payload)
         if not self._outgoing and not self._receiving:
             self._loop.call_soon(self._flush)
         frame = wire.pack(payload)
@@ -259,6 +272,8 @@ class Leg:
         self._take()
 
     def _handle(self, frame: bytes) -> None:
+        if self._recorder is not None:
+            self._recorder.frame(frame)
         message = wire.parse(frame)
         if b'"$' in frame:
             message = [from_wire(part) for part in message]
@@ -403,7 +418,7 @@ class Leg:
     def _check_memory(self) -> None:
         """What RLIMIT_DATA does not count (shared and read-only pages) is in the resident size."""
         if self._worker.resident_mb() > self._worker.idle_mb + self._limits.memory_mb * RESIDENT_SLACK:
-            self._end("error", _out_of_memory(self._limits))
+            self._end("error", out_of_memory(self._limits))
         else:
             self._watches[2] = self._loop.call_later(MEMORY_SECONDS, self._check_memory)
 
@@ -422,7 +437,7 @@ class Leg:
             await asyncio.wait(running, timeout=ABANDON_SECONDS)
 
     def _ending(self, end: _End, cpu_seconds: float, memory_peak_mb: float) -> Ending:
-        notes = _Notes.read(end.notes or {})
+        notes = Notes.read(end.notes or {})
         dropped = self._log_dropped + notes.dropped
         warnings = [f"{dropped:,} bytes of output were left out (max_log_bytes)"] if dropped else []
         return Ending(
@@ -443,44 +458,6 @@ class _End:
     kind: str
     content: Any
     notes: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Notes:
-    """What the guest adds to its end, taken for what it is: claims of a hostile process."""
-
-    pending: tuple[int, ...] = ()
-    unhandled: tuple[str, ...] = ()
-    dropped: int = 0
-
-    @classmethod
-    def read(cls, notes: Mapping[str, Any]) -> _Notes:
-        """The claims that have the right form; the rest is left out."""
-        pending, unhandled, dropped = notes.get("pending"), notes.get("unhandled"), notes.get("dropped")
-        return cls(
-            tuple(item for item in pending[:1000] if type(item) is int) if isinstance(pending, list) else (),
-            tuple(
-                f"{str(item.get('type'))[:100]}: {str(item.get('message'))[:1000]}"
-                for item in (unhandled[:20] if isinstance(unhandled, list) else ())
-                if isinstance(item, dict)
-            ),
-            dropped if type(dropped) is int and dropped > 0 else 0,
-        )
-
-
-def _death(exit_: Exit, said: str, limits: Limits, idle_mb: float) -> dict[str, Any]:
-    """Why a guest died by itself: memory, CPU time, or a crash."""
-    full = exit_.signal is not None and exit_.max_rss_kb / 1024 - idle_mb > NEARLY_FULL * limits.memory_mb
-    if full or any(sign in said for sign in OUT_OF_MEMORY):
-        return _out_of_memory(limits)
-    if exit_.cpu_seconds > limits.cpu_seconds:
-        return {"code": "cpu-limit", "message": f"the program computed longer than {limits.cpu_seconds:g} s"}
-    how = f"by signal {exit_.signal}" if exit_.signal else f"with exit code {exit_.code}"
-    return {"code": "sandbox-crashed", "message": f"the sandbox process ended {how}"}
-
-
-def _out_of_memory(limits: Limits) -> dict[str, Any]:
-    return {"code": "memory-limit", "message": f"the program needed more than {limits.memory_mb} MB of memory"}
 
 
 def _clean(text: str) -> str:

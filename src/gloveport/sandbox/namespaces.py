@@ -10,8 +10,9 @@ import ctypes
 import errno
 import os
 import signal
+from collections.abc import Callable
 
-from gloveport.sandbox.syscalls import call, prctl
+from gloveport.sandbox.syscalls import MACHINE, NUMBERS, call, prctl
 
 NEWNS = 0x00020000
 NEWCGROUP = 0x02000000
@@ -23,6 +24,7 @@ NEWNET = 0x40000000
 GUEST = NEWUSER | NEWPID | NEWNET | NEWIPC | NEWUTS | NEWCGROUP
 
 _CLONE_PIDFD = 0x00001000
+_CLONE_PARENT = 0x00008000
 _PR_SET_DUMPABLE = 4
 
 NOBODY = 65534
@@ -92,6 +94,22 @@ def clone(flags: int) -> tuple[int, int]:
     pidfd = ctypes.c_int(-1)
     pid = call("clone", flags | _CLONE_PIDFD | signal.SIGCHLD, 0, ctypes.byref(pidfd), 0, 0)
     return pid, pidfd.value if pid else -1
+
+
+def sibling_maker(flags: int) -> Callable[[], int]:
+    """What forks into new namespaces a child not of this process but of its parent: its pid, 0 in it, or minus an errno.
+
+    A call leaves this process's memory as it found it: plain integers, which fit into a C int here, are passed without
+    a wrapper for each, and six wrappers that are freed in the order of their making would lie the other way round next.
+    """
+    syscall = ctypes.PyDLL(None, use_errno=True)["syscall"]
+    number, flags = NUMBERS[MACHINE]["clone"], flags | _CLONE_PARENT | signal.SIGCHLD
+
+    def make() -> int:
+        pid = syscall(number, flags, 0, 0, 0, 0)
+        return pid if pid >= 0 else -ctypes.get_errno()
+
+    return make
 
 
 def settle_guest(proc: int) -> None:

@@ -83,3 +83,8 @@ def die_with_parent() -> None:
 def keep_no_descriptors() -> None:
     """Let no descriptor above 2 survive the exec."""
     call("close_range", 3, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC)
+
+
+def close_descriptors(first: int) -> None:
+    """Close this descriptor and all above it, now: what is forked ready to run has no exec that would."""
+    call("close_range", first, 0xFFFFFFFF, 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from errno import EACCES, ENOSYS, EPERM
 
-from gloveport.sandbox import landlock, namespaces, quarters, seccomp
+from gloveport.sandbox import landlock, namespaces, nursery, privileges, quarters, seccomp
 from gloveport.sandbox.jail import Jail
 from gloveport.sandbox.report import Layer
 from gloveport.sandbox.root import Tree
@@ -24,6 +24,8 @@ _FIXES = {
     "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER; in a container, a profile that permits seccomp",
     "single exec": "leave the container whose own filter has a listener; meanwhile Landlock limits exec to the engine",
     "signal scope": "use Linux 6.12 or later; meanwhile seccomp limits signals to the guest itself",
+    "fixed addresses": "in a container, a profile that permits personality(ADDR_NO_RANDOMIZE); meanwhile a set of plain "
+    "objects can have another order in a run's replay",
     "identity": "run as an ordinary user, or as root with CAP_SETUID and CAP_SETGID",
 }
 _SYSCTLS = {
@@ -49,6 +51,16 @@ def try_namespaces(tree: Tree, proc: int) -> list[Layer]:
     return _layers(noted, ("namespaces", "root"))
 
 
+def try_addresses() -> list[Layer]:
+    """The layer `fixed addresses`: what a zygote execs lies at the same addresses each time, for exact replays."""
+
+    def attempt(note: Note) -> None:
+        with noting(note, "fixed addresses", "objects lie at the same addresses in every process"):
+            nursery.fix_addresses()
+
+    return _layers(_in_child(_fork, attempt), ("fixed addresses",))
+
+
 def _clone_guest(settle: Callable[[], None]) -> None:
     pid, pidfd = namespaces.clone(namespaces.GUEST)
     if pid == 0:
@@ -62,6 +74,19 @@ def _clone_guest(settle: Callable[[], None]) -> None:
     os.close(pidfd)
     if status:
         raise OSError(EPERM, "a guest could not settle in its namespaces")
+
+
+def find_closed(folders: Sequence[str]) -> str | None:
+    """The first of these folders that the user of a guest without namespaces can't read; None when it can read all."""
+
+    def attempt(note: Note) -> None:
+        privileges.leave_root()
+        for folder in folders:
+            with noting(note, folder, "open"):
+                os.listdir(folder)
+
+    noted = _in_child(_fork, attempt)
+    return next((folder for folder in folders if not noted.get(folder, (False, ""))[0]), None)
 
 
 def try_walls(jail: Jail) -> list[Layer]:

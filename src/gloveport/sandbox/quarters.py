@@ -11,8 +11,8 @@ import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from gloveport.sandbox import elf, landlock, namespaces, root
 
@@ -22,19 +22,40 @@ _PREFIX = "gloveport-"
 
 
 @dataclass(frozen=True, slots=True)
+class Folder:
+    """A directory of the host that guests may read: all of it, or only the entries named."""
+
+    path: str
+    entries: tuple[str, ...] | None = None
+
+    def binds(self, place: str) -> dict[str, str]:
+        """What of it is bound where, when it is to be found at `place`: guest path → host path."""
+        if self.entries is None:
+            return {place: self.path}
+        return {f"{place}/{name}": f"{self.path}/{name}" for name in self.entries}
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
-    """What a fork server starts again and again; the paths in `files` are the guest's."""
+    """What a fork server starts again and again; the paths in `files` and `folders` are the guest's.
+
+    With `zygote`, it is started once and forks the guests.
+    """
 
     executable: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
     files: Mapping[str, bytes]
+    folders: Mapping[str, Folder] = field(default_factory=dict)
+    zygote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Quarters:
-    """A place for guests, seen from where they will be: descriptors to exec and to allow, arguments and environment."""
+    """A place for guests, seen from where they will be: a program to exec, by path and by descriptor, descriptors to
+    allow, arguments and environment."""
 
+    program: str
     engine: int
     rules: tuple[tuple[int, int], ...]
     argv: tuple[str, ...]
@@ -49,16 +70,19 @@ class Quarters:
 
 def plan(spec: Spec) -> root.Tree:
     """The root that a guest of this spec needs."""
-    astray = [path for path in spec.files if not path.startswith("/") or path != os.path.normpath(path)]
+    paths = (*spec.files, *spec.folders)
+    astray = [path for path in paths if not path.startswith("/") or path != os.path.normpath(path)]
     if astray:
         raise ValueError(f"a file's path must be absolute and plain, not {astray[0]!r}")
-    needs = elf.needs(spec.executable)
-    engine = f"/engine/{os.path.basename(spec.executable)}"
+    folders = {place: folder.binds(place) for place, folder in spec.folders.items()}
+    needs = elf.needs(spec.executable, [host for host in _bound(folders) if host.endswith(".so")])
+    # A Python finds its library from where it lies itself.
+    engine = f"{'/usr/bin' if spec.zygote else '/engine'}/{os.path.basename(spec.executable)}"
     binds = {engine: os.path.realpath(spec.executable), **dict(needs.libraries)}
     if needs.interpreter:
         binds[needs.interpreter] = needs.interpreter
     devices = {_RANDOM: _RANDOM} if os.path.exists(_RANDOM) else {}
-    return root.Tree(engine, needs.interpreter, binds, devices, spec.files)
+    return root.Tree(engine, needs.interpreter, binds, devices, spec.files, folders, needs.from_cache)
 
 
 def leave_host(tree: root.Tree, proc: int) -> None:
@@ -83,7 +107,9 @@ def leave_host(tree: root.Tree, proc: int) -> None:
 def own_root(spec: Spec, tree: root.Tree) -> Quarters:
     """The quarters after `leave_host`: every path is the guest's path."""
     hosts = {path: path for path in (*tree.binds, *tree.devices, *tree.files)}
-    return Quarters(_open(tree.engine), _rules(tree, hosts), spec.argv, spec.env)
+    folders = [*tree.folders, *(_folders_of(tree.files) if spec.zygote else ())]
+    rules = (*_rules(spec, tree, hosts), *((_open(path), landlock.LIST) for path in folders))
+    return Quarters(tree.engine, _open(tree.engine), rules, spec.argv, spec.env)
 
 
 def on_host(spec: Spec, tree: root.Tree) -> Quarters:
@@ -97,20 +123,32 @@ def on_host(spec: Spec, tree: root.Tree) -> Quarters:
         with open(places[path], "xb", opener=lambda name, flags: os.open(name, flags, 0o444)) as file:
             file.write(content)
     hosts = {**tree.binds, **tree.devices, **places}
-    rules = _rules(tree, hosts)
-    if any(guest != host for guest, host in tree.binds.items() if guest != tree.engine):
-        rules = (*rules, (_open(_LOADER_CACHE), landlock.READ))
+    rules = list(_rules(spec, tree, hosts))
+    if tree.loader_cache:
+        rules.append((_open(_LOADER_CACHE), landlock.READ))
+    # The entries one by one: what else lies in the same folder of the host is not for guests, nor are its names.
+    shared = [*_bound(tree.folders), *(map(directory.__add__, _folders_of(places)) if spec.zygote else ())]
+    rules += [(_open(path), landlock.LIST if os.path.isdir(path) else landlock.READ) for path in shared]
 
     def moved(text: str) -> str:
-        inside = next((path for path in places if text == path or text.startswith(path + "/")), None)
-        return text if inside is None else directory + text
+        inside = any(text == path or text.startswith(f"{path}/") or path.startswith(f"{text}/") for path in places)
+        return directory + text if inside else text
 
     env = {name: moved(value) for name, value in spec.env.items()}
-    return Quarters(_open(hosts[tree.engine]), rules, tuple(map(moved, spec.argv)), env, directory)
+    program = hosts[tree.engine]
+    return Quarters(program, _open(program), tuple(rules), tuple(map(moved, spec.argv)), env, directory)
 
 
-def _rules(tree: root.Tree, hosts: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
-    run = {tree.engine, tree.interpreter}
+def _bound(folders: Mapping[str, Mapping[str, str]]) -> list[str]:
+    return [host for bound in folders.values() for host in bound.values()]
+
+
+def _folders_of(files: Iterable[str]) -> list[str]:
+    return sorted({os.path.dirname(path) for path in files})
+
+
+def _rules(spec: Spec, tree: root.Tree, hosts: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
+    run = set() if spec.zygote else {tree.engine, tree.interpreter}
     return tuple((_open(host), landlock.RUN if path in run else landlock.READ) for path, host in hosts.items())
 
 

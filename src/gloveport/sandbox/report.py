@@ -35,6 +35,15 @@ class JailReport:
         return next(layer for layer in self.layers if layer.name == name)
 
 
+def holds_forks(report: JailReport) -> bool:
+    """True when the jail holds an engine that is native code to its guest, as a forked Python with ctypes is.
+
+    In a jail of `kernel` strength guests share a user and a PID namespace with others; seccomp alone would keep them
+    from each other then, and a boundary around native code should not be one line thick.
+    """
+    return report.strength == "full" or (report.strength == "kernel" and report.layer("signal scope").in_force)
+
+
 def judge(layers: Iterable[Layer]) -> JailReport:
     """The report on these layers: `full` needs all four walls, `kernel` needs Landlock and seccomp."""
     layers = tuple(layers)

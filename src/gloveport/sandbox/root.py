@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,13 +22,18 @@ _AT_FDCWD = -100
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What the root holds: `binds` and `devices` map guest paths to host paths, `files` guest paths to content."""
+    """What the root holds: `binds` and `devices` map guest paths to host paths, `files` guest paths to content.
+
+    `folders` maps guest paths of directories to what is bound in each, in the same manner.
+    """
 
     engine: str
     interpreter: str | None
     binds: Mapping[str, str]
     devices: Mapping[str, str]
     files: Mapping[str, bytes]
+    folders: Mapping[str, Mapping[str, str]]
+    loader_cache: bool = False  # on the host, the loader finds some of `binds` only through its cache
 
 
 def own_mounts() -> None:
@@ -38,7 +44,10 @@ def own_mounts() -> None:
 
 def open_sources(tree: Tree) -> dict[str, int]:
     """Descriptors of what the tree binds, by guest path: taken while this process may still walk to it."""
-    return {guest: os.open(host, os.O_PATH | os.O_CLOEXEC) for guest, host in {**tree.binds, **tree.devices}.items()}
+    sources = {**tree.binds, **tree.devices}
+    for bound in tree.folders.values():
+        sources.update(bound)
+    return {guest: os.open(host, os.O_PATH | os.O_CLOEXEC) for guest, host in sources.items()}
 
 
 def change_root(tree: Tree, sources: Mapping[str, int]) -> None:
@@ -49,10 +58,13 @@ def change_root(tree: Tree, sources: Mapping[str, int]) -> None:
     for path, content in tree.files.items():
         _lay(path, content)
     for path, fd in sources.items():
-        _lay(path, b"")
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            os.makedirs(f".{path}", mode=0o755, exist_ok=True)
+        else:
+            _lay(path, b"")
         _mount(f"/proc/self/fd/{fd}", f".{path}", None, _MS_BIND)
         os.close(fd)
-        _set_attributes(f".{path}", _ATTR_RDONLY | _ATTR_NOSUID | (_ATTR_NODEV if path in tree.binds else _ATTR_NOEXEC))
+        _set_attributes(f".{path}", _ATTR_RDONLY | _ATTR_NOSUID | (_ATTR_NOEXEC if path in tree.devices else _ATTR_NODEV))
     _set_attributes(".", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV | _ATTR_NOEXEC)
     os.chdir(new_root)
     call("pivot_root", ctypes.c_char_p(b"."), ctypes.c_char_p(b"."))

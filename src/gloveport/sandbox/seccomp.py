@@ -145,7 +145,10 @@ _MAP_SHARED, _MAP_GROWSDOWN = 0x1, 0x100
 
 
 def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
-    """What a guest may call; `may_exec` is for the one exec that starts its engine."""
+    """What a guest may call; `may_exec` is for an engine that is exec'd once, and has threads.
+
+    An engine that is forked ready to run has neither: all of it is one thread of one process, from its first call on.
+    """
     rules: dict[str, Rule] = {
         "fcntl": one_of(1, *_FCNTL),
         "ioctl": one_of(1, *_IOCTL),
@@ -166,6 +169,9 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
     rules.update(dict.fromkeys(_ALWAYS.split(), ALLOW))
     if may_exec:
         rules.update(dict.fromkeys(("execve", "execveat"), ALLOW))
+    else:
+        rules["clone"] = errno_action(EPERM)
+        rules["getdents64"] = ALLOW  # Python lists a folder before it imports from it
     return rules
 
 

@@ -13,7 +13,8 @@ clone3 435 435            close 3 57                close_range 436 436       ep
 epoll_ctl 233 21          epoll_pwait 281 22        epoll_wait 232 -          eventfd2 290 19
 execve 59 221             execveat 322 281          exit 60 93                exit_group 231 94
 faccessat 269 48          faccessat2 439 439        fcntl 72 25               fstat 5 80
-futex 202 98              getcwd 79 17              getegid 108 177           geteuid 107 175
+futex 202 98              getcwd 79 17              getdents64 217 61         getegid 108 177
+geteuid 107 175           personality 135 92
 getgid 104 176            getpid 39 172             getppid 110 173           getrandom 318 278
 getrusage 98 165          gettid 186 178            gettimeofday 96 169       getuid 102 174
 ioctl 16 29               kill 62 129               landlock_add_rule 445 445

@@ -11,7 +11,9 @@ import json
 import os
 import random
 import signal
+import struct
 import sys
+import threading
 from dataclasses import replace
 from errno import ENOSYS, EPERM
 from pathlib import Path
@@ -21,7 +23,8 @@ from deno import find_deno_bin
 
 from gloveport.errors import SandboxError
 from gloveport.sandbox import forkserver, jail, privileges, seccomp
-from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.cpython import PACKAGE, CPythonOptions, cpython_launch
+from gloveport.sandbox.launcher import Folder, Guest, Launch, Launcher
 from gloveport.sandbox.syscalls import MACHINE, call
 from gloveport.types import Strength
 
@@ -42,6 +45,7 @@ TAKEN_AWAY: dict[str, dict[str, seccomp.Rule]] = {
     "landlock": {"landlock_create_ruleset": seccomp.errno_action(ENOSYS)},
     "seccomp": {"seccomp": seccomp.errno_action(EPERM)},
     "listener": {"seccomp": ((seccomp.Test(1, 0, mask=NEW_LISTENER),),)},
+    "fixed addresses": {"personality": seccomp.errno_action(EPERM)},
 }
 
 
@@ -55,11 +59,39 @@ def launch(program: str, *args: str, flags: tuple[str, ...] = ()) -> Launch:
     )
 
 
+def python_launch(program: str) -> Launch:
+    """A Python whose guest package is one of the programs here."""
+    made = cpython_launch(CPythonOptions())
+    files = {path: content for path, content in made.files.items() if not path.startswith(f"/guest/{PACKAGE}/")}
+    return replace(made, files={**files, f"/guest/{PACKAGE}/__init__.py": (HERE / "python" / program).read_bytes()})
+
+
+def echo_launch(plan: dict[str, Any]) -> Launch:
+    """An engine of the kind that the plan asks for, that echoes."""
+    if plan.get("engine") != "cpython":
+        return launch("echo.js")
+    made = python_launch("echo.py")
+    if "closed" in plan:
+        made = replace(made, folders={**made.folders, "/closed": Folder(plan["closed"])})
+    return made
+
+
 # ── surroundings ──
 
 
 def become_nobody() -> None:
     """Be an ordinary user who can still walk to the interpreter and the repository; nothing for who is one already."""
+    if os.geteuid() != 0:
+        return
+    open_the_way()
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    call("prctl", 4, 1, 0, 0, 0)
+
+
+def open_the_way() -> None:
+    """Have every user able to walk to the interpreter and the repository, as is usual; nothing for an ordinary user."""
     if os.geteuid() != 0:
         return
     needed = {os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, REPOSITORY)}
@@ -74,10 +106,6 @@ def become_nobody() -> None:
         os.makedirs(path)
         _mount(f"/proc/self/fd/{held}", path, 4096)
         os.close(held)
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
-    call("prctl", 4, 1, 0, 0, 0)
 
 
 def _mount(source: str | None, target: str, flags: int, *, kind: str | None = None, options: str | None = None) -> None:
@@ -91,9 +119,28 @@ def take_away(layers: list[str]) -> None:
         return
     rules: dict[str, seccomp.Rule] = {}
     for layer in layers:
-        rules.update(TAKEN_AWAY[layer])
+        rules.update(TAKEN_AWAY.get(layer, {}))
     privileges.no_new_privileges()
+    if "signal scope" in layers:
+        _give_old_landlock()
     seccomp.install(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW).code)
+
+
+def _give_old_landlock() -> None:
+    """Have the kernel say that its Landlock is of ABI 5, which knows no scopes: a thread here answers for it."""
+    rules: dict[str, seccomp.Rule] = {"landlock_create_ruleset": seccomp.NOTIFY}
+    listener = seccomp.install_watch(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW).code)
+
+    def answer() -> None:
+        while True:
+            notice = bytearray(80)
+            fcntl.ioctl(listener, 0xC0502100, notice)
+            number, flags = *struct.unpack_from("=Q", notice), *struct.unpack_from("=Q", notice, 48)
+            version = struct.pack("=QqiI", number, 5, 0, 0)
+            with contextlib.suppress(FileNotFoundError):  # who asked is gone
+                fcntl.ioctl(listener, 0xC0182101, version if flags == 1 else struct.pack("=QqiI", number, 0, 0, 1))
+
+    threading.Thread(target=answer, daemon=True).start()
 
 
 # ── scenes ──
@@ -149,7 +196,7 @@ async def _play(program: str, argument: str, minimum: Strength = "kernel") -> di
 
 async def play_report(plan: dict[str, Any]) -> dict[str, Any]:
     """The report on the jail here, or the refusal; and whether a guest starts."""
-    launcher = Launcher(launch("echo.js"), minimum=plan["minimum"])
+    launcher = Launcher(echo_launch(plan), minimum=plan["minimum"])
     try:
         report = await launcher.start()
     except SandboxError as error:
@@ -168,15 +215,26 @@ async def play_report(plan: dict[str, Any]) -> dict[str, Any]:
 
 async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:
     """Start guests, tell their pids, and wait to be killed."""
-    launcher = Launcher(launch("echo.js"))
+    launcher = Launcher(echo_launch(plan))
     await launcher.start()
     guests = [await launcher.spawn() for _ in range(plan["guests"])]
     for guest in guests:
         await asyncio.get_running_loop().sock_recv(guest.socket, 100)
     assert launcher._server is not None
-    print(json.dumps({"server": launcher._server.pid, "guests": [guest.pid for guest in guests]}), flush=True)
+    told = {"server": launcher._server.pid, "guests": [guest.pid for guest in guests]}
+    print(json.dumps({**told, "children": children_of(launcher._server.pid)}), flush=True)
     await asyncio.Event().wait()
     return {}
+
+
+def children_of(pid: int) -> list[int]:
+    """The children of a process."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def exists(pid: int) -> bool:
+    """True while there is a process of this number."""
+    return Path(f"/proc/{pid}").exists()
 
 
 def left() -> dict[str, Any]:
@@ -207,7 +265,7 @@ def _is_orphan(name: str) -> bool:
 async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
     """What is left after many guests were killed at many moments: descriptors, processes, mounts, files in memory."""
     before = left()
-    launcher = Launcher(launch("echo.js"))
+    launcher = Launcher(echo_launch(plan))
     await launcher.start()
     assert launcher._server is not None
     chance, server_fds = random.Random(1), list[int]()
@@ -215,7 +273,7 @@ async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
         await asyncio.gather(*(_short_life(launcher, chance.random()) for _ in range(plan["guests"])))
         server_fds.append(len(os.listdir(f"/proc/{launcher._server.pid}/fd")))
     await launcher.close()
-    return {"before": before, "after": left(), "server_fds": server_fds}
+    return {"before": before, "after": left(), "server_fds": server_fds, "directory": launcher._directory}
 
 
 async def _short_life(launcher: Launcher, fate: float) -> None:
@@ -270,8 +328,63 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
     return {"said": said, "children": left()["children"]}
 
 
+async def play_hostile_python(plan: dict[str, Any]) -> dict[str, Any]:
+    """What the hostile Python got done to its host, its fork server, its zygote and its sibling."""
+    launcher = Launcher(python_launch("hostile.py"))
+    try:
+        report = await launcher.start()
+        assert launcher._server is not None
+        server = launcher._server.pid
+        (zygote,) = children_of(server)
+        sibling, guest = await launcher.spawn(), await launcher.spawn()
+        others = {"the host": os.getpid(), "the fork server": server, "the zygote": zygote, "a sibling": sibling.pid}
+        await asyncio.get_running_loop().sock_sendall(guest.socket, json.dumps({**plan, "others": others}).encode() + b"\n")
+        said = await read_all(guest)
+        exit = await guest.wait()
+        stderr = os.read(guest.stderr, 65536).decode()
+        alive = sum(map(exists, others.values()))
+        for made in (guest, sibling):
+            made.close()
+        return {"strength": report.strength, "said": said, "stderr": stderr, "code": exit.code, "alive": alive}
+    finally:
+        await launcher.close()
+
+
+async def play_ask(plan: dict[str, Any]) -> dict[str, Any]:
+    """The answers of each guest to the questions."""
+    launcher = Launcher(python_launch("ask.py"))
+    try:
+        report = await launcher.start()
+        guests = [await launcher.spawn() for _ in range(plan["guests"])]
+        for guest in guests:
+            assert await _line(guest) == "ready"
+        answers = [[await ask(guest, question) for question in plan["questions"]] for guest in guests]
+        for guest in guests:
+            guest.close()
+    finally:
+        await launcher.close()
+    return {"strength": report.strength, "answers": answers}
+
+
+async def ask(guest: Guest, source: str) -> Any:
+    """What `ask.py` answers when it has run the source."""
+    await asyncio.get_running_loop().sock_sendall(guest.socket, json.dumps(source).encode() + b"\n")
+    return await _line(guest)
+
+
+async def _line(guest: Guest) -> Any:
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = await asyncio.get_running_loop().sock_recv(guest.socket, 1 << 20)
+        assert piece, os.read(guest.stderr, 65536).decode()
+        line += piece
+    return json.loads(line)
+
+
 SCENES = {
     "hostile": play_hostile,
+    "hostile_python": play_hostile_python,
+    "ask": play_ask,
     "exec_again": play_exec_again,
     "report": play_report,
     "linger": play_linger,
@@ -288,6 +401,8 @@ def main() -> None:
         os.set_inheritable(os.open(wanted["inherit"], os.O_RDONLY), True)
     if wanted["user"] == "nobody":
         become_nobody()
+    elif wanted["user"] == "reachable":
+        open_the_way()
     elif wanted["user"] == "powerless":
         privileges.drop_capabilities()
     take_away(wanted["without"])

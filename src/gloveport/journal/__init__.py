@@ -1,0 +1,1 @@
+"""What happened: the events and frames of runs, for replay."""

@@ -1,0 +1,86 @@
+"""Python, in every form that agents write it → a module for the guest, in which lines keep their numbers.
+
+    text ─► layout (fences, margins, prompts) ─► grammar (bounded parse) ─► scopes ─► imports ─► entry ─► Program
+
+The guest runs a "body" with top-level `await` and `return` and takes a trailing expression for the result; of a program
+of definitions it calls the function `main`, which is added as a name for the only function there is.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NoReturn
+
+from gloveport.errors import ProgramError
+from gloveport.prepare.diagnostics import problem
+from gloveport.prepare.mistakes import name_character
+from gloveport.prepare.positions import nearest_source_offset
+from gloveport.prepare.python.entry import entry_function
+from gloveport.prepare.python.grammar import Lines, TooDeepError, TooLargeError, parse
+from gloveport.prepare.python.imports import refused
+from gloveport.prepare.python.layout import Layout, layouts, too_long
+from gloveport.prepare.python.names import foreign_name
+from gloveport.prepare.python.scopes import survey
+from gloveport.prepare.python.survey import place_of
+from gloveport.prepare.python.syntax import DEEP, DEEP_HINT, explain
+from gloveport.types import Program
+
+
+def prepare_python(source: str) -> Program:
+    """The program of a text: finds it, and refuses what can't run."""
+    layout, tree = _read(source)
+    found = survey(tree)
+    if found.faults:
+        lines = Lines(layout.code)
+        fault = min(found.faults, key=lambda fault: place_of(fault.node))
+        start = lines.start(fault.node)
+        _fail(layout, start, fault.message, fault.hint, length=lines.end(fault.node) - start)
+    refusal = refused(found.imports, layout.code)
+    if refusal:
+        _fail(layout, refusal.start, refusal.message, refusal.hint, code="import-refused", length=refusal.length)
+    foreign = foreign_name(tree, layout.code)
+    if foreign:
+        start = Lines(layout.code).start(foreign.node)
+        _fail(layout, start, foreign.message, foreign.hint, length=len(foreign.node.id))
+    return _program(layout, entry_function(tree, layout.code))
+
+
+def _program(layout: Layout, function: str | None) -> Program:
+    code = layout.code
+    if function not in {None, "main"}:
+        code += f"\nmain = {function}\n"
+    entry = "function" if function else "body"
+    return Program("python", layout.source, code, "python", entry, layout.spans)
+
+
+def _read(source: str) -> tuple[Layout, ast.Module]:
+    """The layout that parses; raises the diagnostic of the likeliest one otherwise."""
+    first: Exception | None = None
+    for layout in layouts(source):
+        try:
+            return layout, _parse(layout)
+        except ProgramError as error:
+            first = first or error
+    assert first
+    raise first
+
+
+def _parse(layout: Layout) -> ast.Module:
+    hidden = layout.code.find("\0")
+    if hidden >= 0:
+        _fail(layout, hidden, *name_character("\0"))
+    try:
+        return parse(layout.code)
+    except SyntaxError as error:
+        raise explain(layout, error) from None
+    except TooDeepError as error:
+        _fail(layout, error.offset, DEEP, DEEP_HINT)
+    except TooLargeError as error:
+        raise too_long(layout.source, nearest_source_offset(layout.spans, error.offset), error.what) from None
+
+
+def _fail(
+    layout: Layout, offset: int, message: str, hint: str | None, *, code: str = "syntax-error", length: int = 1
+) -> NoReturn:
+    where = nearest_source_offset(layout.spans, offset)
+    raise problem(layout.source, where, message, code=code, hint=hint, length=length)

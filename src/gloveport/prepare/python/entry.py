@@ -1,0 +1,83 @@
+"""How a Python program gives its result: by running its body, or by calling the one function that it defines."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gloveport.prepare.python.grammar import children
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def entry_function(tree: ast.Module, code: str) -> str | None:
+    """The name of the function to call in a program of definitions: `main`, or the only one there is.
+
+    None for any other program, and when the program refers to the function itself (a `main()` at its end).
+    """
+    if not tree.body or ("def" not in code and "lambda" not in code):
+        return None
+    if isinstance(tree.body[-1], ast.Expr) or not all(_defines(statement) for statement in tree.body):
+        return None
+    functions = {name: node for node in tree.body for name in [_function_name(node)] if name}
+    name = "main" if "main" in functions else next(iter(functions)) if len(functions) == 1 else None
+    if name is None or _is_referred(tree, name, functions[name], code):
+        return None
+    return name
+
+
+def _defines(statement: ast.stmt) -> bool:
+    """Whether a statement only gives names to things: an import, a definition, an assignment, a docstring."""
+    pending = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If):
+            pending += [*node.body, *node.orelse]
+        elif isinstance(node, ast.Try):
+            pending += [*node.body, *node.orelse, *node.finalbody]
+            pending += [inner for handler in node.handlers for inner in handler.body]
+        elif isinstance(node, ast.Expr):
+            if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str | type(...)):
+                return False
+        elif not isinstance(node, _DEFINITIONS):
+            return False
+    return True
+
+
+_DEFINITIONS = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.Pass,
+    ast.Global,
+    getattr(ast, "TypeAlias", ast.Pass),
+)
+
+
+def _function_name(statement: ast.stmt) -> str | None:
+    if isinstance(statement, Function):
+        return statement.name
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        return target.id if isinstance(target, ast.Name) else None
+    return None
+
+
+def _is_referred(tree: ast.Module, name: str, definition: ast.stmt, code: str) -> bool:
+    """Whether a name is used outside of its own definition."""
+    if len(re.findall(rf"\b{re.escape(name)}\b", code)) == 1:
+        return False
+    return any(isinstance(node, ast.Name) and node.id == name for node in _outside(tree, definition))
+
+
+def _outside(tree: ast.Module, definition: ast.stmt) -> Iterator[ast.AST]:
+    pending: list[ast.AST] = [node for node in tree.body if node is not definition]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += children(node)

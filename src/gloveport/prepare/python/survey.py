@@ -1,0 +1,56 @@
+"""What one walk over a program's tree finds, and what each piece of it stands in."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Scope(NamedTuple):
+    """What a piece of code stands in.
+
+    `kind` is `module`, `def`, `async`, `lambda`, `class` or `comprehension`; `awaits` says whether `await` may stand
+    there, `outer` what is around it, `loop` whether `break` may, `optional` whether a failing import is expected.
+    """
+
+    kind: str
+    node: ast.AST | None
+    awaits: bool
+    outer: Scope | None = None
+    loop: bool = False
+    optional: bool = False
+
+
+class Fault(NamedTuple):
+    """Something that can't stand where it stands."""
+
+    node: ast.AST
+    message: str
+    hint: str | None
+
+
+@dataclass(slots=True)
+class Survey:
+    """What one walk over a program finds: faults in no particular order, and the imports that have to succeed."""
+
+    faults: list[Fault] = field(default_factory=list)
+    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+    futures: list[ast.ImportFrom] = field(default_factory=list)
+    declared: list[tuple[ast.Global | ast.Nonlocal, Scope]] = field(default_factory=list)
+    groups: list[tuple[list[ast.AST], Scope]] = field(default_factory=list)
+
+    def fail(self, node: ast.AST, message: str, hint: str | None = None) -> None:
+        """Note a fault."""
+        self.faults.append(Fault(node, message, hint))
+
+    def enter(self, nodes: list[ast.AST] | list[ast.stmt] | list[ast.expr], scope: Scope) -> None:
+        """Walk these nodes later, in another scope."""
+        self.groups.append((list(nodes), scope))
+
+
+def place_of(node: ast.AST) -> tuple[int, int]:
+    """The line and the column of a node, for finding the first of several."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

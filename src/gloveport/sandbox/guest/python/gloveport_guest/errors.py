@@ -1,0 +1,239 @@
+"""What went wrong, as data: the errors that a program meets, and the description of one that it did not catch."""
+
+# pyright: reportAttributeAccessIssue=false
+# It reaches into the standard library where that has no door.
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from types import CodeType, TracebackType
+from typing import Any
+
+PROGRAM = "program.py"
+MAX_MESSAGE = 64 * 1024
+MAX_CAUSES = 8
+MAX_SHOWN = 3  # of the errors in a group, in its message
+
+# Read past whatever a class of the program puts in the place of these names.
+traceback_of: Callable[[BaseException], Any] = BaseException.__dict__["__traceback__"].__get__
+cause_of: Callable[[BaseException], Any] = BaseException.__dict__["__cause__"].__get__
+context_of: Callable[[BaseException], Any] = BaseException.__dict__["__context__"].__get__
+suppressed: Callable[[BaseException], Any] = BaseException.__dict__["__suppress_context__"].__get__
+name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
+
+NEVER_SETTLES = "the program waits for something that can never happen"
+NO_EXIT = "exit is not offered here: return from the program"
+NO_MEMORY = "the program needed more memory than it may have"
+
+
+class ToolError(Exception):
+    """A tool call failed; the same fields as the host's ToolError."""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        tool: str | None = None,
+        status: int | None = None,
+        data: Any = None,
+        retryable: bool | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.tool = tool
+        self.status = status
+        self.data = data
+        self.retryable = retryable
+        self.hint = hint
+
+    @classmethod
+    def received(cls, fields: Mapping[str, Any]) -> ToolError:
+        """The error that a reply frame carries."""
+        known = ("code", "tool", "status", "data", "retryable", "hint")
+        return cls(str(fields.get("message", "")), **{name: fields[name] for name in known if name in fields})
+
+    def fields(self) -> dict[str, Any]:
+        """What it says beyond its message."""
+        names = ("code", "tool", "status", "data", "retryable", "hint")
+        return {name: getattr(self, name) for name in names if getattr(self, name, None) is not None}
+
+
+ToolError.__module__ = "builtins"
+
+
+class RemoteError(Exception):
+    """An error that crossed the border as data: its `name`, `message` and further `data`; raise it or read it."""
+
+    def __init__(self, name: str, message: str, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(name, message)
+        self.name = name
+        self.message = message
+        self.data = dict(data or {})
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["data"][name]
+        except KeyError:
+            raise AttributeError(f"the error has no field {name!r}") from None
+
+
+RemoteError.__module__ = "builtins"
+
+
+class NeverSettles(BaseException):
+    """Nothing is under way any more and the program has not ended."""
+
+
+def message_of(value: Any, show: Callable[[Any], str] = str) -> str:
+    """The text of an exception, whatever its __str__ does."""
+    try:
+        text = show(value)
+        return text[:MAX_MESSAGE] if type(text) is str else str.__str__(text)[:MAX_MESSAGE]
+    except (MemoryError, NeverSettles):
+        raise
+    except BaseException:
+        return "a value that can't be shown"
+
+
+# Where.
+
+
+def column_of(line: int, byte_offset: int) -> int:
+    """The 1-based column, in characters, of an offset in bytes into a line of the program."""
+    text = linecache.getline(PROGRAM, line)
+    return len(text.encode("utf-8", "surrogatepass")[:byte_offset].decode("utf-8", "ignore")) + 1
+
+
+def place_in(code: CodeType, instruction: int, line: int | None) -> dict[str, int]:
+    """The line and column of an instruction, as far as they are known."""
+    start, _, offset, _ = next(islice(code.co_positions(), max(instruction, 0) // 2, None), (None,) * 4)
+    if start is None:
+        return {} if line is None else {"line": line}
+    return {"line": start} if offset is None else {"line": start, "column": column_of(start, offset)}
+
+
+def place_of(error: BaseException) -> dict[str, int]:
+    """The place of the innermost frame of the program that an exception went through."""
+    found: TracebackType | None = None
+    step = traceback_of(error)
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == PROGRAM:
+            found = step
+        step = step.tb_next
+    return place_in(found.tb_frame.f_code, found.tb_lasti, found.tb_lineno) if found else {}
+
+
+def place_of_wait(coroutine: Any) -> dict[str, int]:
+    """The place in the program where a suspended coroutine waits."""
+    found: dict[str, int] = {}
+    for _ in range(1000):
+        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        if frame is None:
+            return found
+        if frame.f_code.co_filename == PROGRAM:
+            found = place_in(frame.f_code, frame.f_lasti, frame.f_lineno)
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+    return found
+
+
+# What.
+
+
+def describe(error: BaseException, encode: Callable[[Any, str], str], depth: int = 0) -> dict[str, Any]:
+    """The description of an exception that the program did not catch, as the host takes it. `encode` is that of values."""
+    out: dict[str, Any] = {"type": name_of(type(error))[:200], "message": _text(error)}
+    out |= place_of(error)
+    if isinstance(error, MemoryError):
+        out |= {"code": "memory-limit", "message": NO_MEMORY}
+    if isinstance(error, ToolError):
+        for name in ("code", "tool", "hint"):
+            value = getattr(error, name, None)
+            if type(value) is str:
+                out[name] = value[:1000]
+        out |= _data(getattr(error, "data", None), encode)
+    cause = _cause(error)
+    if cause is not None and depth < MAX_CAUSES:
+        below = out["cause"] = describe(cause, encode, depth + 1)
+        if "line" not in out:  # such as the error that stands for a StopIteration, made outside of the program's frames
+            out |= {name: below[name] for name in ("line", "column") if name in below}
+    return out
+
+
+def describe_shortly(error: BaseException) -> dict[str, Any]:
+    """The description of an exception that resists describing."""
+    return {"type": name_of(type(error))[:200], "message": "an error that can't be described"}
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return NO_EXIT
+    if not isinstance(error, BaseExceptionGroup):
+        return message_of(error)
+    shown = [f"{name_of(type(item))}: {message_of(item)}" for item in error.exceptions[:MAX_SHOWN]]
+    more = len(error.exceptions) - len(shown)
+    return f"{message_of(error)}: {'; '.join(shown)}{f'; and {more} more' if more else ''}"[:MAX_MESSAGE]
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    cause = cause_of(error)
+    if cause is not None:
+        return cause
+    if isinstance(error, BaseExceptionGroup):
+        return error.exceptions[0]
+    return None if suppressed(error) else context_of(error)
+
+
+def _data(value: Any, encode: Callable[[Any, str], str]) -> dict[str, Any]:
+    try:
+        return {"data": value} if value is not None and len(encode(value, "data")) < MAX_MESSAGE else {}
+    except TypeError:
+        return {}
+
+
+def describe_load(error: BaseException) -> dict[str, Any]:
+    """The description of a program that does not compile."""
+    out: dict[str, Any] = {"type": "SyntaxError", "load": True, "message": "the program is nested too deeply"}
+    if isinstance(error, SyntaxError):
+        out["message"] = message_of(error.msg)
+        if error.lineno:
+            out |= {"line": error.lineno, "column": _column_of_syntax(error)}
+    elif not isinstance(error, (RecursionError, MemoryError)):
+        out["message"] = message_of(error)
+    return out
+
+
+def _column_of_syntax(error: SyntaxError) -> int:
+    if isinstance(error, IndentationError):  # the compiler counts tabs, or nothing, there
+        text = linecache.getline(PROGRAM, error.lineno or 1)
+        return len(text) - len(text.lstrip()) + 1
+    return max(error.offset or 1, 1)
+
+
+# Tracebacks that the program prints itself.
+
+
+def show_only_the_program() -> None:
+    """Tracebacks that are formatted from now on show the program's own frames; the guest's and the library's stay out."""
+    extract = traceback.StackSummary._extract_from_extended_frame_gen.__func__
+
+    def own(frames: Iterator[Any]) -> Iterator[Any]:
+        return (item for item in frames if item[0].f_code.co_filename == PROGRAM)
+
+    def extract_own(cls: Any, frames: Iterator[Any], **options: Any) -> Any:
+        return extract(cls, own(frames), **options)
+
+    def show(kind: Any, error: BaseException, trace: Any) -> None:
+        traceback.print_exception(error)
+
+    traceback.StackSummary._extract_from_extended_frame_gen = classmethod(extract_own)
+    sys.excepthook = sys.__excepthook__ = show

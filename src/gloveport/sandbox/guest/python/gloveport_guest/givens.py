@@ -1,0 +1,73 @@
+"""What the program finds: the names that are there without an import, its environment, and the platform's exits closed."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import keyword
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .errors import NO_EXIT, ToolError
+from .tools import Calls, Node
+
+GETTER = "__getToolInterface"
+LISTING = "__interfaces"
+
+
+async def step(name: str, fn: Callable[..., Any], *args: Any) -> Any:
+    """What `fn` gives, awaited where that is needed."""
+    value = fn(*args)
+    return await value if inspect.isawaitable(value) else value
+
+
+def leave(*args: Any) -> NoReturn:
+    """End the program: which only its return does."""
+    raise SystemExit(NO_EXIT)
+
+
+def no_input(prompt: object = "") -> NoReturn:
+    """Ask a person at a terminal: there is none."""
+    raise EOFError("input() is not offered here: nobody is at a terminal; the run can be given an `input` instead")
+
+
+def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any], None]) -> dict[str, Any]:
+    """The names of one run, by what they stand for."""
+    given = {
+        "tools": tools,
+        "codemode": tools,
+        "emit": emit,
+        "step": step,
+        "state": {},
+        "ToolError": ToolError,
+        "exit": leave,
+        "quit": leave,
+        "input": setup["input"] if setup["has_input"] else no_input,
+        GETTER: lambda name: calls.sync("interface", [name]),
+    }
+    if LISTING in setup["code"]:
+        given[LISTING] = calls.sync("interfaces", [])
+    taken = vars(builtins)
+    for name in setup["sources"]:
+        if name not in taken and name not in given and not keyword.iskeyword(name):
+            given[name] = tools[name]
+    return given
+
+
+def set_environment(env: dict[str, str]) -> None:
+    """Let os.environ hold exactly what the run was given."""
+    os.environ.clear()
+    os.environ.update(env)
+    os.putenv("TZ", "UTC")  # what the C library asks for, beside what the program sees
+
+
+def turn_process() -> None:
+    """Close what would end or copy the process behind the program's back, and what tells one process from another."""
+    os._exit = os.abort = leave
+    os.getpid = lambda: 1
+    os.getppid = lambda: 0
+    os.cpu_count = lambda: 1
+    sys.argv = ["program.py"]
+    sys.executable = ""

@@ -1,0 +1,167 @@
+"""The program: from its text to code objects, in whatever form the agent wrote it, and to a coroutine that runs them."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from .errors import PROGRAM
+
+AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+STAR = "\0star"
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def compile_program(text: str) -> list[CodeType]:
+    """Code objects to run one after the other; what the last one gives is the result. May raise as `compile` does."""
+    lines = text.splitlines(keepends=True)
+    linecache.cache[PROGRAM] = (len(text), None, lines, PROGRAM)  # for tracebacks, and for `inspect`
+    tree = ast.parse(text, PROGRAM)
+    if any(isinstance(node, ast.Return) for node in _own_nodes(tree.body)):
+        return [_as_function(tree)]
+    body, parts = tree.body, []
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    if body:
+        parts.append(compile(tree, PROGRAM, "exec", AWAIT, dont_inherit=True))
+    if isinstance(last, ast.Expr):
+        parts.append(compile(ast.Expression(last.value), PROGRAM, "eval", AWAIT, dont_inherit=True))
+    return parts
+
+
+async def run_program(parts: list[CodeType], space: dict[str, Any]) -> Any:
+    """What the last part gives, once the parts have run in the namespace."""
+    value = None
+    for code in parts:
+        value = FunctionType(code, space)()
+        if code.co_flags & inspect.CO_COROUTINE:
+            value = await value
+    return await value if inspect.isawaitable(value) else value
+
+
+async def call_main(space: dict[str, Any], given: dict[str, Any]) -> Any:
+    """What the program's function gives, called with as much of `given` (by name, else in order) as it takes."""
+    main = space.get("main")
+    if not callable(main):
+        functions = [item for item in space.values() if isinstance(item, FunctionType) and item.__globals__ is space]
+        main = functions[-1]
+    value = main(*_arguments(main, given))
+    return await value if inspect.isawaitable(value) else value
+
+
+def _arguments(main: Callable[..., Any], given: dict[str, Any]) -> list[Any]:
+    rest, out = dict(given), []
+    for parameter in inspect.signature(main).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return [*out, *rest.values()]
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) or not rest:
+            break
+        name = parameter.name if parameter.name in rest else next(iter(rest))
+        out.append(rest.pop(name))
+    return out
+
+
+# A program with `return` at its top level is the body of a function. So that its functions and classes see each other as
+# in a module, every name that it binds there is declared global.
+
+
+def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of the top level: those inside functions and classes belong to others."""
+    waiting: list[ast.AST] = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, SCOPES):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _as_function(tree: ast.Module) -> CodeType:
+    flags = 0
+    while tree.body and isinstance(first := tree.body[0], ast.ImportFrom) and first.module == "__future__":
+        for name in first.names:
+            flags |= getattr(__future__, name.name).compiler_flag if hasattr(__future__, name.name) else 0
+        del tree.body[0]
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        tree.body[-1] = ast.copy_location(ast.Return(tree.body[-1].value), tree.body[-1])
+    names = _bound_names(tree.body)
+    body = [*([ast.Global(sorted(names))] if names else []), *_TopLevel().visit(tree).body]
+    function = ast.AsyncFunctionDef(name="main", args=_no_arguments(), body=body, decorator_list=[], lineno=1, col_offset=0)
+    if sys.version_info >= (3, 12):
+        function.type_params = []
+    module = ast.fix_missing_locations(ast.Module([function], []))
+    code = compile(module, PROGRAM, "exec", flags, dont_inherit=True)
+    inner = next(item for item in code.co_consts if isinstance(item, CodeType))
+    return inner.replace(co_name="<module>", co_qualname="<module>")
+
+
+def _no_arguments() -> ast.arguments:
+    return ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+
+
+def _bound_names(body: list[ast.stmt]) -> set[str]:
+    """The names that the top level binds."""
+    names: set[str] = set()
+    for node in _own_nodes(body):
+        match node:
+            case ast.Yield() | ast.YieldFrom():
+                raise _error("'yield' outside function", node)
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                names.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                names.add(name)
+            case ast.Import() | ast.ImportFrom():
+                names |= {item.asname or item.name.partition(".")[0] for item in node.names if item.name != "*"}
+    return names
+
+
+def _error(message: str, node: Any) -> SyntaxError:
+    return SyntaxError(message, (PROGRAM, node.lineno, node.col_offset + 1, None))
+
+
+class _TopLevel(ast.NodeTransformer):
+    """What a module may say and a function may not, said otherwise."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if not isinstance(node.target, ast.Name):
+            return node
+        said = ast.Assign([node.target], node.value) if node.value else ast.Pass()
+        return ast.copy_location(said, node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        if node.names[0].name != "*":
+            return node
+        call = ast.Call(ast.Name(STAR, ast.Load()), [ast.Constant(node.module or "")], [])
+        return ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
+
+    def leave(self, node: ast.AST) -> ast.AST:
+        """What belongs to another scope stays as it is."""
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = leave
+
+
+def make_space(text: str) -> dict[str, Any]:
+    """The namespace of the program: that of a new module `__main__`."""
+    module = ModuleType("__main__")
+    sys.modules["__main__"] = module
+    space = vars(module)
+    space["__file__"] = PROGRAM
+    space["__builtins__"] = sys.modules["builtins"]
+
+    def star(name: str) -> None:
+        found = __import__(name, space, space, ["*"])
+        names = getattr(found, "__all__", None) or [item for item in vars(found) if not item.startswith("_")]
+        space.update({item: getattr(found, item) for item in names})
+
+    if "*" in text:
+        space[STAR] = star
+    return space

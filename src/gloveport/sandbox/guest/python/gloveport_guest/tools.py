@@ -1,0 +1,195 @@
+"""`tools.<source>.<path…>(…)`: a path is collected by attribute reads and sent when it is called.
+
+Nothing here knows which tools there are; the host looks every name up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NoReturn
+
+from .clock import Clock
+from .errors import ToolError
+from .loop import Loop
+from .values import CrossingError, encode, quote
+from .wire import Channel, FrameTooLarge
+
+Future = asyncio.Future
+
+_set_result = Future.set_result
+_set_exception = Future.set_exception
+_done = Future.done
+
+
+class Call(Future):
+    """A tool call under way: await it for its result. It can also be gathered, waited for, shielded, or made a task."""
+
+    _tool_call = True
+    _tool = "…"
+
+    def __init__(self, name: str, *, loop: Loop) -> None:
+        super().__init__(loop=loop)
+        self._tool = name
+        self._serial = loop.serials.next()
+
+    def __hash__(self) -> int:
+        return self._serial
+
+    def __eq__(self, other: object) -> bool:
+        return self is other if asyncio.isfuture(other) else self._misused("compared")
+
+    def __repr__(self) -> str:
+        return f"<call of tools.{self._tool}: {'done' if self.done() else 'await it'}>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        example = f"(await tools.{self._tool}(…)).{name}"
+        raise AttributeError(f"the call of tools.{self._tool} has no attribute {name!r}: await it first, as in `{example}`")
+
+    def _misused(self, how: str) -> NoReturn:
+        tool = f"tools.{self._tool}"
+        raise TypeError(f"the call of {tool} can't be {how}: await it first, as in `await {tool}(…)`")
+
+
+def _misuse(how: str) -> Any:
+    def refuse(self: Call, *others: Any) -> NoReturn:
+        self._misused(how)
+
+    return refuse
+
+
+for _how, _names in {
+    "subscripted": "__getitem__ __setitem__ __delitem__",
+    "iterated over": "__iter__ __reversed__ __contains__ __len__ __aiter__",
+    "compared": "__lt__ __le__ __gt__ __ge__",
+    "used as a condition": "__bool__",
+    "used as a number": "__int__ __float__ __index__ __round__ __neg__ __abs__",
+    "used with an operator": "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ "
+    "__mod__ __or__ __and__",
+}.items():
+    for _name in _names.split():
+        setattr(Call, _name, _misuse(_how))
+
+
+class Calls:
+    """The calls of a run: numbered in the order of asking, and kept until their reply."""
+
+    def __init__(self, channel: Channel, clock: Clock, loop: Loop) -> None:
+        self._channel = channel
+        self._clock = clock
+        self._loop = loop
+        self._last_id = 0
+        self._failed: list[Call] = []
+        self.waiting: dict[int, Call] = {}
+
+    def make(self, name: str, quoted: str, args: Any, options: dict[str, Any]) -> Call:
+        """Send a call; its result comes when it is awaited."""
+        try:
+            if options:
+                if args:
+                    raise TypeError(f"tools.{name} takes keywords, one dict, or positional arguments; not both")
+                text = f"[{encode(options, 'argument')}]"
+            else:
+                text = f"[{encode(args[0], 'argument')}]" if len(args) == 1 else _list(args)
+            self._last_id = call_id = self._last_id + 1
+            self._channel.send(f'["call",{call_id},{quoted},{text}]')
+        except (CrossingError, FrameTooLarge) as error:
+            raise ToolError(f"tools.{name}: {error}", code="bad-value", tool=name) from None
+        call = self.waiting[call_id] = Call(name, loop=self._loop)
+        return call
+
+    def settle(self, reply: list[Any]) -> None:
+        """Take the reply to a call."""
+        call = self.waiting.pop(reply[2], None)
+        if call is None or _done(call):  # done: the program has cancelled it
+            return
+        if reply[3]:
+            _set_result(call, reply[4])
+            return
+        _set_exception(call, ToolError.received(reply[4]))
+        if len(self._failed) < 20:
+            self._failed.append(call)
+
+    def sync(self, name: str, args: list[Any]) -> Any:
+        """The answer of the host, at once: the whole guest waits."""
+        self._last_id = call_id = self._last_id + 1
+        self._channel.send(f'["call_sync",{call_id},{quote(name)},{_list(args)}]')
+        self._channel.flush()
+        reply = self._channel.wait_for("reply", call_id)
+        self._clock.advance(reply[1])
+        if reply[3]:
+            return reply[4]
+        raise ToolError.received(reply[4])
+
+    def unseen_failures(self) -> list[BaseException]:
+        """The errors of calls that failed and that nobody has awaited."""
+        failed = [call for call in self._failed if call._log_traceback]
+        return [error for call in failed if (error := call.exception()) is not None]
+
+
+def _list(args: Any) -> str:
+    named = "argument" if len(args) == 1 else "argument {}"
+    return f"[{','.join([encode(item, named.format(index)) for index, item in enumerate(args, 1)])}]"
+
+
+class Node:
+    """A tool, or a group of tools. What has been reached once is kept in the instance, where reading it costs nothing."""
+
+    _is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)  # what asyncio.iscoroutinefunction looks for
+
+    def __init__(self, calls: Calls, path: str) -> None:
+        object.__setattr__(self, "\0", (calls.make, calls.sync, path, quote(path)))
+
+    def __getattr__(self, name: str) -> Node:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Node:
+        if not isinstance(name, str):
+            raise TypeError(f"{self!r} takes the name of a tool, not {name!r}; a tool is called with parentheses")
+        make, sync, path, _ = self.__dict__["\0"]
+        child = self.__dict__.get(name)
+        if child is None:
+            child = self.__dict__[name] = Node._below(make, sync, f"{path}.{name}" if path else name)
+        return child
+
+    @classmethod
+    def _below(cls, make: Any, sync: Any, path: str) -> Node:
+        child = object.__new__(cls)
+        child.__dict__["\0"] = (make, sync, path, quote(path))
+        return child
+
+    def __call__(self, /, *args: Any, **options: Any) -> Call:
+        make, _, path, quoted = self.__dict__["\0"]
+        if not path:
+            raise ToolError("`tools` is not a function: call tools.<source>.<name>(…)", code="unknown-tool")
+        return make(path, quoted, args, options)
+
+    def _names(self) -> list[str]:
+        _, sync, path, _ = self.__dict__["\0"]
+        return sync("names", [path])
+
+    def __dir__(self) -> list[str]:
+        return Node._names(self)
+
+    def __iter__(self) -> Any:
+        return iter(Node._names(self))
+
+    def __contains__(self, name: object) -> bool:
+        return name in Node._names(self)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        path = self.__dict__["\0"][2]
+        return f"<tools.{path}>" if path else "<tools>"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self!r} can't be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{self!r} can't be changed")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} can't be copied")
