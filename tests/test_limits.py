@@ -35,7 +35,7 @@ async def test_a_spin_is_ended_in_time(port: Gloveport, name: str) -> None:
     outcome = await port.run(SPINS[name], limits=limits)
     assert outcome.error is not None
     assert outcome.error.code == "time-limit"
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:

@@ -16,7 +16,7 @@ from tests.prepare.test_check import Catalog
 
 SIZE = 1 << 20
 SLOWDOWN = float(os.environ.get("GLOVEPORT_TEST_SLOWDOWN", "1"))
-SECONDS = 5 * SLOWDOWN
+SECONDS = 30 * SLOWDOWN
 """Far above what is measured (half a second; a second for fences without end), because the point is that it ends."""
 MEBIBYTES = 400
 
@@ -177,41 +177,3 @@ def test_all_of_them_leave_the_process_alive_and_small() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < MEBIBYTES * 1024
-
-
-TWENTY_LINES = '''
-import asyncio
-import json
-from datetime import datetime
-
-CITIES = ["Oslo", "Bergen", "Tromsø"]
-
-async def fetch(city: str) -> dict:
-    """One city."""
-    weather = await tools.get_weather(city=city, units="metric")
-    return {"city": city, "temp": weather["temp"], "at": datetime.now().isoformat()}
-
-results = await asyncio.gather(*(fetch(city) for city in CITIES))
-warm = [row for row in results if row["temp"] > 10]
-for row in sorted(warm, key=lambda row: -row["temp"]):
-    print(f"{row['city']}: {row['temp']:.1f}")
-    if row["temp"] > 30:
-        await tools.github.issues.create(owner="a", title=f"hot in {row['city']}")
-summary = {"count": len(warm), "mean": sum(r["temp"] for r in warm) / max(1, len(warm))}
-json.dumps(summary)
-'''
-
-
-def test_twenty_lines_are_prepared_and_checked_in_no_time() -> None:
-    """Measured: 0.3 ms to prepare and 0.4 ms to check; the best of many tries tells the code from the machine's load."""
-    program, catalog = prepare(TWENTY_LINES, language="python"), Catalog()
-    prepared, checked = [], []
-    for _ in range(200):
-        started = time.perf_counter()
-        prepare(TWENTY_LINES, language="python")
-        between = time.perf_counter()
-        check(program, catalog)
-        prepared.append(between - started)
-        checked.append(time.perf_counter() - between)
-    assert min(prepared) < 0.0005 * SLOWDOWN
-    assert min(checked) < 0.001 * SLOWDOWN

@@ -33,30 +33,60 @@ SEED = bytes(range(32))
 ZYGOTE = """
 import os, signal, socket, sys
 import gloveport_guest
-
-def fork_one(asked):
-    # Its end frees what it made, so that every guest finds the same memory.
-    data, fds, _, _ = socket.recv_fds(asked, 1, 1)
-    if not data:
-        os._exit(0)
-    child = os.fork()
-    if child:
-        asked.send(b"%d" % child)
-    else:
-        os.dup2(fds[0], 0)
-        os.dup2(fds[0], 1)
-    os.close(fds[0])
-    return child
-
 gloveport_guest.preload()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 asked = socket.socket(fileno=int(sys.argv[1]))
 asked.send(b"!")
-while fork_one(asked):
-    pass
+while True:
+    data, fds, _, _ = socket.recv_fds(asked, 1, 1)
+    if not data:
+        os._exit(0)
+    child = os.fork()
+    if not child:
+        break
+    asked.send(b"%d" % child)
+    os.close(fds[0])
 asked.close()
+os.dup2(fds[0], 0)
+os.dup2(fds[0], 1)
+os.close(fds[0])
 gloveport_guest.main()
 """
+
+STILL = """
+import ctypes, os, sys
+ctypes.CDLL(None).personality(0x0040000)  # ADDR_NO_RANDOMIZE, for what is exec'd
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+class Still:
+    """Gives guests that are processes of their own, with the same addresses in each: as the guests of the real zygote."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def guest(self) -> "Guest":
+        """A new guest."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(DEADLINE)
+        with theirs:
+            flags = ["-S", "-s", "-P", "-B"]
+            process = subprocess.Popen(
+                [sys.executable, "-S", "-c", STILL, *flags, "-c", "import gloveport_guest; gloveport_guest.main()"],
+                stdin=theirs,
+                stdout=theirs,
+                env={"PYTHONPATH": str(GUEST), "PYTHONHASHSEED": "0"},
+                cwd="/",
+            )
+        self._processes.append(process)
+        return Guest(ours, process.pid)
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in self._processes:
+            process.kill()
+            process.wait(DEADLINE)
 
 
 class Zygote:
@@ -253,7 +283,7 @@ def setup_of(code: str, **changes: Any) -> dict[str, Any]:
 class Host:
     """Runs programs in guests. `order` chooses among what could happen next; without it calls are answered as they come."""
 
-    def __init__(self, zygote: Zygote, tools: dict[str, Any] | None = None) -> None:
+    def __init__(self, zygote: "Zygote | Still", tools: dict[str, Any] | None = None) -> None:
         self._zygote = zygote
         self._tools = TOOLS | (tools or {})
 

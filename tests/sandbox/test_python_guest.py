@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gloveport.sandbox.values import from_wire, to_wire
-from tests.sandbox.pythonhost import START, Frames, Host, Zygote, pack, setup_of
+from tests.sandbox.pythonhost import START, Frames, Host, Still, Zygote, pack, setup_of
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -915,6 +915,38 @@ def test_a_replay_goes_the_same_way_in_a_guest_of_another_zygote(host: Host) -> 
         assert Host(other).replay(run) == run.frames
     finally:
         other.close()
+
+
+ADDRESSES = """
+import asyncio, gc
+class Plain: pass
+class Cycle:
+    def __init__(self, n): self.me, self.n = self, n
+    def __del__(self): gone.append(self.n)
+gone = []
+async def churn(n):
+    for turn in range(200):
+        Cycle((n, turn))
+        if turn % 20 == 0:
+            await tools.echo(value=[n, turn, "x" * turn])
+dir(tools)
+await asyncio.gather(*[churn(n) for n in range(5)], asyncio.sleep(0.1))
+things, blocks = [Plain() for _ in range(50)], [bytearray(n * 100) for n in range(50)]
+[[repr(thing) for thing in things], [things.index(thing) for thing in set(things)], [id(block) for block in blocks], gone, gc.get_count()]
+"""
+
+
+def test_addresses_and_finalizers_replay_however_the_events_are_cut_where_addresses_are_not_randomised() -> None:
+    guests = Still()
+    try:
+        host = Host(guests)
+        host.run("1")  # the first may have had to compile the guest
+        for seed in range(3):
+            run = host.run(ADDRESSES, order=random.Random(seed))
+            assert len(run.value[3]) > 500
+            assert host.replay(run) == run.frames
+    finally:
+        guests.close()
 
 
 def test_errors_replay_too(host: Host) -> None:

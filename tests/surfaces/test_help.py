@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -10,7 +9,7 @@ import gloveport as package
 from gloveport.errors import CODES
 from gloveport.surfaces.cli import cli
 from gloveport.surfaces.topics import EXIT_CODES
-from tests.surfaces.command import COMMAND, environment, gloveport
+from tests.surfaces.command import environment, gloveport
 
 COMMANDS = tuple(cli.commands)
 
@@ -85,20 +84,3 @@ def test_the_command_line_loads_nothing_heavy_to_show_its_help() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=60, check=True
     )
     assert done.stdout == "[]\n"
-
-
-def _best_of(count: int, *args: str) -> float:
-    times: list[float] = []
-    for _ in range(count):
-        began = time.perf_counter()
-        subprocess.run([*COMMAND, *args], capture_output=True, env=environment(), timeout=60, check=True)
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
-def test_help_comes_within_150_ms() -> None:
-    assert _best_of(5, "--help") <= 0.150
-
-
-def test_the_first_result_of_a_cold_run_comes_within_500_ms() -> None:
-    assert _best_of(5, "run", "-e", "1 + 1") <= 0.500

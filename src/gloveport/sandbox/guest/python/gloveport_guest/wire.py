@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from array import array
 from collections import deque
 from io import FileIO
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from .values import decode
 
 HEADER = 4
-CHUNK = 65536
+CHUNK = 16384
 MAX_FRAME = 16 * 1024 * 1024
 
 _scan = json.JSONDecoder().scan_once
@@ -32,19 +33,25 @@ class FrameTooLarge(ValueError):
 class Channel:
     """The guest's end of the socket.
 
-    What is read is copied out of one fixed buffer by byte arrays only, which the garbage collector does not count: how the
-    host's bytes happen to be cut must not move a collection, nor the addresses of what the program makes afterwards.
+    How the host's bytes happen to be cut must not show in the program's memory: not in the addresses of what it makes
+    afterwards (which `repr` tells), nor in when the garbage collector runs. So what lasts from one read to the next has a
+    size that depends on nothing but the frames, and what does not is freed before anything else is made.
     """
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._readinto = FileIO(fd, "r", closefd=False).readinto
+    def __init__(self) -> None:
+        self._fd = -1
+        self._readinto: Any = None
+        self._data = bytearray(2 * CHUNK)
         self._chunk = bytearray(CHUNK)
-        self._data = bytearray()
-        self._at = 0
+        self._bounds = array("q", [0, 0])  # where in the data the unread part starts and ends; numbers would be objects
         self._held: deque[list[Any]] = deque()
         self._out: list[bytes] = []
         self.max_frame = MAX_FRAME
+
+    def open(self, fd: int) -> None:
+        """Take the socket."""
+        self._fd = fd
+        self._readinto = FileIO(fd, "r", closefd=False).readinto
 
     # In.
 
@@ -61,28 +68,33 @@ class Channel:
             self._held.append(event)
 
     def _read_frame(self) -> list[Any]:
-        if not self._data:
-            got = self._read()
-            if got >= HEADER and int.from_bytes(self._chunk[:HEADER], "big") == got - HEADER:
-                return _parse(self._chunk[HEADER:got].decode())
-            self._data += self._chunk[:got]
-        length = int.from_bytes(self._cut(HEADER), "big")
-        text = self._cut(length).decode()
-        if self._at == len(self._data):
-            self._data, self._at = bytearray(), 0
-        return _parse(text)
+        return _parse(self._cut(int.from_bytes(self._cut(HEADER), "big")).decode())
 
-    def _cut(self, count: int) -> bytearray:
-        while len(self._data) - self._at < count:
-            if self._at > CHUNK:
-                del self._data[: self._at]
-                self._at = 0
-            self._data += self._chunk[: self._read()]
-        start, self._at = self._at, self._at + count
-        return self._data[start : self._at]
+    def _cut(self, size: int) -> bytearray:
+        """The next bytes of the stream. Blocks."""
+        data, bounds = self._data, self._bounds
+        if size + CHUNK > len(data):
+            data += bytes(size + CHUNK - len(data))
+        while bounds[1] - bounds[0] < size:
+            if bounds[0] == bounds[1]:
+                bounds[0], bounds[1] = 0, self._read(data)
+            else:
+                self._append()
+        bounds[0] += size
+        return data[bounds[0] - size : bounds[0]]
 
-    def _read(self) -> int:
-        got = self._readinto(self._chunk)
+    def _append(self) -> None:
+        """Read behind what is there already: a part of a frame."""
+        data, bounds = self._data, self._bounds
+        if bounds[0]:
+            data[: bounds[1] - bounds[0]] = data[bounds[0] : bounds[1]]
+            bounds[0], bounds[1] = 0, bounds[1] - bounds[0]
+        got = self._read(self._chunk)
+        data[bounds[1] : bounds[1] + got] = self._chunk[:got]
+        bounds[1] += got
+
+    def _read(self, into: bytearray) -> int:
+        got = self._readinto(into)
         if not got:
             _exit(0)  # the host is gone, and nothing of the program matters any more
         return got

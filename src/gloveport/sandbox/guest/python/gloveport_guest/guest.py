@@ -1,0 +1,105 @@
+"""One program in one process: run to its end, and told how it ended."""
+
+from __future__ import annotations
+
+import builtins
+import mmap
+from typing import Any
+
+from . import program
+from .clock import Clock
+from .errors import (
+    NEVER_SETTLES,
+    NeverSettles,
+    describe,
+    describe_load,
+    describe_shortly,
+    message_of,
+    name_of,
+    place_of_wait,
+)
+from .loop import Loop
+from .output import Output
+from .randomness import Randomness
+from .tools import Calls, Node
+from .values import CrossingError, encode, quote
+from .wire import Channel, FrameTooLarge
+
+BALLAST = 512 * 1024  # given back when memory runs out, so that the end can be told
+
+
+class Guest:
+    """One program in one process."""
+
+    def __init__(self, channel: Channel, clock: Clock, randomness: Randomness) -> None:
+        self.channel = channel
+        self.clock = clock
+        self.randomness = randomness
+        self.loop = Loop(channel, clock)
+        self.calls = self.loop.calls = Calls(channel, clock, self.loop)
+        self.tools = Node(self.calls, "")
+        self.output = Output(channel)
+        self._ballast = mmap.mmap(
+            -1, BALLAST, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        )  # nobody writes there, so it costs nothing
+
+    def run(self, setup: dict[str, Any], names: dict[str, Any]) -> str:
+        """Run the program to its end; the middle of the done frame: how it ended, and with what."""
+        try:
+            parts = program.compile_program(setup["code"])
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return f'"error",{encode(describe_load(error), "error")}'
+        space = program.make_space(setup["code"])
+        builtins.__dict__.update(names)
+        given = {"input": setup.get("input"), "tools": self.tools} if setup["has_input"] else {"tools": self.tools}
+        task = self.loop.create_task(self._program(parts, space, setup["entry"], given))
+        try:
+            self.loop.drive(task)
+            return self._value(task.result())
+        except NeverSettles:
+            place = place_of_wait(task.get_coro())
+            return f'"error",{encode(_never_settles() | place, "error")}'
+        except BaseException as error:
+            self._ballast.close()
+            _ = task.done() and not task.cancelled() and task.exception()  # seen: it is not one that nobody looked at
+            return f'"error",{_describe(error)}'
+
+    async def _program(self, parts: Any, space: dict[str, Any], entry: str, given: dict[str, Any]) -> Any:
+        value = await program.run_program(parts, space)
+        return await program.call_main(space, given) if entry == "function" else value
+
+    def _value(self, value: Any) -> str:
+        try:
+            return f'"value",{encode(value, "result")}'
+        except CrossingError as error:
+            return f'"error",{{"type":"TypeError","code":"bad-value","message":{quote(str(error))}}}'
+
+    def finish(self, result: str) -> None:
+        """Tell the host how it ended."""
+        self.output.end()
+        self.loop.note_failed_tasks()
+        for error in self.calls.unseen_failures():
+            self.loop.note_unhandled(error)
+        notes = {
+            "pending": list(self.calls.waiting),
+            "unhandled": [{"type": name_of(type(error)), "message": message_of(error)} for error in self.loop.unhandled],
+            "dropped": self.output.dropped,
+        }
+        try:
+            self.channel.send(f'["done",{result},{encode(notes, "notes")}]')
+        except FrameTooLarge as error:
+            failure = {"type": "ValueError", "code": "result-too-large", "message": f"the result is too large: {error}"}
+            notes["unhandled"] = []
+            self.channel.send(f'["done","error",{encode(failure, "error")},{encode(notes, "notes")}]')
+        self.channel.flush()
+
+
+def _describe(error: BaseException) -> str:
+    try:
+        return encode(describe(error, encode), "error")
+    except BaseException:
+        return encode(describe_shortly(error), "error")
+
+
+def _never_settles() -> dict[str, Any]:
+    return {"type": "RuntimeError", "code": "never-settles", "message": NEVER_SETTLES}
