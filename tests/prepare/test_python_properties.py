@@ -15,7 +15,28 @@ from gloveport.prepare import check, locate, prepare
 from gloveport.prepare.diagnostics import LINE_END, place
 from gloveport.types import Program
 from tests.prepare.test_properties import Nothing
-from tests.prepare.test_python_bombs import TWENTY_LINES
+
+TWENTY_LINES = '''
+import asyncio
+import json
+from datetime import datetime
+
+CITIES = ["Oslo", "Bergen", "Tromsø"]
+
+async def fetch(city: str) -> dict:
+    """One city."""
+    weather = await tools.get_weather(city=city, units="metric")
+    return {"city": city, "temp": weather["temp"], "at": datetime.now().isoformat()}
+
+results = await asyncio.gather(*(fetch(city) for city in CITIES))
+warm = [row for row in results if row["temp"] > 10]
+for row in sorted(warm, key=lambda row: -row["temp"]):
+    print(f"{row['city']}: {row['temp']:.1f}")
+    if row["temp"] > 30:
+        await tools.github.issues.create(owner="a", title=f"hot in {row['city']}")
+summary = {"count": len(warm), "mean": sum(r["temp"] for r in warm) / max(1, len(warm))}
+json.dumps(summary)
+'''
 
 WORDS = """
     async def await return yield lambda class if elif else for while in is not and or try except finally with as from
