@@ -6,6 +6,7 @@
     ├── SandboxError             the sandbox can't be had, or broke                       (raised, or Outcome.error)
     ├── WireError                bytes from a guest broke the protocol or its budget      (becomes Outcome.error)
     ├── ValueCrossingError       a value can't be copied across the border; names its path
+    ├── SourceError              a source's definition can't be loaded; the others work
     ├── CallLimit                the program called more often than it may; ends the run  (becomes Outcome.error)
     └── ToolError                a tool call failed: code, tool, status, data, retryable  (the guest can catch it)
 
@@ -53,6 +54,25 @@ CODES: Mapping[str, Code] = {
     ),
     "egress-denied": Code(
         3, 200, "The program asked for a network address that it may not reach.", "Call a tool; the host makes the request."
+    ),
+    "source-failed": Code(
+        7, 502, "A source's definition can't be loaded or used.", "Correct what the message names; other sources work."
+    ),
+    "source-unreachable": Code(
+        7, 502, "The service behind a tool can't be reached.", "Check its address and that it runs."
+    ),
+    "source-timeout": Code(
+        7, 504, "The service behind a tool did not answer in time.", "Try again, or raise timeout_seconds."
+    ),
+    "reply-too-large": Code(
+        7, 502, "A service's reply is larger than max_response_bytes.", "Ask for less, or raise max_response_bytes."
+    ),
+    "http-error": Code(7, 502, "The service answered a call with an error status.", "Look at the error's status and data."),
+    "credential-missing": Code(
+        4, 401, "A call needs a credential that nobody gave.", "Set the environment variable that the message names."
+    ),
+    "tool-suspended": Code(
+        3, 409, "The tool's definition has changed since it was accepted.", "Look at the change and accept it."
     ),
     "denied": Code(3, 200, "The policy does not let the program make this call.", "Change the rule that it names."),
     "cancelled": Code(130, 200, "The run was cancelled.", "Start it again if that was not meant."),
@@ -163,6 +183,12 @@ class ValueCrossingError(GloveportError):
     """A value can't be copied across the border; the message names its path."""
 
     code = "bad-value"
+
+
+class SourceError(GloveportError):
+    """A source's definition can't be loaded; the message names the source and the place in the definition."""
+
+    code = "source-failed"
 
 
 class CallLimit(GloveportError):

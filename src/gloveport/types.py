@@ -161,7 +161,11 @@ def _shown(frame: bytes | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One thing that can be called: `address` is `source.path.name`; schemas are JSON Schema objects."""
+    """One thing that can be called: `address` is `source.path.name`; schemas are JSON Schema objects.
+
+    A schema may be a mapping that is read when it is first looked at; `named` then tells the parameters without that.
+    `pages` is true for a tool whose answer is one page of many: `tools.x.list.pages(args)` goes through all of them.
+    """
 
     address: str
     description: str
@@ -169,6 +173,9 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
     kind: str = "function"
     writes: bool = False
+    deprecated: bool = False
+    pages: bool = False
+    named: tuple[str, ...] | None = None
 
     @property
     def source(self) -> str:
@@ -178,7 +185,15 @@ class Tool:
     @property
     def parameters(self) -> tuple[str, ...]:
         """The parameter names in the order of the schema."""
-        return tuple(self.input_schema.get("properties", {}))
+        return tuple(self.input_schema.get("properties", {})) if self.named is None else self.named
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of an answer, and the cursor of the next (None after the last): text that only its source can read."""
+
+    value: Any
+    next: str | None = None
 
 
 class ToolCall(NamedTuple):

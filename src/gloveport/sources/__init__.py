@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from gloveport.types import Tool
+from gloveport.types import Page, Tool
 
-__all__ = ["Source"]
+__all__ = ["Paged", "Source"]
 
 
 class Source(Protocol):
@@ -28,4 +28,12 @@ class Source(Protocol):
 
     async def close(self) -> None:
         """Lets go of what it holds; calling it twice is no error."""
+        ...
+
+
+class Paged(Protocol):
+    """A source that can go through an answer page by page."""
+
+    async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
+        """The first page (no cursor), or the one that the cursor of the page before names."""
         ...

@@ -1,0 +1,78 @@
+"""Credentials: secrets that only the last line before a socket unwraps, and where they come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NoReturn, Protocol
+
+from gloveport.errors import OptionError
+
+
+class Secret:
+    """A text that no repr, log, JSON or pickle shows; `label` names it instead."""
+
+    __slots__ = ("_text", "label")
+
+    def __init__(self, text: str, label: str) -> None:
+        self._text = text
+        self.label = label
+
+    def reveal(self) -> str:
+        """The text itself, for the last line before the socket and for nothing else."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"•••({self.label})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret can't be pickled")
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A secret and how a request carries it; `origins` are the only ones (`https://api.github.com`) that it is sent to.
+
+    `template` has one `{}` for the secret: `Bearer {}`. For `basic` the secret is `user:password`, sent in base64.
+    """
+
+    place: Literal["header", "query", "cookie", "basic"]
+    name: str
+    secret: Secret
+    origins: frozenset[str]
+    template: str = "{}"
+
+
+class Credentials(Protocol):
+    """Where secrets come from."""
+
+    def find(self, source: str, slot: str) -> Secret | None:
+        """The secret of a source's slot, or None when nobody gave one."""
+        ...
+
+
+class EnvironmentCredentials:
+    """Secrets from this process's environment: `env:NAME` as configured, or GLOVEPORT_<SOURCE>_<SLOT>."""
+
+    def __init__(self, configured: Mapping[tuple[str, str], str], environment: Mapping[str, str] = os.environ) -> None:
+        self._configured = dict(configured)
+        self._environment = environment
+        for (source, slot), origin in self._configured.items():
+            if not origin.startswith("env:") or len(origin) == len("env:"):
+                hint = f'write {slot} = "env:NAME_OF_A_VARIABLE": secrets have no place in a configuration file'
+                raise OptionError(f"the credential {slot} of the source {source} is not `env:NAME`", hint=hint)
+
+    def variable(self, source: str, slot: str) -> str:
+        """The name of the environment variable that fills a slot."""
+        return self._configured.get((source, slot), "").removeprefix("env:") or default_variable(source, slot)
+
+    def find(self, source: str, slot: str) -> Secret | None:
+        """The secret, or None when its variable is not set."""
+        text = self._environment.get(self.variable(source, slot))
+        return Secret(text, f"{source}.{slot}") if text else None
+
+
+def default_variable(source: str, slot: str) -> str:
+    """The variable that fills a slot for which nothing is configured."""
+    return f"GLOVEPORT_{source}_{slot}".upper()

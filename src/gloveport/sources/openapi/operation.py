@@ -1,0 +1,114 @@
+"""An operation as it is called: everything that building its request needs, and nothing else. Kept as JSON on the shelf."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Place = Literal["path", "query", "header", "cookie"]
+
+
+class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A parameter: `name` on the wire, `argument` in the call. `content` is its media type where it is sent as one."""
+
+    name: str
+    argument: str
+    place: Place
+    required: bool = False
+    style: str = "form"
+    explode: bool = True
+    allow_reserved: bool = False
+    content: str | None = None
+
+
+class Encoding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How one property of a form or multipart body is sent."""
+
+    content_type: str | None = None
+    style: str | None = None
+    explode: bool | None = None
+    allow_reserved: bool = False
+
+
+class Content(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One media type of a body. `binary` names the properties that are files; of type array, each item is a file."""
+
+    media_type: str
+    kind: Literal["json", "form", "multipart", "bytes", "text"]
+    encodings: dict[str, Encoding] = {}
+    binary: tuple[str, ...] = ()
+
+
+class Body(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request body. Without `argument`, it is the object of all arguments that are no parameters.
+
+    Of several contents the first is sent, unless the argument `content_type` names another.
+    """
+
+    contents: tuple[Content, ...]
+    argument: str | None = None
+    required: bool = False
+
+
+class Paging(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How to get the next page, as far as the definition tells; a Link header with rel="next" is always followed.
+
+    `cursor`: the argument that takes the cursor found at `at` (a path of keys) in the answer.
+    `number`: the argument that counts pages; `offset`: the one that counts items. `items` is the path to the page's items.
+    """
+
+    cursor: str | None = None
+    at: tuple[str, ...] = ()
+    number: str | None = None
+    offset: str | None = None
+    items: tuple[str, ...] = ()
+
+
+class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An operation. `path` is the template below a server's URL; `servers` are templates whose variables are filled.
+
+    `grouped`: the arguments are `{path: {…}, query: {…}, header: {…}, cookie: {…}, body: …}` because names clash; else they
+    are flat. `security` lists alternatives; each is the names of the slots that are needed together (empty: none needed).
+    `produces` are the media types of its successful replies, the one to ask for first.
+    """
+
+    method: str
+    path: str
+    servers: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    body: Body | None = None
+    grouped: bool = False
+    security: tuple[tuple[str, ...], ...] = ()
+    produces: tuple[str, ...] = ()
+    paging: Paging | None = None
+
+
+class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A security scheme as a credential slot: how its secret is carried."""
+
+    name: str
+    kind: Literal["header", "query", "cookie", "basic", "bearer", "oauth2", "openid"]
+    parameter: str = ""
+    description: str = ""
+    scopes: tuple[str, ...] = ()
+
+
+class Head(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept in memory of each tool: enough to list, search and name-check it."""
+
+    address: str
+    description: str
+    parameters: tuple[str, ...]
+    fingerprint: str
+    writes: bool = False
+    deprecated: bool = False
+    pages: bool = False
+
+
+class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a compiled tool holds on the shelf: the operation, and its schemas with `#/$defs/NAME` references."""
+
+    operation: Operation
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None = None
