@@ -9,15 +9,19 @@ import os
 import secrets
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
+from gloveport.config import Config, load_config
+from gloveport.connections import Connections, Given, Problem
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
+from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.prepare import check, frame, locate, prepare
 from gloveport.sandbox.engines import Kind, kind_for, launch_for
 from gloveport.sandbox.launcher import JailReport
@@ -27,7 +31,6 @@ from gloveport.sandbox.replay import replay
 from gloveport.sandbox.worker import Worker
 from gloveport.sources.functions import functions
 from gloveport.types import (
-    LANGUAGES,
     CallRecord,
     Divergence,
     Event,
@@ -63,26 +66,45 @@ class Gloveport:
         self,
         *,
         tools: Iterable[Callable[..., Any]] = (),
+        sources: Iterable[Given] = (),
+        config: Config | str | os.PathLike[str] | None = None,
         limits: Limits | Mapping[str, Any] | None = None,
         allow_eval: bool = False,
         allow_wasm: bool = False,
         log_code: bool = False,
-        minimum: Strength = "kernel",
+        minimum: Strength | None = None,
         spare: int | None = None,
         journal: Journal | None = None,
     ) -> None:
-        _check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code)
-        self.limits = _limits(Limits(), limits)
-        self.catalog = Catalog([functions(tools)])
-        self._bridge = Bridge(self.catalog)
+        settings = _settings(config)
+        allow_eval = allow_eval or settings.sandbox.get("allow_eval", False)
+        allow_wasm = allow_wasm or settings.sandbox.get("allow_wasm", False)
+        check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code)
+        self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
+        self._connections = Connections(functions(tools), (*settings.sources, *sources))
+        self._connections.on_change = self._connect
+        self._bridge = Bridge(self._connections.catalog)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
-        self._minimum: Strength = _strength(minimum)
-        self._spare = _spare(spare)
+        self._minimum: Strength = strength_from(minimum or settings.sandbox.get("minimum", "kernel"))
+        self._spare = spare_from(spare)
         self._journal = journal
         self._pools: dict[Kind, Pool] = {}
         self._home = Home(self._forsake)
         self._closed = False
         self._at_exit = False
+
+    @property
+    def catalog(self) -> Catalog:
+        """What programs can call now; sources are in it once they are open."""
+        return self._connections.catalog
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The sources that could not be opened, and what their owners should know of the others."""
+        return self._connections.problems
+
+    def _connect(self, catalog: Catalog) -> None:
+        self._bridge = Bridge(catalog)
 
     # Runs.
 
@@ -98,10 +120,10 @@ class Gloveport:
         on_event: OnEvent | None = None,
     ) -> Outcome:
         """How the program ended. Never raises for what the program did; cancelling this cancels the run."""
-        _check_run(code, language)
-        wanted = _limits(self.limits, limits)
+        check_run(code, language)
+        wanted = limits_from(self.limits, limits)
         kind = self._kind(language, engine, wanted)
-        order = _Order(secrets.token_hex(16), code, language, kind, input, wanted, _env(env), on_event)
+        order = _Order(secrets.token_hex(16), code, language, kind, input, wanted, env_from(env), on_event)
         self._check_open()
         return await self._home.run(lambda: self._run(order))
 
@@ -117,10 +139,12 @@ class Gloveport:
         if self._closed:  # since this run was asked for
             return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
         pool = self._pool(order.kind)
+        await self._connections.open()
+        bridge = self._bridge
         try:
             # A large text takes up to a second; other runs must not wait for it.
             large = len(order.code) > PREPARE_INLINE
-            program = await asyncio.to_thread(self._prepare, order) if large else self._prepare(order)
+            program = await asyncio.to_thread(_prepare, order, bridge.catalog) if large else _prepare(order, bridge.catalog)
         except ProgramError as error:
             return Outcome(order.run, "failed", error=_program_failure(error))
         try:
@@ -128,23 +152,18 @@ class Gloveport:
         except GloveportError as error:
             return Outcome(order.run, "failed", error=_failure(program, _told(error)))
         try:
-            return await self._leg(order, program, worker)
+            return await self._leg(order, program, worker, bridge)
         finally:
             pool.retire(worker)
             pool.refill()
 
-    def _prepare(self, order: _Order) -> Program:
-        program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
-        check(program, self.catalog)
-        return program
-
-    async def _leg(self, order: _Order, program: Program, worker: Worker) -> Outcome:
+    async def _leg(self, order: _Order, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
         began = time.monotonic()
         on_call = order.call_happened if order.on_event else None
-        port = _RunPort(order, self._bridge.for_run(order.limits, on_call, began=began))
+        port = _RunPort(order, bridge.for_run(order.limits, on_call, began=began))
         has_input = order.input is not NO_INPUT
         setup = Setup(
-            sources=tuple(sorted(self.catalog.roots)),
+            sources=tuple(sorted(bridge.catalog.roots)),
             env=order.env,
             input=order.input if has_input else None,
             has_input=has_input,
@@ -186,9 +205,17 @@ class Gloveport:
     # Life.
 
     async def open(self) -> JailReport:
-        """Start the sandboxes in advance; what the jail holds here. Raises SandboxError below the minimum strength."""
+        """Start the sandboxes and open the sources in advance; what the jail holds here.
+
+        Raises SandboxError below the minimum strength. A source that can't be opened is told in `problems`.
+        """
         self._check_open()
-        return await self._home.run(lambda: self._pool(self._kind("typescript", None, self.limits)).open())
+        return await self._home.run(self._open)
+
+    async def _open(self) -> JailReport:
+        report = await self._pool(self._kind("typescript", None, self.limits)).open()
+        await self._connections.open()
+        return report
 
     async def close(self) -> None:
         """End every sandbox of this Gloveport."""
@@ -210,14 +237,14 @@ class Gloveport:
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.close()
-        for source in self.catalog.sources:
-            await source.close()
+        await self._connections.close()
 
     def _forsake(self) -> None:
         """The event loop was closed under the sandboxes: end them without it."""
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             pool.abandon()
+        self._connections.forsake()
 
     async def __aenter__(self) -> Gloveport:
         await self.open()
@@ -284,6 +311,12 @@ class _Order:
         self.happened(Event(kind, self.run, call=record))
 
 
+def _prepare(order: _Order, catalog: Catalog) -> Program:
+    program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
+    check(program, catalog)
+    return program
+
+
 class _RunPort:
     """What the sandbox may reach of this run: its bridge, and a place for its output."""
 
@@ -321,7 +354,7 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
         run=order.run,
         status="completed" if ending.error is None else "failed",
         value=ending.value,
-        error=None if ending.error is None else _failure(program, _believed(ending, calls)),
+        error=None if ending.error is None else _failure(program, _believed(ending, port.bridge.told)),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
@@ -343,12 +376,12 @@ def _ended_how(call: CallRecord) -> str:
 # From what the guest or the host said went wrong to what the user reads. Every field from a guest is untrusted text.
 
 
-def _believed(ending: Ending, calls: tuple[CallRecord, ...]) -> Mapping[str, Any]:
+def _believed(ending: Ending, told: Collection[str]) -> Mapping[str, Any]:
     """The error, without a code that only the host may give: a program can throw what it likes."""
     error, code = ending.error or {}, (ending.error or {}).get("code")
     if not ending.claimed or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
         return error
-    if any((call.error or "").startswith(f"{code}:") for call in calls):
+    if code in told:
         return error
     if code == "memory-limit" and error.get("type") == "MemoryError":  # Python raises it where another engine dies
         return error
@@ -420,54 +453,10 @@ def _internal(run: str, error: Exception) -> dict[str, Any]:
     }
 
 
-# Options: what makes no sense is refused before anything starts.
-
-
-def _limits(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limits:
-    if given is None:
-        return base
-    if isinstance(given, Limits):
-        return given
-    if isinstance(given, Mapping):
-        return base.with_(**{str(name): value for name, value in given.items()})
-    raise OptionError(f"limits must be Limits(…) or a mapping, not {type(given).__name__}")
-
-
-def _check_flags(**flags: object) -> None:
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise OptionError(f"{name} must be True or False, not {value!r}")
-
-
-def _strength(minimum: str) -> Strength:
-    if minimum not in ("full", "kernel", "none"):
-        raise OptionError(f"minimum must be 'full', 'kernel' or 'none', not {minimum!r}")
-    return minimum
-
-
-def _spare(spare: int | None) -> int:
-    if spare is None:
-        return min(4, max(2, os.cpu_count() or 2))
-    if isinstance(spare, bool) or not isinstance(spare, int) or not 0 <= spare <= 256:
-        raise OptionError(f"spare must be a whole number from 0 to 256, not {spare!r}")
-    return spare
-
-
-def _check_run(code: object, language: object) -> None:
-    if not isinstance(code, str):
-        raise OptionError(f"code must be text, not {type(code).__name__}")
-    if language not in LANGUAGES:
-        raise OptionError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
-
-
-def _env(env: Mapping[str, str] | None) -> dict[str, str]:
-    if env is not None and not isinstance(env, Mapping):
-        raise OptionError(f"env must be a mapping of text to text, not {type(env).__name__}")
-    out = dict(env or {})
-    for name, value in out.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise OptionError(f"env must map text to text; {name!r} does not")
-    return out
+def _settings(config: Config | str | os.PathLike[str] | None) -> Config:
+    if config is None:
+        return Config()
+    return config if isinstance(config, Config) else load_config(Path(config))
 
 
 def _close_weakly(reference: weakref.ref[Gloveport], process: int) -> None:

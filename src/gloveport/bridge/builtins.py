@@ -32,6 +32,7 @@ class Builtins:
         self.sync_calls: Mapping[str, Callable[[list[Any]], Any]] = {
             **self.calls,
             "names": self._names,
+            "pages": self._pages,
             "interfaces": self._interfaces,
             "interface": self._interface,
         }
@@ -78,6 +79,9 @@ class Builtins:
     def _names(self, args: list[Any]) -> list[str]:
         prefix = args[0] if args and isinstance(args[0], str) else ""
         return list(self._catalog.names(prefix))
+
+    def _pages(self, args: list[Any]) -> bool:
+        return bool(args) and isinstance(args[0], str) and self._catalog.has_pages(f"{args[0]}.pages")
 
     def _interfaces(self, args: list[Any]) -> str:
         listed: list[tuple[str, Tool]] = []

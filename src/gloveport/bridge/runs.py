@@ -75,6 +75,7 @@ class RunBridge:
         self._calls: list[_Call] = []
         self._kept = 0
         self._closed = False
+        self.told: set[str] = set()  # the codes of the errors that the run was given
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
@@ -86,7 +87,11 @@ class RunBridge:
         contract = self._bridge.contracts.get(call.name)
         if contract is None and call.name in self._bridge.builtins.calls:
             return self.call_sync(call.name, call.args)
-        contract, sent = self._admit(call, contract)
+        try:
+            contract, sent = self._admit(call, contract)
+        except ToolError as refusal:
+            self.told.add(refusal.code)
+            raise
         if self._active < self._limits.max_concurrent_calls:
             self._active += 1
         else:
@@ -94,13 +99,15 @@ class RunBridge:
         made: _Call | None = None
         try:
             made = self._start(call, contract)
-            value = plain(await contract.source.call(contract.tool, sent), contract.path)
+            value = plain(await contract.call(contract.tool, sent), contract.path)
             if self._closed:
                 raise _ended(contract.path)
             self._finish(made, None)
             return value
         except BaseException as problem:
             error = self._told(problem, contract)
+            if isinstance(error, ToolError):
+                self.told.add(error.code)
             if made is not None:
                 self._finish(made, error, raised_at(problem))
             if error is problem:
@@ -121,6 +128,8 @@ class RunBridge:
             raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
         if contract is None:
             contract = self._look_up(call.name)
+        if contract.suspended is not None:
+            raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path)
         # A copy that nobody else holds: policy, records and listeners look at what the guest sent (B3).
         sent = contract.accept(call.args)
         if not self._allows_all:
