@@ -19,6 +19,7 @@ from gloveport.sources.accepted import Accepted
 from gloveport.sources.detection import detect
 from gloveport.sources.opening import open_source
 from gloveport.sources.outside import Outside
+from gloveport.types import Tool
 
 logger = logging.getLogger("gloveport")
 
@@ -112,6 +113,13 @@ class Connections:
             suspended |= changed
         self.catalog = Catalog(sources, suspended)
         self.on_change(self.catalog)
+
+    def accepted_tool(self, tool: Tool) -> Tool | None:
+        """A tool as it was when it was accepted, where its source still has that definition."""
+        config, source = self._opened.get(tool.source, (None, None))
+        seen = accepted().find(key_of(config)) if config else None
+        earlier = getattr(source, "earlier_tool", None)
+        return earlier(tool.address, seen.shelf) if seen and earlier else None
 
     def _suspended(self, config: SourceConfig, source: Source) -> Mapping[str, str]:
         if not is_outside(config):

@@ -42,6 +42,8 @@ from gloveport.types import (
     Program,
     Recording,
     Strength,
+    Tool,
+    ToolCall,
     Usage,
 )
 
@@ -181,6 +183,19 @@ class Gloveport:
                 self._journal.keep(tape.recording())
         return _outcome(order, program, port, ending, time.monotonic() - began)
 
+    async def call(self, tool: str, args: Mapping[str, Any] | None = None) -> Any:
+        """What one tool answers, checked and recorded like a call of a program; raises ToolError."""
+        self._check_open()
+        return await self._home.run(lambda: self._call(tool, args))
+
+    async def _call(self, tool: str, args: Mapping[str, Any] | None) -> Any:
+        await self._connections.open()
+        run = self._bridge.for_run(self.limits)
+        try:
+            return await run.call(ToolCall(1, tool, [dict(args or {})]))
+        finally:
+            run.close()
+
     async def replay(self, run: str) -> Divergence | None:
         """The first difference when a recorded run is run again on its events, without calling anything; None if none."""
         recording = self._journal.find(run) if self._journal else None
@@ -216,6 +231,15 @@ class Gloveport:
         report = await self._pool(self._kind("typescript", None, self.limits)).open()
         await self._connections.open()
         return report
+
+    async def connect(self) -> None:
+        """Open the sources in advance, and start no sandbox."""
+        self._check_open()
+        await self._home.run(self._connections.open)
+
+    def accepted_tool(self, tool: Tool) -> Tool | None:
+        """A suspended tool as it was when it was accepted, where that is still known."""
+        return self._connections.accepted_tool(tool)
 
     async def close(self) -> None:
         """End every sandbox of this Gloveport."""

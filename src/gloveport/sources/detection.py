@@ -24,13 +24,20 @@ NAMED = {"openapi": "openapi", "swagger": "openapi", "discoveryVersion": "openap
 KEY = re.compile(rb"""^[ \t{,]*["']?(openapi|swagger|discoveryVersion|__schema)["']?\s*:""", re.MULTILINE)
 
 
-async def detect(text: str, outside: Outside, *, name: str | None = None, allow_private: bool = False) -> SourceConfig:
+async def detect(
+    text: str,
+    outside: Outside,
+    *,
+    name: str | None = None,
+    kind: SourceKind | None = None,
+    allow_private: bool = False,
+) -> SourceConfig:
     """The settings for what the text points at; raises SourceError that says what it could be."""
     words = _words(text)
     if "://" in text and len(words) == 1:
-        kind = _kind_by_name(urlsplit(text).path) or await _kind_of_url(text, outside, allow_private)
+        kind = kind or _kind_by_name(urlsplit(text).path) or await _kind_of_url(text, outside, allow_private)
         return SourceConfig(name or name_for(text), kind, text, allow_private=allow_private)
-    if (found := _kind_of_file(text)) is not None:
+    if (found := _kind_of_file(text, kind)) is not None:
         kind, path = found
         return SourceConfig(name or name_for(text), kind, path)
     if len(words) > 1 or (words and "." not in words[0]):
@@ -38,12 +45,12 @@ async def detect(text: str, outside: Outside, *, name: str | None = None, allow_
     raise SourceError(f"there is no file {text}", hint="give a URL, a file, or the command of an MCP server in quotes")
 
 
-def _kind_of_file(text: str) -> tuple[SourceKind, str] | None:
+def _kind_of_file(text: str, known: SourceKind | None) -> tuple[SourceKind, str] | None:
     path = Path(text).expanduser()
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        kind = ENDINGS.get(path.suffix.lower()) or _kind_of(file.read(PEEKED))
+        kind = known or ENDINGS.get(path.suffix.lower()) or _kind_of(file.read(PEEKED))
     if kind is None:
         raise SourceError(
             f"{text} is neither an OpenAPI document, a GraphQL schema nor a Python file",

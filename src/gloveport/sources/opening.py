@@ -7,6 +7,7 @@ import asyncio
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError
 from gloveport.sources import Source
+from gloveport.sources.approvals import needs_approval, refusal
 from gloveport.sources.outside import Outside
 
 
@@ -24,6 +25,8 @@ async def open_source(config: SourceConfig, outside: Outside) -> Source:
 
 
 async def _open(config: SourceConfig, outside: Outside) -> Source:
+    if needs_approval(config):
+        raise refusal(config)
     if config.kind == "openapi":
         from gloveport.sources.openapi import open_openapi
 

@@ -9,8 +9,10 @@ import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from gloveport.config import Config, load_config
 from gloveport.errors import GloveportError
 from gloveport.host import NO_INPUT, Gloveport
 from gloveport.surfaces.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
@@ -34,7 +36,8 @@ class Options:
     timeout: str | None
     cpu: str | None
     memory: str | None
-    minimum: Strength
+    config: str | None
+    minimum: Strength | None
     allow_eval: bool
     allow_wasm: bool
     as_json: bool
@@ -47,12 +50,13 @@ def run_command(options: Options) -> int:
     """Run the program and show how it ended; the exit code."""
     fields = parse_fields(options.fields) if options.fields is not None else ()
     as_json = options.as_json or bool(fields)
-    limits = _limits(options)
+    settings = load_config(Path(options.config) if options.config else None)
+    limits = _limits(options, settings)
     code, language = read_program(options.file, options.code, options.language, limits.max_code_bytes)
     given = _input(options)
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
-    port = _port(options, limits)
+    port = _port(options, settings, limits)
     view = View(err, quiet=options.quiet or as_json)
     outcome = asyncio.run(_run(port, view, code, {"language": language, "input": given, "env": env}))
     if as_json:
@@ -64,9 +68,10 @@ def run_command(options: Options) -> int:
     return exit_status(outcome)
 
 
-def _port(options: Options, limits: Limits) -> Gloveport:
+def _port(options: Options, settings: Config, limits: Limits) -> Gloveport:
     return Gloveport(
         tools=_load_tools(options.tools),
+        config=settings,
         limits=limits,
         allow_eval=options.allow_eval,
         allow_wasm=options.allow_wasm,
@@ -96,8 +101,8 @@ async def _run(port: Gloveport, view: View, code: str, options: dict[str, Any]) 
         logger.removeHandler(handler)
 
 
-def _limits(options: Options) -> Limits:
-    changes: dict[str, Any] = {}
+def _limits(options: Options, settings: Config) -> Limits:
+    changes: dict[str, Any] = dict(settings.limits)
     if options.timeout is not None:
         changes["wall_seconds"] = parse_seconds("--timeout", options.timeout)
     if options.cpu is not None:
