@@ -65,7 +65,7 @@ def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
     for name, schema in tool.input_schema.get("properties", {}).items():
         row: dict[str, Any] = {"name": name, "type": types.of(schema, ""), "required": name in required}
         if isinstance(schema, Mapping):
-            if text := _clean(schema.get("description")):
+            if text := clean(schema.get("description")):
                 row["description"] = text
             if "default" in schema:
                 row["default"] = schema["default"]
@@ -97,8 +97,8 @@ class Types:
     def _reference(self, target: Any, indent: str) -> str:
         name = str(target).rpartition("/")[2]
         if target in self._open:
-            return f"unknown /* {_clean(name)} again */".replace("**/", "* /")
-        schema = _resolve(self.root, target)
+            return f"unknown /* {clean(name)} again */".replace("**/", "* /")
+        schema = resolve(self.root, target)
         if schema is None:
             return "unknown"
         self._open.append(target)
@@ -150,7 +150,7 @@ class Types:
         lines = []
         required = schema.get("required") or ()
         for name, member in (properties if isinstance(properties, Mapping) else {}).items():
-            note = _comment(_noted(member), inner)
+            note = _comment(noted(member), inner)
             lines.append(f"{note}{inner}{_key(name)}{'' if name in required else '?'}: {self.of(member, inner)};")
         if rest is not False:
             kind = self.of(rest, inner) if not lines else "unknown"
@@ -160,7 +160,7 @@ class Types:
         return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "Record<string, never>"
 
 
-def _resolve(root: Any, target: Any) -> Any:
+def resolve(root: Any, target: Any) -> Any:
     """What a reference inside the same schema points at; references elsewhere are not followed."""
     if not isinstance(target, str) or not target.startswith("#"):
         return None
@@ -203,7 +203,7 @@ def _key(name: str) -> str:
     return name if IDENTIFIER.match(name) else json.dumps(name)
 
 
-def _noted(schema: Any) -> str:
+def noted(schema: Any) -> str:
     """The description with default and bounds, which the type itself can't say."""
     if not isinstance(schema, Mapping):
         return ""
@@ -224,7 +224,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _clean(text: Any) -> str:
+def clean(text: Any) -> str:
+    """A text of others, without what hides or closes a comment, cut where it is too long."""
     if not isinstance(text, str):
         return ""
     shown = UNSEEN.sub("", text).replace("*/", "*\\/").strip()
@@ -232,7 +233,7 @@ def _clean(text: Any) -> str:
 
 
 def _comment(text: str, indent: str) -> str:
-    lines = [line.strip() for line in _clean(text).splitlines() if line.strip()]
+    lines = [line.strip() for line in clean(text).splitlines() if line.strip()]
     if not lines:
         return ""
     if len(lines) == 1:
