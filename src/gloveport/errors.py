@@ -40,6 +40,9 @@ CODES: Mapping[str, Code] = {
     "bad-arguments": Code(
         1, 422, "A call's arguments don't fit the tool's schema.", "Use tools.describe to see the parameters."
     ),
+    "type-error": Code(
+        1, 422, "A call is given a value of a type that its tool does not take.", "Pass what tools.describe asks for."
+    ),
     "import-refused": Code(
         1, 422, "The program imports something that is not approved.", "Use what the platform and the tools offer."
     ),

@@ -10,19 +10,20 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
+from gloveport.checks import TypeChecks
 from gloveport.config import Config, load_config
 from gloveport.connections import Connections, Given, Problem
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
-from gloveport.prepare import check, frame, locate, prepare
+from gloveport.prepare import Judged, check, frame, locate, prepare
 from gloveport.sandbox.engines import Kind, kind_for, launch_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
@@ -74,6 +75,7 @@ class Gloveport:
         allow_eval: bool = False,
         allow_wasm: bool = False,
         log_code: bool = False,
+        check_types: bool = False,
         minimum: Strength | None = None,
         spare: int | None = None,
         journal: Journal | None = None,
@@ -81,13 +83,14 @@ class Gloveport:
         settings = _settings(config)
         allow_eval = allow_eval or settings.sandbox.get("allow_eval", False)
         allow_wasm = allow_wasm or settings.sandbox.get("allow_wasm", False)
-        check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code)
+        check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
         self._connections = Connections(functions(tools), (*settings.sources, *sources))
         self._connections.on_change = self._connect
         self._bridge = Bridge(self._connections.catalog)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = strength_from(minimum or settings.sandbox.get("minimum", "kernel"))
+        self._types = TypeChecks(self._minimum) if check_types else None
         self._spare = spare_from(spare)
         self._journal = journal
         self._pools: dict[Kind, Pool] = {}
@@ -147,6 +150,9 @@ class Gloveport:
             # A large text takes up to a second; other runs must not wait for it.
             large = len(order.code) > PREPARE_INLINE
             program = await asyncio.to_thread(_prepare, order, bridge.catalog) if large else _prepare(order, bridge.catalog)
+            judged = await self._types.check(program, bridge.catalog) if self._types else Judged()
+            if judged.error is not None:
+                raise judged.error
         except ProgramError as error:
             return Outcome(order.run, "failed", error=_program_failure(error))
         try:
@@ -154,7 +160,8 @@ class Gloveport:
         except GloveportError as error:
             return Outcome(order.run, "failed", error=_failure(program, _told(error)))
         try:
-            return await self._leg(order, program, worker, bridge)
+            outcome = await self._leg(order, program, worker, bridge)
+            return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
         finally:
             pool.retire(worker)
             pool.refill()
@@ -262,6 +269,8 @@ class Gloveport:
         for pool in pools:
             await pool.close()
         await self._connections.close()
+        if self._types is not None:
+            await self._types.close()
 
     def _forsake(self) -> None:
         """The event loop was closed under the sandboxes: end them without it."""

@@ -127,6 +127,18 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a type checker says of a place: 1-based lines and columns (in UTF-16 units) of where it starts and ends."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """What passed between host and guest in one run, byte for byte: the events that it was sent and the frames it sent.
 

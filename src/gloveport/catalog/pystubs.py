@@ -14,14 +14,14 @@ from typing import Any
 from gloveport.catalog.stubs import DEEPEST, MOST_CHOICES, MOST_NODES, clean, noted, resolve
 from gloveport.types import Tool
 
-HEAD = "from datetime import datetime\nfrom typing import Any, Literal, NotRequired, TypedDict, overload\n"
+HEAD = "from datetime import datetime\nfrom typing import Any, Literal, NotRequired, TypedDict\n"
 PRIMITIVES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
 def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> str:
     """One `class tools` for the tools, each under the path that programs write, after the types that it names.
 
-    With `checked`, for a type checker: each tool also takes its arguments as one dict.
+    With `checked`, for a type checker: without texts, and what is not declared may be anything.
     """
     tree: dict[str, Any] = {}
     types = Types()
@@ -32,11 +32,12 @@ def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> 
             inner = node.setdefault(part, {})
             node = inner if isinstance(inner, dict) else node
         node[leaf] = _method(leaf, path, tool, types, checked=checked)
-    body = _members(tree, "    ")
-    return "".join(f"{text}\n\n" for text in types.classes.values()) + f"class tools:\n{body}"
+    kind = "(metaclass=_Open)" if checked else ""
+    body = _members(tree, "    ", kind)
+    return "".join(f"{text}\n\n" for text in types.classes.values()) + f"class tools{kind}:\n{body}"
 
 
-def _members(tree: Mapping[str, Any], indent: str) -> str:
+def _members(tree: Mapping[str, Any], indent: str, kind: str) -> str:
     if not tree:
         return f"{indent}...\n"
     out = []
@@ -44,7 +45,7 @@ def _members(tree: Mapping[str, Any], indent: str) -> str:
         if isinstance(node, str):
             out.append("".join(f"{indent}{line}\n" if line else "\n" for line in node.splitlines()))
         else:
-            out.append(f"{indent}class {name}:\n{_members(node, indent + '    ')}")
+            out.append(f"{indent}class {name}{kind}:\n{_members(node, indent + '    ', kind)}")
     return "".join(out)
 
 
@@ -64,14 +65,7 @@ def _method(name: str, path: str, tool: Tool, types: Types, *, checked: bool) ->
     told = "\n".join([clean(tool.description), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
     doc = f'    """{_quoted(told)}"""' if told else "    ..."
     head = f"@staticmethod\nasync def {name}({given}) -> {result}:\n"
-    if not checked:
-        return head + _indented(doc)
-    taken = types.of(root, root, f"{title}Arguments", taken=True)
-    optional = "" if required else " = ..."
-    return (
-        f"@overload\n@staticmethod\nasync def {name}({given}) -> {result}: ...\n"
-        f"@overload\n@staticmethod\nasync def {name}(args: {taken}{optional}, /) -> {result}: ..."
-    )
+    return f"{head}    ..." if checked else head + _indented(doc)
 
 
 class Types:

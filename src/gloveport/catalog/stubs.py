@@ -23,8 +23,11 @@ PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "bool
 NOTED = ("format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "minLength", "maxLength")
 
 
-def declaration(tools: Iterable[tuple[str, Tool]]) -> str:
-    """One `declare const tools` for the tools, each under the path that programs write."""
+def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> str:
+    """One `declare const tools` for the tools, each under the path that programs write.
+
+    With `checked`, for a type checker: what is not declared may be anything.
+    """
     tree: dict[str, Any] = {}
     for path, tool in tools:
         *above, leaf = path.split(".")
@@ -32,17 +35,17 @@ def declaration(tools: Iterable[tuple[str, Tool]]) -> str:
         for part in above:
             node = node.setdefault(part, {})
         node[leaf] = {**node[leaf], "": tool} if isinstance(node.get(leaf), dict) else tool
-    return "declare const tools: " + _members(tree, "") + ";\n"
+    return "declare const tools: " + _members(tree, "", "[key: string]: any;" if checked else "") + ";\n"
 
 
-def _members(tree: Mapping[str, Any], indent: str) -> str:
-    lines = []
+def _members(tree: Mapping[str, Any], indent: str, more: str) -> str:
     inner = indent + "  "
+    lines = [inner + more] if more else []
     for name, node in tree.items():
         if isinstance(node, Tool):
             lines.append(_comment(node.description, inner) + f"{inner}{_key(name)}{signature(node, inner)};")
         else:
-            lines.append(f"{inner}{_key(name)}: {_members(node, inner)};")
+            lines.append(f"{inner}{_key(name)}: {_members(node, inner, more)};")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
