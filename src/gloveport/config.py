@@ -31,10 +31,11 @@ class SourceConfig:
     """One `[sources.NAME]`: what it is, where its definition is, and what may be reached for it.
 
     `location` is a URL, a file, or for an MCP server on stdio its argv. `base_url` overrides the definition's servers.
-    `include` and `exclude` are patterns over addresses without the source's name (`issues.*`). `credentials` maps a slot to
-    where its secret comes from (`env:GITHUB_TOKEN`). `variables` fill server variables, `env` is an MCP command's whole
-    environment. Loopback and private addresses are reached only with `allow_private`. `settings` is the project's file that
-    this came from; empty for what the user wrote in code or in his own file.
+    `include` and `exclude` are patterns over addresses without the source's name (`issues.*`); `writes` are those of the
+    writing operations that are open, `*` for all. `credentials` maps a slot to where its secret comes from
+    (`env:GITHUB_TOKEN`). `variables` fill server variables, `env` is an MCP command's whole environment. Loopback and
+    private addresses are reached only with `allow_private`. `settings` is the project's file that this came from; empty
+    for what the user wrote in code or in his own file.
     """
 
     name: str
@@ -47,6 +48,7 @@ class SourceConfig:
     credentials: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    writes: tuple[str, ...] = ()
     allow_private: bool = False
     verify_tls: bool = True
     timeout_seconds: float = 60
@@ -187,6 +189,7 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
 
 # What a key of a source must be: a way to read it, and how to say what it must be.
 _TEXTS = "a table of texts"
+_WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
 _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "base_url": (str, "a text"),
     "headers": (dict, _TEXTS),
@@ -195,6 +198,7 @@ _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "credentials": (dict, _TEXTS),
     "variables": (dict, _TEXTS),
     "env": (dict, _TEXTS),
+    "writes": ((str, list), '"allow", "deny", or a list of patterns'),
     "allow_private": (bool, "true or false"),
     "verify_tls": (bool, "true or false"),
     "timeout_seconds": ((int, float), "a number of seconds"),
@@ -232,6 +236,10 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
         wrong = wrong or value <= 0
     if wrong:
         raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")
+    if key == "writes" and isinstance(value, str):
+        if value not in _WRITES:
+            raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")
+        return _WRITES[value]
     return tuple(value) if isinstance(value, list) else value
 
 

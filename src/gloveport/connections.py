@@ -12,8 +12,10 @@ from gloveport.catalog.fingerprint import fingerprint
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError
 from gloveport.folders import cache_folder, data_folder
+from gloveport.policy import AllowAll, Policy
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.policy.writes import WritesShut
 from gloveport.sources import Source
 from gloveport.sources.accepted import Accepted
 from gloveport.sources.detection import detect
@@ -113,6 +115,16 @@ class Connections:
             suspended |= changed
         self.catalog = Catalog(sources, suspended)
         self.on_change(self.catalog)
+
+    @property
+    def policy(self) -> Policy:
+        """What may be called of what is open now."""
+        opened = {config.name: config.writes for config, _ in self._opened.values()}
+        return (
+            WritesShut(opened)
+            if any(tool.writes and tool.kind != "function" for tool in self.catalog.tools)
+            else AllowAll()
+        )
 
     def accepted_tool(self, tool: Tool) -> Tool | None:
         """A tool as it was when it was accepted, where its source still has that definition."""

@@ -87,7 +87,7 @@ class Gloveport:
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
         self._connections = Connections(functions(tools), (*settings.sources, *sources))
         self._connections.on_change = self._connect
-        self._bridge = Bridge(self._connections.catalog)
+        self._bridge = Bridge(self._connections.catalog, self._connections.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = strength_from(minimum or settings.sandbox.get("minimum", "kernel"))
         self._types = TypeChecks(self._minimum) if check_types else None
@@ -109,7 +109,7 @@ class Gloveport:
         return self._connections.problems
 
     def _connect(self, catalog: Catalog) -> None:
-        self._bridge = Bridge(catalog)
+        self._bridge = Bridge(catalog, self._connections.policy)
 
     # Runs.
 
