@@ -1,0 +1,109 @@
+"""The hostile programs in Python, each run in five ways and judged by canaries of the host (threats S1-S10, S16, S22).
+
+control    outside of any sandbox, or, for attacks on the wire, before a host that believes it: the canary must trip
+sealed     the real product, on each engine of the language
+loose      the real product, with `prepare` fooled into seeing nothing
+fallen     the bare interpreter inside the jail, without our prelude: the jail alone must hold
+elsewhere  sealed and fallen again: without namespaces, and as an ordinary user
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+from gloveport.sandbox.launcher import Launcher
+from tests.escapes import python_ways, ways
+from tests.escapes.corpus import Escape, runnable
+from tests.escapes.python_ways import ENGINES
+from tests.escapes.ways import Verdict
+
+ESCAPES = runnable(python=True)
+AT_ONCE = 4
+
+each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
+Verdicts = dict[str, Verdict]
+
+
+async def _all(way: Callable[[Escape], Awaitable[Verdict]]) -> Verdicts:
+    """Every program in one way, a few at a time."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(escape: Escape) -> tuple[str, Verdict]:
+        async with room:
+            return escape.name, await way(escape)
+
+    return dict(await asyncio.gather(*(one(escape) for escape in ESCAPES)))
+
+
+@pytest.fixture(scope="module")
+def said() -> Iterator[list[str]]:
+    with python_ways.eavesdropping() as heard:
+        yield heard
+
+
+@pytest.fixture(scope="module")
+async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
+    folder = str(tmp_path_factory.mktemp("python"))
+    return await _all(lambda escape: (python_ways.believed if escape.naive else python_ways.outside)(escape, folder))
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
+    async with python_ways.open_port(minimum="full") as port:
+        yield await _all(lambda escape: python_ways.sealed(escape, port, said, request.param))
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+async def loose(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
+    async with python_ways.open_port(minimum="full") as port:
+        yield await _all(lambda escape: python_ways.sealed(escape, port, said, request.param, prepared=False))
+
+
+@pytest.fixture(scope="module")
+async def fallen() -> AsyncIterator[Verdicts]:
+    launcher = Launcher(python_ways.plain_launch(), minimum="full")
+    await launcher.start()
+    try:
+        yield await _all(lambda escape: ways.fallen(escape, launcher))
+    finally:
+        await launcher.close()
+
+
+@each
+def test_a_hostile_program_trips_a_canary_without_the_sandbox(controls: Verdicts, escape: Escape) -> None:
+    verdict = controls[escape.name]
+    assert verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_trips_no_canary_when_sealed(sealed: Verdicts, escape: Escape) -> None:
+    verdict = sealed[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_trips_no_canary_past_prepare(loose: Verdicts, escape: Escape) -> None:
+    verdict = loose[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_in_a_bare_interpreter_in_the_jail_trips_no_canary(fallen: Verdicts, escape: Escape) -> None:
+    verdict = fallen[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_says_what_it_tries_and_where_the_idea_comes_from(escape: Escape) -> None:
+    head = escape.code.split("\n\n")[0]
+    assert re.match(r"# Tries: .{20,}", head), escape.path
+    assert re.search(r"^# Origin: .{5,}", head, re.MULTILINE), escape.path
+
+
+def test_no_two_programs_are_the_same() -> None:
+    texts = [re.sub(r"#.*|\s+", "", escape.code) for escape in ESCAPES]
+    assert len(set(texts)) == len(ESCAPES) >= 40
