@@ -17,9 +17,9 @@ from gloveport.prepare import prepare
 from gloveport.sandbox import worker
 from gloveport.sandbox.cpython import GUEST_FOLDER, PACKAGE, CPythonOptions, cpython_launch, find_python
 from gloveport.sandbox.launcher import Guest, Launch
-from gloveport.types import Program
+from gloveport.types import MIB, Program
 from tests.conftest import TOOLS
-from tests.escapes.canaries import VARIABLE, Canaries, token
+from tests.escapes.canaries import MOST_MEMORY, VARIABLE, Canaries, token
 from tests.escapes.corpus import HERE, Escape
 from tests.escapes.ways import (
     BETRAYED,
@@ -38,8 +38,9 @@ from tests.sandbox.pythonhost import GUEST, START, setup_of
 
 ENGINES = ("cpython",)
 UNPREPARED = "# unprepared\n"
-# A guest in Python is free to break its own wire and to end its own process: that these are told is no forgery.
-FORGEABLE = HOST_CODES - {"wire-violation", "sandbox-crashed"}
+# A guest in Python is free to break its own wire, to end its own process, and to raise a MemoryError, which can't be told
+# from one that the interpreter raised: that these are told is no forgery.
+FORGEABLE = HOST_CODES - {"wire-violation", "sandbox-crashed", "memory-limit"}
 MAX_LOG_BYTES = 64 * 1024
 HONEST = """
 import os, sys, json
@@ -159,6 +160,8 @@ def _lies(outcome: Outcome) -> set[str]:
         found.add("forged: a call")
     if sum(len(line.text) for line in outcome.logs) > MAX_LOG_BYTES:
         found.add("log budget")
+    if outcome.usage.memory_peak_mb > MOST_MEMORY / MIB:
+        found.add("memory")
     return found
 
 

@@ -185,7 +185,7 @@ async def drive(
                 data += piece
             before = canaries.posture(pid)
             if guest is not None:
-                idle = worker._status_bytes(pid, b"VmData:")
+                (idle,) = worker._status_bytes(pid, b"VmData:")
                 guest.set_limits(data_bytes=idle + 256 * MIB, cpu_seconds=30)
                 watching = loop.create_task(_watch_memory(guest))
             plan = {"code": escape.wrapped, "dialect": escape.dialect, "inputs": inputs, "nonce": nonce}
@@ -205,9 +205,9 @@ async def drive(
 
 async def _watch_memory(guest: Guest) -> None:
     """What a leg does beside setting limits: look at what no limit counts."""
-    most = worker._status_bytes(guest.pid, b"VmRSS:") + 256 * MIB * leg.RESIDENT_SLACK
+    most = worker.held_bytes(guest.pid) + 256 * MIB * leg.RESIDENT_SLACK
     with contextlib.suppress(OSError):
-        while worker._status_bytes(guest.pid, b"VmRSS:") < most:  # noqa: ASYNC110 - a process has no event for it
+        while worker.held_bytes(guest.pid) < most:  # noqa: ASYNC110 - a process has no event for it
             await asyncio.sleep(leg.MEMORY_SECONDS)
         guest.kill()
 
@@ -269,6 +269,8 @@ class Frames:
         """The next message, None at the end or when the bytes are no message."""
         loop = asyncio.get_running_loop()
         while len(self._data) < 4 or len(self._data) < 4 + int.from_bytes(self._data[:4]):
+            if len(self._data) >= 4 and self.forged():
+                return None
             if not (piece := await loop.sock_recv(self._channel, 65536)):
                 return None
             self._data += piece
