@@ -105,11 +105,11 @@ def test_a_hostile_program_says_what_it_tries_and_where_the_idea_comes_from(esca
 
 
 def test_the_table_in_the_document_counts_the_programs() -> None:
-    rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", DOCUMENT.read_text(), re.MULTILINE)
-    counted: dict[str, int] = {}
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (\d+) \|", DOCUMENT.read_text(), re.MULTILINE)
+    counted: dict[str, list[int]] = {}
     for escape in corpus():
-        counted[escape.category] = counted.get(escape.category, 0) + 1
-    assert {name: int(count) for name, count in rows} == counted
+        counted.setdefault(escape.category, [0, 0])[escape.python] += 1
+    assert {name: [int(scripts), int(python)] for name, scripts, python in rows} == counted
     assert f"{len(corpus())} programs" in DOCUMENT.read_text()
 
 

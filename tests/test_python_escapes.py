@@ -9,34 +9,25 @@ elsewhere  sealed and fallen again: without namespaces, and as an ordinary user
 
 from __future__ import annotations
 
-import asyncio
+import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from gloveport.sandbox.launcher import Launcher
 from tests.escapes import python_ways, ways
 from tests.escapes.corpus import Escape, runnable
+from tests.escapes.elsewhere import run_all
 from tests.escapes.python_ways import ENGINES
 from tests.escapes.ways import Verdict
+from tests.sandbox.jail.stage import host_env, run
 
 ESCAPES = runnable(python=True)
-AT_ONCE = 4
 
 each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
 Verdicts = dict[str, Verdict]
-
-
-async def _all(way: Callable[[Escape], Awaitable[Verdict]]) -> Verdicts:
-    """Every program in one way, a few at a time."""
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def one(escape: Escape) -> tuple[str, Verdict]:
-        async with room:
-            return escape.name, await way(escape)
-
-    return dict(await asyncio.gather(*(one(escape) for escape in ESCAPES)))
 
 
 @pytest.fixture(scope="module")
@@ -48,19 +39,19 @@ def said() -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     folder = str(tmp_path_factory.mktemp("python"))
-    return await _all(lambda escape: (python_ways.believed if escape.naive else python_ways.outside)(escape, folder))
+    return await run_all(lambda escape: (python_ways.believed if escape.naive else python_ways.outside)(escape, folder))
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     async with python_ways.open_port(minimum="full") as port:
-        yield await _all(lambda escape: python_ways.sealed(escape, port, said, request.param))
+        yield await run_all(lambda escape: python_ways.sealed(escape, port, said, request.param))
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 async def loose(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     async with python_ways.open_port(minimum="full") as port:
-        yield await _all(lambda escape: python_ways.sealed(escape, port, said, request.param, prepared=False))
+        yield await run_all(lambda escape: python_ways.sealed(escape, port, said, request.param, prepared=False))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +59,7 @@ async def fallen() -> AsyncIterator[Verdicts]:
     launcher = Launcher(python_ways.plain_launch(), minimum="full")
     await launcher.start()
     try:
-        yield await _all(lambda escape: ways.fallen(escape, launcher))
+        yield await run_all(lambda escape: ways.fallen(escape, launcher))
     finally:
         await launcher.close()
 
@@ -97,6 +88,23 @@ def test_a_hostile_program_in_a_bare_interpreter_in_the_jail_trips_no_canary(fal
     assert not verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.parametrize(
+    ("user", "without", "strength"),
+    [
+        pytest.param("reachable", ["namespaces"], "kernel", id="kernel"),
+        pytest.param("nobody", [], "full", id="full, unprivileged"),
+        pytest.param("nobody", ["namespaces"], "kernel", id="kernel, unprivileged"),
+    ],
+)
+async def test_no_hostile_program_trips_a_canary_elsewhere(user: str, without: list[str], strength: str) -> None:
+    wanted = json.dumps({"user": user, "without": without})
+    out, err = await run(sys.executable, "-B", "-m", "tests.escapes.elsewhere", wanted, env=host_env())
+    assert out, err
+    told = json.loads(out.splitlines()[-1])
+    assert told["tripped"] == {}
+    assert (told["strength"], told["tried"]) == (strength, len(ESCAPES) * (1 + len(ENGINES)))
+
+
 @each
 def test_a_hostile_program_says_what_it_tries_and_where_the_idea_comes_from(escape: Escape) -> None:
     head = escape.code.split("\n\n")[0]
@@ -106,4 +114,4 @@ def test_a_hostile_program_says_what_it_tries_and_where_the_idea_comes_from(esca
 
 def test_no_two_programs_are_the_same() -> None:
     texts = [re.sub(r"#.*|\s+", "", escape.code) for escape in ESCAPES]
-    assert len(set(texts)) == len(ESCAPES) >= 40
+    assert len(set(texts)) == len(ESCAPES) >= 100

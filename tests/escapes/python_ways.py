@@ -43,12 +43,11 @@ UNPREPARED = "# unprepared\n"
 FORGEABLE = HOST_CODES - {"wire-violation", "sandbox-crashed", "memory-limit"}
 MAX_LOG_BYTES = 64 * 1024
 HONEST = """
-import os, sys, json
 both = [await tools.add(1, 2), await tools.echo(value="honest")]
 print("an honest line")
-[*both, json.dumps({"a": [1]}), sum(map(len, ["x", "yz"])), sorted(os.environ), sys.getrecursionlimit() > 500]
+both + [sum([len(word) for word in ["x", "yz"]]), sorted("cab"), f"{1.5:.2f}", input]
 """
-HONESTLY = [3, "honest", '{"a": [1]}', 3, [], True]
+HONESTLY = [3, "honest", 3, ["a", "b", "c"], "1.50", "given"]
 
 
 def plain_launch() -> Launch:
@@ -145,10 +144,14 @@ async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str, 
         canaries.tokens |= {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
         tripped: set[str] = set()
         for given in inputs(escape, canaries):
-            last, honest = await asyncio.gather(run(code, given), run(HONEST, 1))
-            tripped |= _lies(last) | (set() if honest.value == HONESTLY else {f"bystander: {honest}"})
+            last, honest = await asyncio.gather(run(code, given), run(HONEST, "given"))
+            tripped |= _lies(last) | (set() if honest.value == HONESTLY and _printed(honest) else {f"bystander: {honest}"})
         text = f"{last}\n{said}"
         return Verdict(frozenset(canaries.tripped(text) | tripped), text)
+
+
+def _printed(honest: Outcome) -> bool:
+    return [line.text for line in honest.logs] == ["an honest line"]
 
 
 def _lies(outcome: Outcome) -> set[str]:
@@ -163,5 +166,3 @@ def _lies(outcome: Outcome) -> set[str]:
     if outcome.usage.memory_peak_mb > MOST_MEMORY / MIB:
         found.add("memory")
     return found
-
-

@@ -88,9 +88,7 @@ async def outside(escape: Escape, deno_dir: str) -> Verdict:
         return Verdict(frozenset(tripped | canaries.tripped(judged)), text)
 
 
-def _bare_deno(
-    script: str, canaries: Canaries, deno_dir: str, *words: str
-) -> contextlib.AbstractContextManager[_Bare]:
+def _bare_deno(script: str, canaries: Canaries, deno_dir: str, *words: str) -> contextlib.AbstractContextManager[_Bare]:
     registry = f"http://127.0.0.1:{canaries.input()['tcp']}/"
     env = {"DENO_DIR": deno_dir, "NO_COLOR": "1", "NPM_CONFIG_REGISTRY": registry, "JSR_URL": registry}
     return bare([find_deno(), "run", *FLAGS, str(HERE / "_harness" / script), *words], canaries, deno_dir, env)

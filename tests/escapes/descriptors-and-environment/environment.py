@@ -1,5 +1,5 @@
 # Tries: a variable of the host's environment, by the language, by libc, and by what the kernel kept of it.
-# Origin: S9.
+# Origin: S9; twelve-factor applications keep their secrets there.
 
 import ctypes, os, posix
 

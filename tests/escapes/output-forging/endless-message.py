@@ -1,5 +1,5 @@
 # Tries: the head of a message of four gigabytes, and then nothing: a host that waits, or that makes room for it.
-# Origin: S6.
+# Origin: S6; length prefixes that are believed.
 
 import os
 

@@ -1,5 +1,5 @@
 # Tries: variables of the process, in Python's copy and in libc's own.
-# Origin: S16.
+# Origin: S16; the plain one.
 
 import ctypes, os
 

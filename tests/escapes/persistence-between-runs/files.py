@@ -1,5 +1,5 @@
 # Tries: files in every place that could be writable: the working folder, temporary folders, shared memory, home.
-# Origin: S16.
+# Origin: S16; the plain one.
 
 import os
 

@@ -14,4 +14,4 @@ try:
     "".encode("planted")
 except LookupError as error:
     found.append(str(error))
-[*found, copyreg.dispatch_table.get(type(iter([]))), mimetypes.guess_type("x.planted"), warnings.filters[-1:]]
+[*found, copyreg.dispatch_table.get(type(iter([]))), mimetypes.guess_type("x.planted"), str(warnings.filters[-1])]
