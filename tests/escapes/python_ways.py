@@ -61,7 +61,7 @@ def plain_launch() -> Launch:
 async def outside(escape: Escape, folder: str) -> Verdict:
     """The program as it would run without any sandbox."""
     program, _ = find_python()
-    command = [program, "-B", str(HERE / "_harness" / "plain.py")]
+    command = [program, "-S", "-B", str(HERE / "_harness" / "plain.py")]
     with Canaries() as canaries, bare(command, canaries, folder, {"PYTHONHASHSEED": "0"}) as engine:
         text, tripped = await drive(engine.channel, engine.process.pid, escape, canaries, inputs(escape, canaries))
         text += engine.complaints()
@@ -132,10 +132,9 @@ def eavesdropping() -> Iterator[list[str]]:
         yield said
 
 
-async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str, *, prepared: bool = True) -> Verdict:
-    """The program in the real product, as an agent's text or past `prepare`, beside an honest one that must not suffer."""
+async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str) -> Verdict:
+    """The program in the real product, beside an honest one that must not suffer; past `prepare`, if that refuses it."""
     limits = {"wall_seconds": SECONDS, "cpu_seconds": SECONDS, "max_log_bytes": MAX_LOG_BYTES}
-    code = escape.wrapped if prepared else UNPREPARED + escape.wrapped
 
     async def run(text: str, given: Any) -> Outcome:
         return await port.run(text, language="python", engine=engine, input=given, limits=limits)
@@ -144,7 +143,9 @@ async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str, 
         canaries.tokens |= {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
         tripped: set[str] = set()
         for given in inputs(escape, canaries):
-            last, honest = await asyncio.gather(run(code, given), run(HONEST, "given"))
+            last, honest = await asyncio.gather(run(escape.wrapped, given), run(HONEST, "given"))
+            if last.error is not None and last.error.type == "ProgramError":
+                last = await run(UNPREPARED + escape.wrapped, given)
             tripped |= _lies(last) | (set() if honest.value == HONESTLY and _printed(honest) else {f"bystander: {honest}"})
         text = f"{last}\n{said}"
         return Verdict(frozenset(canaries.tripped(text) | tripped), text)

@@ -5,9 +5,7 @@ Whatever arrives at the host is searched for tokens, so nothing here needs to be
 """
 
 import ast
-import asyncio
 import builtins
-import inspect
 import json
 import os
 import traceback
@@ -65,7 +63,9 @@ def run(code):
     space = {"__name__": "__main__"}
     made = compile(ast.fix_missing_locations(tree), "program.py", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     value = eval(made, space)
-    if inspect.iscoroutine(value):
+    if value is not None:  # a coroutine
+        import asyncio
+
         asyncio.run(value)
     return space.get("OUT")
 

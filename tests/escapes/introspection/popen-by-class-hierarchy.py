@@ -1,6 +1,8 @@
 # Tries: subprocess.Popen, found among all classes that there are, without an import and without its name in the text.
 # Origin: the shape of CVE-2025-9959 (smolagents: dunder attributes).
 
+import asyncio
+
 wanted = "".join(reversed("nepoP"))
 waiting, seen, found = [object], set(), []
 while waiting:
