@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import httpx2
 
+from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
 
 
@@ -54,11 +56,39 @@ class Egress:
 
     async def send(self, request: Request, reach: Reach, attachments: Sequence[Attachment] = ()) -> Reply:
         """The reply; raises ToolError `egress-denied`, `source-unreachable`, `source-timeout` or `reply-too-large`."""
-        raise NotImplementedError
+        url = httpx2.URL(request.url)
+        headers = list(request.headers)
+        for attachment in attachments:
+            value = attachment.template.replace("{}", attachment.secret.reveal())
+            if attachment.place == "header":
+                headers.append((attachment.name, value))
+            elif attachment.place == "query":
+                url = url.copy_add_param(attachment.name, value)
+            elif attachment.place == "cookie":
+                headers.append(("Cookie", f"{attachment.name}={value}"))
+            else:
+                headers.append(("Authorization", "Basic " + b64encode(value.encode()).decode()))
+        try:
+            reply = await self._client.request(
+                request.method,
+                url,
+                headers=headers,
+                content=request.body,
+                timeout=reach.total_seconds,
+                follow_redirects=request.method in {"GET", "HEAD"},
+            )
+        except httpx2.TimeoutException:
+            raise ToolError(f"{url.host} did not answer in time", code="source-timeout", retryable=True) from None
+        except httpx2.HTTPError as error:
+            message = f"{url.host} can't be reached: {type(error).__name__}"
+            raise ToolError(message, code="source-unreachable", retryable=True) from None
+        if len(reply.content) > reach.max_bytes:
+            raise ToolError(f"the reply of {url.host} is larger than {reach.max_bytes} bytes", code="reply-too-large")
+        return Reply(reply.status_code, dict(reply.headers), reply.content, str(reply.url))
 
     def transport(self, reach: Reach, attachments: Sequence[Attachment] = ()) -> httpx2.AsyncBaseTransport:
         """The same judgement as a transport, for libraries that bring their own client."""
-        raise NotImplementedError
+        return httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def close(self) -> None:
         """Closes every connection."""
