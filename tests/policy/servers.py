@@ -5,15 +5,25 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpcore2
 
-from gloveport.policy.egress import dialing
-from gloveport.policy.egress.values import Reach
+from gloveport.policy.credentials import Attachment
+from gloveport.policy.egress import Egress, Reach, Reply, Request, dialing
 
 LOCAL = Reach(allow_private=True, connect_seconds=20, total_seconds=30)
 
 Answer = bytes | Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def send(request: Request, reach: Reach = LOCAL, attachments: Sequence[Attachment] = (), **options: Any) -> Reply:
+    """The reply that an egress of its own gets, closed again afterwards."""
+    egress = Egress(**options)
+    try:
+        return await egress.send(request, reach, attachments)
+    finally:
+        await egress.close()
 
 
 def ok(body: bytes = b"hello", *headers: str, status: str = "200 OK") -> bytes:
@@ -24,6 +34,10 @@ def ok(body: bytes = b"hello", *headers: str, status: str = "200 OK") -> bytes:
 
 def redirect(location: str, status: str = "302 Found") -> bytes:
     return ok(b"", f"Location: {location}", status=status)
+
+
+def words(text: str) -> list[str]:
+    return text.split()
 
 
 class Server:

@@ -7,16 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.policy.egress.addresses import is_metadata_name, refusal
+from tests.policy.servers import words
 
 # What `allow_private` opens, by one address at each end.
-OPENED = """
+OPENED = words("""
 127.0.0.0 127.0.0.1 127.255.255.255 10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.0 192.168.255.255
 100.64.0.0 100.127.255.255 ::1 fc00:: fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff fd12:3456::1
 ::ffff:127.0.0.1 ::ffff:10.1.2.3 ::ffff:192.168.0.1 ::ffff:0:127.0.0.1 64:ff9b::7f00:1 64:ff9b::10.0.0.1
-""".split()
+""")
 
 # What nothing opens.
-NEVER = """
+NEVER = words("""
 169.254.0.0 169.254.169.254 169.254.170.2 169.254.255.255 100.100.100.200 168.63.129.16 192.0.0.192 fd00:ec2::254
 fd00:ec2::23 fd00:42::42 fd20:ce::254 fd00:c1::a9fe:a9fe ::ffff:169.254.169.254 ::ffff:100.100.100.200
 64:ff9b::169.254.169.254 64:ff9b::100.100.100.200 ::ffff:0:169.254.169.254
@@ -30,14 +31,14 @@ fd00:ec2::23 fd00:42::42 fd20:ce::254 fd00:c1::a9fe:a9fe ::ffff:169.254.169.254 
 ff02::1 ff0e::1 2600::5efe:7f00:1 2600::200:5efe:a00:1 2600::5efe:169.254.169.254 2600:1:2:3:0:5efe:127.0.0.1 200::1
 400::1 800::1 1000::1 4000::1 6000::1 8000::1 a000::1 c000::1 e000::1 f000::1 f800::1 fe00::1 ::ffff:ffff:0:0 0:0:1::1
 fe80::1%eth0 ::ffff:255.255.255.255
-""".split()
+""")
 
-PUBLIC = """
+PUBLIC = words("""
 8.8.8.8 1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255 169.255.0.0
 172.15.255.255 172.32.0.0 192.167.255.255 192.169.0.0 192.0.1.0 192.0.3.0 198.17.255.255 198.20.0.0 223.255.255.255
 168.63.129.15 2000:: 2600::1 2606:4700:4700::1111 2a00:1450::1 3ffe::1 2001:200::1 2001:4860:4860::8888 2001:db7::1
 2001:db9::1 ::ffff:8.8.8.8 64:ff9b::8.8.8.8 2002:808:808::1 2600::5efe:8.8.8.8 3fff:1000::1 3fff:ffff::
-""".split()
+""")
 
 
 @pytest.mark.parametrize("address", OPENED)
@@ -77,9 +78,9 @@ def test_a_form_that_holds_an_ipv4_address_is_never_judged_more_kindly_than_it(i
 
 
 # Written down once more, from IANA's special-purpose registries, so that a slip in the table shows.
-REGISTRY = [IPv4Network(text) for text in """
+REGISTRY = [IPv4Network(text) for text in words("""
 0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24
-192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32""".split()]  # fmt: skip
+192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32""")]  # fmt: skip
 
 
 @given(st.one_of(st.ip_addresses(v=4), st.sampled_from(REGISTRY).flatmap(lambda network: st.ip_addresses(network=network))))
@@ -99,7 +100,16 @@ def test_ipv6_outside_global_unicast_is_refused_unless_it_translates_a_public_ip
 
 
 @pytest.mark.parametrize(
-    "name", ["metadata.google.internal", "METADATA.GOOGLE.INTERNAL", "metadata.google.internal.", "metadata", "metadata.goog", "a.metadata.google.internal", "instance-data"]
+    "name",
+    [
+        "metadata.google.internal",
+        "METADATA.GOOGLE.INTERNAL",
+        "metadata.google.internal.",
+        "metadata",
+        "metadata.goog",
+        "a.metadata.google.internal",
+        "instance-data",
+    ],
 )
 def test_names_of_metadata_services_are_known(name: str) -> None:
     assert is_metadata_name(name)

@@ -6,7 +6,7 @@ import pytest
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Egress, Reach, Request
-from tests.policy.servers import LOCAL, Dialled, answering, ok, serving
+from tests.policy.servers import LOCAL, Dialled, answering, ok, send, serving, words
 
 
 def spellings(address: str) -> list[str]:
@@ -49,29 +49,31 @@ def inside_six(address: str) -> list[str]:
     ]
 
 
-NEVER = "169.254.169.254 100.100.100.200 168.63.129.16 192.0.0.192 0.0.0.0 192.0.2.1 198.18.0.1 203.0.113.7 224.0.0.1 240.0.0.1 255.255.255.255".split()
-PRIVATE = "127.0.0.1 127.8.9.10 10.0.0.1 172.16.5.4 192.168.1.1 100.64.0.1".split()
+NEVER = words(
+    "169.254.169.254 100.100.100.200 168.63.129.16 192.0.0.192 0.0.0.0 192.0.2.1 198.18.0.1 203.0.113.7 224.0.0.1 240.0.0.1 255.255.255.255"
+)
+PRIVATE = words("127.0.0.1 127.8.9.10 10.0.0.1 172.16.5.4 192.168.1.1 100.64.0.1")
 FORBIDDEN = [spelling for address in NEVER + PRIVATE for spelling in spellings(address) + inside_six(address)]
-OTHERS = """
+OTHERS = words("""
 localhost LOCALHOST [::1] [0:0:0:0:0:0:0:1] [0000::0001] [::] [fe80::1] [fec0::1] [fc00::1] [fd00:ec2::254] [ff02::1] [2001:db8::1]
 [3fff::1] [5f00::1] [100::1] [2001::1] metadata.google.internal METADATA.google.internal metadata metadata.goog instance-data
-""".split()
+""")
 
 # Spellings that no judgement is needed for: our parser has no place for them.
-UNREADABLE = """
+UNREADABLE = words("""
 ①②⑦.⓪.⓪.① １２７.０.０.１ 127。0。0。1 127．0．0．1 127｡0｡0｡1 ⑯⑨.254.169.254 %31%32%37.0.0.1 127.0.0.%31 127.0.0.1%00 127.0.0.1%2f
 localhost. 127.0.0.1. 169.254.169.254. [::1%lo] [::1%25lo] [fe80::1%25eth0] [::1 ::1] ::1 [127.0.0.1] [[::1]] [::ffff:127.0.0.1%25]
 user@127.0.0.1 user:pass@127.0.0.1 example.com@127.0.0.1 127.0.0.1@example.com example.com:80@127.0.0.1 @127.0.0.1 :@127.0.0.1
 1.1.1.1&@127.0.0.1 example.com\\127.0.0.1 127.0.0.1\\@example.com example.com%40127.0.0.1 example.com%00.evil
 127.0.0.1:80:80 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:99999 127.0.0.1:+80 127.0.0.1:８０ 127.0.0.1:0x50 127.0.0.1:-1 127..0.1 .localhost
 -localhost localhost- ⓛⓞⓒⓐⓛⓗⓞⓢⓣ localhoſt ｌocalhost loc\u00adalhost local\u200bhost 127.0.0.1\u3002 [v1.fe80::a] [:::1] [::1]x [] \u2025
-""".split()
+""")
 
 
 async def refused(host: str, reach: Reach) -> ToolError:
     dialled = Dialled()
     with pytest.raises(ToolError) as refusal:
-        await Egress(dial=dialled).send(Request("GET", f"http://{host}/"), reach)
+        await send(Request("GET", f"http://{host}/"), reach, dial=dialled)
     assert refusal.value.code == "egress-denied", refusal.value.message
     assert dialled.addresses == []
     return refusal.value
@@ -102,9 +104,7 @@ async def test_a_host_that_parsers_could_differ_about_is_refused_even_where_loop
 @pytest.mark.parametrize("host", [*spellings("127.0.0.1"), "localhost", "[::ffff:127.0.0.1]", "[::FFFF:7f00:1]"])
 async def test_where_loopback_is_allowed_the_same_spellings_reach_it(host: str) -> None:
     async with serving(ok(b"canary")) as server:
-        egress = Egress()
-        reply = await egress.send(Request("GET", f"http://{host}:{server.port}/"), LOCAL)
-        await egress.close()
+        reply = await send(Request("GET", f"http://{host}:{server.port}/"), LOCAL)
     assert reply.body == b"canary"
 
 
@@ -130,7 +130,7 @@ async def test_one_forbidden_answer_among_public_ones_refuses_the_host() -> None
     for answers in (["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["2606:4700::1", "8.8.8.8", "fe80::1"]):
         dialled = Dialled()
         with pytest.raises(ToolError, match="may not be reached"):
-            await Egress(resolve=answering(answers), dial=dialled).send(Request("GET", "http://rebind.example/"), Reach())
+            await send(Request("GET", "http://rebind.example/"), Reach(), resolve=answering(answers), dial=dialled)
         assert dialled.addresses == []
 
 

@@ -7,9 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gloveport.errors import ToolError
-from gloveport.policy.egress import Egress, Reach, Request
+from gloveport.policy.egress import Reach, Request
 from gloveport.policy.egress.urls import join, parse
-from tests.policy.servers import Dialled, ok, serving
+from tests.policy.servers import Dialled, ok, send, serving, words
 
 TRICKS = [
     "http://1.1.1.1 &@2.2.2.2# @3.3.3.3/",
@@ -122,17 +122,21 @@ def test_a_redirects_reference_is_joined_as_the_standard_says(reference: str, le
     assert str(join(parse("https://a.example/one/two?q=1"), reference)) == leads_to
 
 
-@pytest.mark.parametrize("reference", ["\\\\b.example/", "/\\b.example/", "///b.example/", "javascript:x", "//x@b.example/", "/a b", "file:///x"])
+@pytest.mark.parametrize(
+    "reference", ["\\\\b.example/", "/\\b.example/", "///b.example/", "javascript:x", "//x@b.example/", "/a b", "file:///x"]
+)
 def test_a_reference_that_is_not_plain_is_refused(reference: str) -> None:
     with pytest.raises(ToolError):
         join(parse("https://a.example/one"), reference)
 
 
 PIECES = st.sampled_from(
-    ["http://", "https://", "HTTP://", "a.example", "b.example", "8.8.8.8", "134744072", "[2606::1]", ":80", ":8080", ":", "@"]
-    + ["/", "//", "\\", "?", "#", "%2f", "%40", "%00", "..", ".", " ", "\t", "\r\n", "\x00", "&", ";", "ü", "①", "\u2028", "\u00ad"]
+    words(
+        "http:// https:/ HTTP:// a.example b.example 8.8.8.8 134744072 [2606::1] :80 :8080 : @ / // \\ ? # %2f %40 %00 .. . & ; ü ①"
+    )
+    + [" ", "\t", "\r\n", "\x00", "\u2028", "\u00ad"]
 )
-TEXTS = st.one_of(st.lists(PIECES, min_size=2, max_size=9).map("".join), st.text().map("http://".__add__))
+TEXTS = st.lists(PIECES, max_size=9).map(lambda pieces: "http://" + "".join(pieces)) | st.text().map("http://".__add__)
 
 
 @given(TEXTS)
@@ -150,15 +154,10 @@ async def test_only_what_was_judged_is_dialled_and_the_wire_says_the_same(text: 
     async with serving(ok(b"", "Connection: close")) as server:
         dialled = Dialled(server.port)
         try:
-            await Egress(resolve=resolve, dial=dialled).send(Request("GET", text), Reach(connect_seconds=20, max_redirects=0))
+            await send(Request("GET", text), Reach(connect_seconds=20, max_redirects=0), resolve=resolve, dial=dialled)
         except ToolError as error:
             assert dialled.addresses == []
             assert error.code in {"egress-denied", "source-unreachable"}
-            return
-        except Exception:
-            server.requests.clear()
-            if not text.lower().startswith("https://"):
-                raise
             return
     assert len(dialled.addresses) == 1
     assert dialled.addresses == (["8.8.4.4"] if judged else dialled.addresses)
