@@ -44,11 +44,11 @@ class Transport(httpx2.AsyncBaseTransport):
         else:
             redaction = Redaction(self._attachments)
             patience = request.extensions.get("timeout", {}).get("read") or self._reach.total_seconds
-            answered = incoming.headers(redaction)
-            answered.pop("set-cookie", None)  # or the client would keep a jar
+            answered = incoming.headers(redaction).items()
             return httpx2.Response(
                 incoming.status,
-                headers=answered,
+                # Without cookies, or the client would keep a jar.
+                headers=[(name.encode(), value.encode()) for name, value in answered if name != "set-cookie"],
                 stream=_Stream(incoming, redaction, None if incoming.is_events else deadline, patience),
             )
         raise failure
