@@ -39,7 +39,7 @@ async def timed(call: Callable[[], Awaitable[object]]) -> list[float]:
 
 async def rows(rounds: int) -> list[Row]:
     server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0)
-    origin = "http://127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+    origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     reach = Reach(frozenset({origin}), allow_private=True)
     secret = Secret("ghp_x7Yq2Lw9Zk4Tn8Vb3Rm6Pc1Sd5Jf0", "github.token")
     attachment = Attachment("header", "Authorization", secret, frozenset({origin}), "Bearer {}")
@@ -57,7 +57,7 @@ async def rows(rounds: int) -> list[Row]:
             await timed(call)
         for turn in range(rounds):
             for samples, call in sides if turn % 2 else reversed(sides):
-                samples += await timed(call)
+                samples.extend(await timed(call))
     await egress.close()
     server.close()
     left, right = median(ours), median(bare)

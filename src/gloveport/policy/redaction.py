@@ -17,6 +17,7 @@ from gloveport.policy.credentials import Attachment
 
 _SHORTEST = 4
 _SHORTEST_ENCODED = 8
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 class Redaction:
@@ -104,5 +105,5 @@ def _encoded(data: bytes) -> set[bytes]:
         # Characters at both ends mix bits of the secret with bits of its neighbours: they can't be known, and are left.
         first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
         form = b64encode(bytes(before) + data)[first:last]
-        forms |= {form, form.translate(bytes.maketrans(b"+/", b"-_"))}
-    return forms | {quote(form, safe="").encode() for form in forms}
+        forms |= {form, form.translate(_URL_SAFE), form.replace(b"+", b"%2B").replace(b"/", b"%2F")}
+    return forms

@@ -10,7 +10,7 @@ import httpcore2
 from gloveport.errors import ToolError
 from gloveport.policy.egress.values import Reach
 
-FAILURES = (TimeoutError, zlib.error, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
+FAILURES = (OSError, zlib.error, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
