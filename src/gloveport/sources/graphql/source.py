@@ -1,0 +1,139 @@
+"""A GraphQL schema as a source: a tool for each query and mutation, called with documents built from the schema."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import orjson
+from graphql import GraphQLSchema
+
+from gloveport.config import SourceConfig
+from gloveport.errors import ToolError
+from gloveport.sources.graphql.connections import connection_of
+from gloveport.sources.graphql.defaults import Selection, default_selection, text_of
+from gloveport.sources.graphql.documents import PAGE, Documents
+from gloveport.sources.graphql.endpoint import Endpoint
+from gloveport.sources.graphql.replies import value_of
+from gloveport.sources.graphql.roots import Root, roots_of
+from gloveport.sources.graphql.schemas import Inputs, output_schema
+from gloveport.sources.graphql.selection import written
+from gloveport.sources.openapi.operation import Head
+from gloveport.sources.texts import clean
+from gloveport.types import Page, Tool
+
+PAGE_SIZE = 50
+MOST_NAMED = 40
+LONGEST_DEFAULT = 150
+
+
+class GraphQLSource:
+    """Queries and mutations of one endpoint; made by `open_graphql`."""
+
+    def __init__(self, config: SourceConfig, schema: GraphQLSchema, endpoint: Endpoint) -> None:
+        self.name = config.name
+        self.slots = endpoint.slots
+        self.title = endpoint.url
+        self._endpoint = endpoint
+        self._documents = Documents(schema)
+        found, warnings = roots_of(schema)
+        roots, unmatched = _filtered(found, config)
+        self.warnings = (*warnings, *unmatched)
+        self._roots = {f"{config.name}.{root.address}": root for root in roots}
+        inputs = Inputs()
+        self._tools = [_tool(config.name, root, schema, inputs) for root in roots]
+        self.heads = tuple(_head(tool, root) for tool, root in zip(self._tools, roots, strict=True))
+
+    def tools(self) -> Sequence[Tool]:
+        """Queries, then mutations, in the schema's order."""
+        return self._tools
+
+    async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
+        """What the root field answered; raises ToolError, with partial data in `data.data` where there is some."""
+        return await self._ask(tool, args, paged=False)
+
+    async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
+        """One page of a connection, going forward; pages have `first` items, or 50."""
+        root = self._roots[tool.address]
+        if "last" in args or "before" in args:
+            raise ToolError("pages go forward: `last` and `before` go backwards", code="bad-arguments", tool=tool.address)
+        if "first" in root.field.args and "first" not in args:
+            args = {**args, "first": PAGE_SIZE}
+        value = await self._ask(tool, args if cursor is None else {**args, "after": cursor}, paged=True)
+        place = value.pop(PAGE, None) if isinstance(value, dict) else None
+        end = place.get("endCursor") if isinstance(place, dict) and place.get("hasNextPage") is True else None
+        return Page(value, end if isinstance(end, str) and end != cursor else None)
+
+    async def close(self) -> None:
+        """Nothing to let go of: connections are egress's."""
+
+    async def _ask(self, tool: Tool, args: dict[str, Any], *, paged: bool) -> Any:
+        root = self._roots[tool.address]
+        variables = {name: value for name, value in args.items() if name in root.field.args}
+        select = None if root.select is None else args.get(root.select)
+        text = None if select is None else written(select)
+        document = self._documents.document(root, tuple(sorted(variables)), text, paged=paged)
+        return value_of(await self._endpoint.send(document, variables), root.name)
+
+
+def _filtered(roots: Iterable[Root], config: SourceConfig) -> tuple[list[Root], list[str]]:
+    """The roots that `include` and `exclude` leave, and a warning for each pattern that matches nothing."""
+    roots = list(roots)
+    kept = [root for root in roots if not config.include or any(fnmatchcase(root.address, one) for one in config.include)]
+    kept = [root for root in kept if not any(fnmatchcase(root.address, one) for one in config.exclude)]
+    warnings = [
+        f"the pattern {pattern!r} matches no query or mutation"
+        for pattern in (*config.include, *config.exclude)
+        if not any(fnmatchcase(root.address, pattern) for root in roots)
+    ]
+    return kept, warnings
+
+
+def _tool(source: str, root: Root, schema: GraphQLSchema, inputs: Inputs) -> Tool:
+    selection = None if root.select is None else default_selection(root.field.type, schema)
+    taken = inputs.schema(root, _select_schema(root, selection or {}))
+    return Tool(
+        address=f"{source}.{root.address}",
+        description=clean(root.field.description or f"The {root.operation} {root.name}; it gives {root.field.type}."),
+        input_schema=taken,
+        output_schema=output_schema(root.field.type, selection, schema),
+        kind="graphql",
+        writes=root.operation == "mutation",
+        deprecated=root.field.deprecation_reason is not None,
+        pages=root.connection is not None,
+        named=tuple(taken["properties"]),
+    )
+
+
+def _select_schema(root: Root, selection: Selection) -> dict[str, Any]:
+    """The schema of the `select` argument: its forms, the default, and what there is beyond it."""
+    default = text_of(selection)
+    said = f"Which fields of {root.type.name} to give, as GraphQL text or nested lists; by default `{default[:LONGEST_DEFAULT]}"
+    said += "…`." if len(default) > LONGEST_DEFAULT else "`."
+    type_ = root.type
+    if connection := connection_of(root.field.type):
+        type_ = connection.node
+        selection = selection[connection.items] or {}
+        selection = selection.get("node") or selection
+    more = [name for name in getattr(type_, "fields", {}) if name not in selection]
+    if more:
+        said += f" {type_.name} also has {', '.join(more[:MOST_NAMED])}{'…' if len(more) > MOST_NAMED else '.'}"
+    return {"type": ["string", "array", "object"], "description": clean(said)}
+
+
+def _head(tool: Tool, root: Root) -> Head:
+    # Without `select`, which tells of every field there is: one more of them is no change of this tool.
+    properties = {name: one for name, one in tool.input_schema["properties"].items() if name != root.select}
+    told = [root.address, tool.description, {**tool.input_schema, "properties": properties}, tool.output_schema]
+    digest = hashlib.sha256(orjson.dumps([*told, root.operation, root.name], option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return Head(
+        root.address,
+        tool.description,
+        tool.parameters,
+        digest,
+        writes=tool.writes,
+        deprecated=tool.deprecated,
+        pages=tool.pages,
+    )
