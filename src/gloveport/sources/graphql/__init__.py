@@ -38,7 +38,12 @@ async def open_graphql(config: SourceConfig, outside: Outside) -> GraphQLSource:
 
 
 def _compiled(config: SourceConfig, raw: bytes, place: str, endpoint: Endpoint) -> GraphQLSource:
-    return GraphQLSource(config, read_schema(raw, config.name, place), endpoint)
+    schema = read_schema(raw, config.name, place)
+    try:
+        return GraphQLSource(config, schema, endpoint)
+    except RecursionError:
+        hint = "correct the definition"
+        raise SourceError(f"source {config.name}: {place}: types are nested too deeply", hint=hint) from None
 
 
 def _read(source: str, location: str) -> bytes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from graphql import (
     GraphQLField,
-    GraphQLInterfaceType,
     GraphQLNamedType,
-    GraphQLObjectType,
     GraphQLSchema,
     GraphQLUnionType,
     get_named_type,
@@ -47,85 +47,107 @@ def text_of(selection: Selection) -> str:
     return " ".join(name if below is None else f"{name} {{ {text_of(below)} }}" for name, below in selection.items())
 
 
-def default_selection(answer: Any, schema: GraphQLSchema, budget: int = BUDGET, *, objects: bool = True) -> Selection:
-    """The selection below a field that answers this (composite) type; never empty. Without `objects`, leaves only."""
-    connection = connection_of(answer)
-    if connection is None:
-        lists = not is_list_type(get_nullable_type(answer))
-        return _within(get_named_type(answer), schema, budget, objects=objects, lists=lists)
-    node = _within(connection.node, schema, budget - 4, objects=objects, lists=False)
-    found: dict[str, Selection | None] = {connection.items: node if connection.items == "nodes" else {"node": node}}
-    if connection.counted:
-        found["totalCount"] = None
-    return {**found, "pageInfo": dict.fromkeys(PAGE_INFO)}
+class Defaults:
+    """The default selections of one schema. What is found out about a type is kept, because many fields lead to it."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self._schema = schema
+        self._kept: dict[str, _Look] = {}
+
+    def selection(self, answer: Any, budget: int = BUDGET, *, objects: bool = True) -> Selection:
+        """The selection below a field that answers this (composite) type; never empty. Without `objects`, leaves only."""
+        connection = connection_of(answer)
+        if connection is None:
+            lists = not is_list_type(get_nullable_type(answer))
+            return self._within(get_named_type(answer), budget, objects=objects, lists=lists)
+        node = self._within(connection.node, budget - 4, objects=objects, lists=False)
+        found: dict[str, Selection | None] = {connection.items: node if connection.items == "nodes" else {"node": node}}
+        if connection.counted:
+            found["totalCount"] = None
+        return {**found, "pageInfo": dict.fromkeys(PAGE_INFO)}
+
+    def _within(self, type_: GraphQLNamedType, budget: int, *, objects: bool = False, lists: bool = False) -> Selection:
+        if isinstance(type_, GraphQLUnionType):
+            return self._members(type_, budget)
+        look = self._look(type_)
+        shallow = (*look.objects, *(look.lists if lists else ())) if objects else ()
+        found: dict[str, Selection | None] = {"__typename": None} if is_abstract_type(type_) else {}
+        found |= look.first(min(budget, LEAVES) if shallow else budget)
+        left = budget - len(found)
+        share = max(SMALLEST_SHARE, left // len(shallow) - 1) if shallow else 0
+        for name, inner in shallow:
+            if left < 2:
+                break
+            below = self._shallow(inner, min(share, left - 1))
+            if set(below) != {"__typename"}:
+                found[name] = below
+                left -= 1 + _size(below)
+        return found or {"__typename": None}
+
+    def _shallow(self, type_: GraphQLNamedType, budget: int) -> Selection:
+        """Its leaves; of a connection's edge, which a mutation may give, those of the node."""
+        fields = getattr(type_, "fields", {})
+        if "node" in fields and "cursor" in fields and is_composite_type(node := get_named_type(fields["node"].type)):
+            return {"node": self._within(node, budget - 1)}
+        return self._within(type_, budget)
+
+    def _members(self, union: GraphQLUnionType, budget: int) -> Selection:
+        """A fragment for each of the first members, without names that mean something else in one before."""
+        members = list(self._schema.get_possible_types(union))[:MOST_MEMBERS]
+        found: dict[str, Selection | None] = {"__typename": None}
+        share = max(SMALLEST_SHARE, (budget - 1) // max(1, len(members)))
+        left, meanings = budget - 1, dict[str, str]()
+        for member in members:
+            leaves = self._look(member).first(min(share, left))
+            kinds = {name: f"{member.fields[name].type}" for name in leaves}
+            same = [name for name, kind in kinds.items() if meanings.setdefault(name, kind) == kind]
+            if same:
+                found[f"... on {member.name}"] = dict.fromkeys(same)
+                left -= len(same)
+        return found
+
+    def _look(self, type_: Any) -> _Look:
+        if type_.name not in self._kept:
+            self._kept[type_.name] = _looked_at(type_.fields)
+        return self._kept[type_.name]
 
 
-def _within(
-    type_: GraphQLNamedType, schema: GraphQLSchema, budget: int, *, objects: bool = False, lists: bool = False
-) -> Selection:
-    if isinstance(type_, GraphQLUnionType):
-        return _members(type_, schema, budget)
-    assert isinstance(type_, (GraphQLObjectType, GraphQLInterfaceType))
-    fields = {name: field for name, field in type_.fields.items() if _is_free(name, field)}
-    shallow = [name for name, field in fields.items() if objects and _is_shallow(field, lists=lists)]
-    shallow.sort(key=lambda name: (is_list_type(get_nullable_type(fields[name].type)), not is_non_null_type(fields[name].type)))
-    found: dict[str, Selection | None] = {"__typename": None} if is_abstract_type(type_) else {}
-    found |= dict.fromkeys(_leaves(fields, min(budget, LEAVES) if shallow else budget))
-    left = budget - len(found)
-    share = max(SMALLEST_SHARE, left // len(shallow) - 1) if shallow else 0
-    for name in shallow:
-        if left < 2:
-            break
-        below = _shallow(get_named_type(fields[name].type), schema, min(share, left - 1))
-        if set(below) != {"__typename"}:
-            found[name] = below
-            left -= 1 + _size(below)
-    return found or {"__typename": None}
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A type's fields that may be asked for without arguments: leaves with their places, the telling ones first."""
+
+    leaves: tuple[tuple[str, int], ...]
+    objects: tuple[tuple[str, GraphQLNamedType], ...]
+    lists: tuple[tuple[str, GraphQLNamedType], ...]
+
+    def first(self, most: int) -> dict[str, None]:
+        """Up to `most` leaves, in the schema's order."""
+        return dict.fromkeys(name for name, _ in sorted(self.leaves[: max(0, most)], key=itemgetter(1)))
 
 
-def _shallow(type_: GraphQLNamedType, schema: GraphQLSchema, budget: int) -> Selection:
-    """Its leaves; of a connection's edge, which a mutation may give, those of the node."""
-    fields = getattr(type_, "fields", {})
-    if "node" in fields and "cursor" in fields and is_composite_type(node := get_named_type(fields["node"].type)):
-        return {"node": _within(node, schema, budget - 1)}
-    return _within(type_, schema, budget)
-
-
-def _members(union: GraphQLUnionType, schema: GraphQLSchema, budget: int) -> Selection:
-    """A fragment for each of the first members, without names that mean something else in one before."""
-    members = list(schema.get_possible_types(union))[:MOST_MEMBERS]
-    found: dict[str, Selection | None] = {"__typename": None}
-    share = max(SMALLEST_SHARE, (budget - 1) // max(1, len(members)))
-    left, meanings = budget - 1, dict[str, str]()
-    for member in members:
-        fields = {name: field for name, field in member.fields.items() if _is_free(name, field)}
-        same = [name for name, field in fields.items() if meanings.setdefault(name, f"{field.type}") == f"{field.type}"]
-        leaves = _leaves({name: fields[name] for name in same}, min(share, left))
-        if leaves:
-            found[f"... on {member.name}"] = dict.fromkeys(leaves)
-            left -= len(leaves)
-    return found
+def _looked_at(fields: Mapping[str, GraphQLField]) -> _Look:
+    free = {name: field for name, field in fields.items() if _is_free(name, field)}
+    leaves = [(name, place) for place, (name, field) in enumerate(free.items()) if is_leaf_type(get_named_type(field.type))]
+    leaves.sort(key=lambda leaf: _rank(leaf[0], free[leaf[0]]))
+    # Connections are not looked into: their size is the caller's to choose.
+    deep = [
+        (name, field)
+        for name, field in free.items()
+        if not is_leaf_type(get_named_type(field.type)) and connection_of(field.type) is None
+    ]
+    deep.sort(key=lambda item: not is_non_null_type(item[1].type))
+    named = [(name, get_named_type(field.type), is_list_type(get_nullable_type(field.type))) for name, field in deep]
+    return _Look(
+        tuple(leaves[:BUDGET]),
+        tuple((name, type_) for name, type_, listed in named if not listed)[:BUDGET],
+        tuple((name, type_) for name, type_, listed in named if listed)[:BUDGET],
+    )
 
 
 def _is_free(name: str, field: GraphQLField) -> bool:
     if field.deprecation_reason is not None or name.startswith("__") or SECRET.search(name):
         return False
     return not any(is_required_argument(argument) for argument in field.args.values())
-
-
-def _is_shallow(field: GraphQLField, *, lists: bool) -> bool:
-    """An object to look into: not a leaf, not a connection (those are asked for), a list only where `lists` says so."""
-    if is_leaf_type(get_named_type(field.type)) or connection_of(field.type) is not None:
-        return False
-    return lists or not is_list_type(get_nullable_type(field.type))
-
-
-def _leaves(fields: Mapping[str, GraphQLField], most: int) -> list[str]:
-    """The names of up to `most` leaves in the schema's order; telling ones are kept where there are more."""
-    leaves = [name for name, field in fields.items() if is_leaf_type(get_named_type(field.type))]
-    ranked = sorted(leaves, key=lambda name: _rank(name, fields[name]))
-    kept = set(ranked[: max(0, most)])
-    return [name for name in leaves if name in kept]
 
 
 def _rank(name: str, field: GraphQLField) -> int:

@@ -14,6 +14,8 @@ LARGEST_SDL = 4 * MIB
 MOST_TOKENS = 500_000
 MOST_TYPES = 20_000
 MOST_MEMBERS = 200_000
+MOST_ROOTS = 10_000
+DEEPEST_LIST = 10
 # What graphql-core raises for definitions that break its expectations; it promises no error type of its own.
 BROKEN = (GraphQLError, TypeError, KeyError, ValueError, AttributeError, RecursionError)
 
@@ -54,8 +56,13 @@ def read_schema(raw: bytes, source: str, place: str) -> GraphQLSchema:
     except BROKEN as error:
         said = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error}".splitlines()[0][:300]
         raise SourceError(f"source {source}: {place}: {said}{_line(error)}", hint="correct the definition") from None
-    if not schema.query_type and not schema.mutation_type:
-        raise SourceError(f"source {source}: {place} has neither queries nor mutations", hint="check `schema { … }` in it")
+    if place_of_list := _deep_list(schema):
+        hint = f"lists may be nested {DEEPEST_LIST} deep"
+        raise SourceError(f"source {source}: {place}: the lists of {place_of_list} are nested too deeply", hint=hint)
+    roots = sum(len(type_.fields) for type_ in (schema.query_type, schema.mutation_type) if type_)
+    if not 0 < roots <= MOST_ROOTS:
+        found = f"has {roots:,} queries and mutations; at most {MOST_ROOTS:,} are read" if roots else "has no queries or mutations"
+        raise SourceError(f"source {source}: {place} {found}", hint="check `schema { … }` in it")
     return schema
 
 
@@ -84,6 +91,19 @@ def _from_sdl(raw: bytes) -> GraphQLSchema:
     document = parse(raw.decode("utf-8-sig"), max_tokens=MOST_TOKENS)
     # Real definitions break the specification in small ways (GitHub's does), which matters to nothing here.
     return build_ast_schema(document, assume_valid=True, assume_valid_sdl=True)
+
+
+def _deep_list(schema: GraphQLSchema) -> str | None:
+    """Where a type is nested deeper than anyone means; what is written for types goes down them recursively."""
+    for type_ in schema.type_map.values():
+        for name, field in getattr(type_, "fields", {}).items():
+            for one in (field, *getattr(field, "args", {}).values()):
+                kind, levels = one.type, 0
+                while levels <= 2 * DEEPEST_LIST and hasattr(kind, "of_type"):
+                    kind, levels = kind.of_type, levels + 1
+                if levels > 2 * DEEPEST_LIST:
+                    return f"{type_.name}.{name}"
+    return None
 
 
 def _line(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from graphql import GraphQLSchema
 
 from gloveport.sources.graphql.connections import PAGE_INFO
-from gloveport.sources.graphql.defaults import default_selection, text_of
+from gloveport.sources.graphql.defaults import Defaults, text_of
 from gloveport.sources.graphql.roots import Root
 from gloveport.sources.graphql.selection import chosen
 
@@ -21,6 +21,7 @@ class Documents:
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self._schema = schema
+        self._defaults = Defaults(schema)
         self._kept = lru_cache(MOST_KEPT)(self._made)
 
     def document(self, root: Root, given: tuple[str, ...], select: str | None = None, *, paged: bool = False) -> str:
@@ -31,9 +32,9 @@ class Documents:
         if root.select is None:
             return _operation(root, given, "")
         if select is None:
-            fields = text_of(default_selection(root.field.type, self._schema))
+            fields = text_of(self._defaults.selection(root.field.type))
         else:
-            fields = chosen(select, _operation(root, given, "{ __typename } "), root.type, self._schema)
+            fields = chosen(select, _operation(root, given, "{ __typename } "), root.type, self._schema, self._defaults)
         if paged:
             fields += f" {PAGE}: pageInfo {{ {' '.join(PAGE_INFO)} }}"
         return _operation(root, given, f"{{ {fields} }} ")

@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment, default_variable
-from gloveport.policy.egress import Reach, Reply, Request
+from gloveport.policy.egress import Reach, Reply, Request, urls
 from gloveport.sources.openapi.operation import Slot
 from gloveport.sources.outside import Outside
 
@@ -86,12 +85,6 @@ class Endpoint:
 
 def _origin(url: str, source: str) -> str:
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise SourceError(f"source {source}: {url!r} is not the URL of an endpoint", hint="for example https://host/graphql")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    standard = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, standard) else "")
+        return urls.parse(url).origin
+    except ToolError as error:
+        raise SourceError(f"source {source}: {error.message}", hint="for example https://host/graphql") from None

@@ -10,11 +10,8 @@ from typing import Literal
 
 from graphql import GraphQLField, GraphQLNamedType, GraphQLSchema, get_named_type, is_leaf_type, is_required_argument
 
-from gloveport.errors import SourceError
 from gloveport.sources.graphql.connections import Connection, connection_of
 from gloveport.sources.names import problem_with
-
-MOST_FIELDS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +56,6 @@ def roots_of(schema: GraphQLSchema) -> tuple[tuple[Root, ...], tuple[str, ...]]:
         found += [("query", name, field) for name, field in schema.query_type.fields.items()]
     if schema.mutation_type:
         found += [("mutation", name, field) for name, field in schema.mutation_type.fields.items()]
-    if len(found) > MOST_FIELDS:
-        raise SourceError(f"the schema has {len(found):,} queries and mutations; at most {MOST_FIELDS:,} are read")
     warnings = []
     if schema.subscription_type:
         names = ", ".join(list(schema.subscription_type.fields)[:5])

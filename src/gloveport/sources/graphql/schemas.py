@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
+import orjson
 from graphql import (
     GraphQLEnumType,
     GraphQLInputObjectType,
@@ -26,8 +28,10 @@ from gloveport.sources.graphql.roots import Root
 from gloveport.sources.texts import clean
 
 MOST_DEFINITIONS = 500
+MOST_PROPERTIES = 5000
 MOST_VALUES = 200
 LONGEST_DESCRIPTION = 600
+LONGEST_DEFAULT = 300
 SCALARS: Mapping[str, Mapping[str, Any]] = {
     "Int": {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1},
     "Float": {"type": "number"},
@@ -40,12 +44,22 @@ TEXTS = frozenset({"Date", "DateTime", "Time", "URI", "URL", "UUID", "HTML", "Ma
 NULL = {"type": "null"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Closure:
+    """The definitions that some arguments reach, and what they come to."""
+
+    definitions: Mapping[str, Mapping[str, Any]]
+    digest: str
+
+
 class Inputs:
     """Input types as JSON Schema: each is made once, and shared by all tools that reach it."""
 
     def __init__(self) -> None:
         self._definitions: dict[str, dict[str, Any]] = {}
+        self._digests: dict[str, str] = {}
         self._next: dict[str, tuple[GraphQLNamedType, ...]] = {}
+        self._closures: dict[tuple[str, ...], _Closure] = {}
 
     def schema(self, root: Root, select: Mapping[str, Any]) -> dict[str, Any]:
         """The schema of a root field's arguments, with the definitions that it reaches; `select` describes the choice."""
@@ -57,36 +71,57 @@ class Inputs:
         found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         if required:
             found["required"] = required
-        if definitions := self._reached([get_named_type(argument.type) for argument in arguments.values()]):
+        if definitions := self._closure(root).definitions:
             found["$defs"] = definitions
         return found
 
-    def _reached(self, types: list[GraphQLNamedType]) -> dict[str, dict[str, Any]]:
-        """The definitions of the types and of all that they reach; beyond the limit, objects of any form."""
+    def digest(self, root: Root, schema: Mapping[str, Any]) -> str:
+        """What a schema that was made here comes to.
+
+        Without `select`, which tells of every field there is: one more of them is no change of this tool.
+        """
+        properties = {name: one for name, one in schema["properties"].items() if name != root.select}
+        return _digest({**schema, "properties": properties, "$defs": self._closure(root).digest})
+
+    def _closure(self, root: Root) -> _Closure:
+        types = [get_named_type(argument.type) for argument in root.field.args.values()]
+        types = [type_ for type_ in types if not isinstance(type_, GraphQLScalarType)]
+        names = tuple(type_.name for type_ in types)
+        if names not in self._closures:
+            definitions = self._reached(types)
+            digests = {name: self._digests[name] for name in definitions}
+            self._closures[names] = _Closure(definitions, _digest(digests))
+        return self._closures[names]
+
+    def _reached(self, types: Sequence[GraphQLNamedType]) -> dict[str, dict[str, Any]]:
+        """The definitions of the types and of all that they reach; beyond the limits, values of any form."""
         found: dict[str, dict[str, Any]] = {}
-        waiting = list(types)
+        waiting, left = list(types[::-1]), MOST_PROPERTIES
         while waiting:
             type_ = waiting.pop()
-            if isinstance(type_, GraphQLScalarType) or type_.name in found:
+            if type_.name in found:
                 continue
-            if len(found) >= MOST_DEFINITIONS and isinstance(type_, GraphQLInputObjectType):
-                found[type_.name] = {"type": "object", "description": f"{type_.name}, as its service defines it"}
+            made = self._definition(type_)
+            left -= len(made.get("properties", made.get("enum", ())))
+            if len(found) >= MOST_DEFINITIONS or left < 0:
+                found[type_.name] = {"description": f"{type_.name}, as its service defines it"}
                 continue
-            found[type_.name] = self._definition(type_)
-            waiting += self._next[type_.name]
+            found[type_.name] = made
+            waiting += self._next[type_.name][::-1]
         return found
 
     def _definition(self, type_: GraphQLNamedType) -> dict[str, Any]:
         if type_.name not in self._definitions:
-            reached: list[GraphQLNamedType] = []
+            reached: Iterable[GraphQLNamedType] = ()
             if isinstance(type_, GraphQLEnumType):
                 made = _enum(type_)
             else:
                 assert isinstance(type_, GraphQLInputObjectType)
                 made = self._object(type_)
-                reached = [get_named_type(field.type) for field in type_.fields.values()]
+                reached = dict.fromkeys(get_named_type(field.type) for field in type_.fields.values())
             self._definitions[type_.name] = _described(made, type_.description)
-            self._next[type_.name] = tuple(dict.fromkeys(reached))
+            self._digests[type_.name] = _digest(self._definitions[type_.name])
+            self._next[type_.name] = tuple(one for one in reached if not isinstance(one, GraphQLScalarType))
         return self._definitions[type_.name]
 
     def _object(self, type_: GraphQLInputObjectType) -> dict[str, Any]:
@@ -161,6 +196,10 @@ def _enum(type_: GraphQLEnumType) -> dict[str, Any]:
     return {"type": "string", "enum": list(type_.values)} if len(type_.values) <= MOST_VALUES else {"type": "string"}
 
 
+def _digest(value: Any) -> str:
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
         return {"anyOf": [schema, NULL]}
@@ -178,8 +217,9 @@ def _described(schema: dict[str, Any], description: str | None) -> dict[str, Any
 
 
 def _is_plain(value: Any) -> bool:
-    """True for a default that JSON can say."""
+    """True for a default that JSON can say, and say shortly."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(value)) == value
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        text = orjson.dumps(value)
+    except TypeError:
         return False
+    return len(text) <= LONGEST_DEFAULT and orjson.loads(text) == value

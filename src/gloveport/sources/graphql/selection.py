@@ -35,7 +35,7 @@ from graphql.pyutils import did_you_mean, suggestion_list
 
 from gloveport.errors import ToolError
 from gloveport.sources.graphql.connections import connection_of
-from gloveport.sources.graphql.defaults import default_selection, text_of
+from gloveport.sources.graphql.defaults import Defaults, text_of
 
 LONGEST = 20_000
 MOST_TOKENS = 3_000
@@ -71,14 +71,14 @@ def written(select: Any, depth: int = 0) -> str:
     raise ToolError(f"`select` has {select!r:.40} where a field should be", code="bad-arguments")
 
 
-def chosen(text: str, document: str, answer: Any, schema: GraphQLSchema) -> str:
+def chosen(text: str, document: str, answer: Any, schema: GraphQLSchema, defaults: Defaults) -> str:
     """The chosen fields as they may stand below the document's one root field, which gives the type `answer`.
 
     A field that has fields of its own and was named without them gets its default ones. Raises ToolError
     `bad-arguments` that shows the place.
     """
     try:
-        below = _Walk(schema).filled(_parsed(text, WHERE), answer, 1)
+        below = _Walk(schema, defaults).filled(_parsed(text, WHERE), answer, 1)
         if problems := validate(schema, _below_root(parse(document), below), max_errors=1):
             _refuse(problems[0])
     except Refusal as refusal:
@@ -92,17 +92,22 @@ def chosen(text: str, document: str, answer: Any, schema: GraphQLSchema) -> str:
 class _Walk:
     """One pass over a selection: limits, names, and defaults for fields that were named without theirs."""
 
-    def __init__(self, schema: GraphQLSchema) -> None:
+    def __init__(self, schema: GraphQLSchema, defaults: Defaults) -> None:
         self._schema = schema
+        self._defaults = defaults
         self._fields = 0
         self._aliases = 0
 
     def filled(self, node: SelectionSetNode, parent: Any, depth: int) -> SelectionSetNode:
         if depth > DEEPEST:
             raise Refusal(f"it is nested deeper than {DEEPEST} levels", node)
-        names = [(one.alias or one.name).value for one in node.selections if isinstance(one, FieldNode)]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise Refusal(f"`{twice}` is there twice", node)
+        seen: set[str] = set()
+        for one in node.selections:
+            if isinstance(one, FieldNode):
+                name = (one.alias or one.name).value
+                if name in seen:
+                    raise Refusal(f"`{name}` is there twice", one)
+                seen.add(name)
         return dataclasses.replace(node, selections=tuple(self._one(one, parent, depth) for one in node.selections))
 
     def _one(self, node: SelectionNode, parent: Any, depth: int) -> SelectionNode:
@@ -138,7 +143,7 @@ class _Walk:
             return node
         below = node.selection_set
         if below is None or not below.selections:
-            leaves = default_selection(fields[name].type, self._schema, BUDGET_BELOW, objects=False)
+            leaves = self._defaults.selection(fields[name].type, BUDGET_BELOW, objects=False)
             below = _parsed(text_of(leaves), "default")
         return dataclasses.replace(node, selection_set=self.filled(below, answer, depth + 1))
 

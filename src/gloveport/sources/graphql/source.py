@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from graphql import GraphQLSchema
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.sources.graphql.connections import connection_of
-from gloveport.sources.graphql.defaults import Selection, default_selection, text_of
+from gloveport.sources.graphql.defaults import Defaults, Selection, text_of
 from gloveport.sources.graphql.documents import PAGE, Documents
 from gloveport.sources.graphql.endpoint import Endpoint
 from gloveport.sources.graphql.replies import value_of
@@ -42,9 +43,9 @@ class GraphQLSource:
         roots, unmatched = _filtered(found, config)
         self.warnings = (*warnings, *unmatched)
         self._roots = {f"{config.name}.{root.address}": root for root in roots}
-        inputs = Inputs()
-        self._tools = [_tool(config.name, root, schema, inputs) for root in roots]
-        self.heads = tuple(_head(tool, root) for tool, root in zip(self._tools, roots, strict=True))
+        defaults, inputs = Defaults(schema), Inputs()
+        self._tools = [_tool(config.name, root, schema, defaults, inputs) for root in roots]
+        self.heads = tuple(_head(tool, root, inputs) for tool, root in zip(self._tools, roots, strict=True))
 
     def tools(self) -> Sequence[Tool]:
         """Queries, then mutations, in the schema's order."""
@@ -91,8 +92,8 @@ def _filtered(roots: Iterable[Root], config: SourceConfig) -> tuple[list[Root], 
     return kept, warnings
 
 
-def _tool(source: str, root: Root, schema: GraphQLSchema, inputs: Inputs) -> Tool:
-    selection = None if root.select is None else default_selection(root.field.type, schema)
+def _tool(source: str, root: Root, schema: GraphQLSchema, defaults: Defaults, inputs: Inputs) -> Tool:
+    selection = None if root.select is None else defaults.selection(root.field.type)
     taken = inputs.schema(root, _select_schema(root, selection or {}))
     return Tool(
         address=f"{source}.{root.address}",
@@ -117,22 +118,20 @@ def _select_schema(root: Root, selection: Selection) -> dict[str, Any]:
         type_ = connection.node
         selection = selection[connection.items] or {}
         selection = selection.get("node") or selection
-    more = [name for name in getattr(type_, "fields", {}) if name not in selection]
+    more = list(islice((name for name in getattr(type_, "fields", {}) if name not in selection), MOST_NAMED + 1))
     if more:
         said += f" {type_.name} also has {', '.join(more[:MOST_NAMED])}{'…' if len(more) > MOST_NAMED else '.'}"
     return {"type": ["string", "array", "object"], "description": clean(said)}
 
 
-def _head(tool: Tool, root: Root) -> Head:
-    # Without `select`, which tells of every field there is: one more of them is no change of this tool.
-    properties = {name: one for name, one in tool.input_schema["properties"].items() if name != root.select}
-    told = [root.address, tool.description, {**tool.input_schema, "properties": properties}, tool.output_schema]
-    digest = hashlib.sha256(orjson.dumps([*told, root.operation, root.name], option=orjson.OPT_SORT_KEYS)).hexdigest()
+def _head(tool: Tool, root: Root, inputs: Inputs) -> Head:
+    taken = inputs.digest(root, tool.input_schema)
+    told = orjson.dumps([root.operation, root.name, tool.address, tool.description, taken, tool.output_schema])
     return Head(
         root.address,
         tool.description,
         tool.parameters,
-        digest,
+        hashlib.sha256(told).hexdigest(),
         writes=tool.writes,
         deprecated=tool.deprecated,
         pages=tool.pages,
