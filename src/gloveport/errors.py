@@ -69,7 +69,10 @@ CODES: Mapping[str, Code] = {
     ),
     "http-error": Code(7, 502, "The service answered a call with an error status.", "Look at the error's status and data."),
     "graphql-error": Code(
-        7, 502, "The service answered a GraphQL call with errors.", "Look at the error's data: errors, and what came besides."
+        7,
+        502,
+        "The service answered a GraphQL call with errors.",
+        "Look at the error's data: its errors, and what came.",
     ),
     "credential-missing": Code(
         4, 401, "A call needs a credential that nobody gave.", "Set the environment variable that the message names."

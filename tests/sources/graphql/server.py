@@ -1,6 +1,10 @@
-"""A GraphQL server on loopback: graphql-core executes the library's schema on state that mutations really change."""
+"""A GraphQL server on loopback: graphql-core executes the library's schema on state that mutations really change.
+
+As a program it prints its URL and serves until its standard input ends.
+"""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,12 +65,12 @@ def resolver(kind: str) -> Any:
 
 
 @resolver("Query")
-def book(_: Any, info: Any, id: str) -> Any:  # noqa: A002
+def book(_: Any, info: Any, id: str) -> Any:
     return info.context.books.get(id)
 
 
 @resolver("Query")
-def books(_: Any, info: Any, first: int | None = None, after: str | None = None, filter: Any = None, **_rest: Any) -> Any:  # noqa: A002
+def books(_: Any, info: Any, first: int | None = None, after: str | None = None, filter: Any = None, **_rest: Any) -> Any:
     if first is None:
         raise GraphQLError("You must provide `first` to page through books.")
     found = [one for one in info.context.books.values() if not filter or one["genre"] == filter.get("genre", one["genre"])]
@@ -82,12 +86,12 @@ def books(_: Any, info: Any, first: int | None = None, after: str | None = None,
 
 
 @resolver("Query")
-def author(_: Any, info: Any, id: str) -> Any:  # noqa: A002
+def author(_: Any, info: Any, id: str) -> Any:
     return AUTHOR if id == "a1" else None
 
 
 @resolver("Query")
-def node(_: Any, info: Any, id: str) -> Any:  # noqa: A002
+def node(_: Any, info: Any, id: str) -> Any:
     return AUTHOR if id == "a1" else info.context.books.get(id)
 
 
@@ -116,7 +120,9 @@ def import_(_: Any, info: Any, value: int | None = None) -> Any:
 def fails(_: Any, info: Any, kind: str) -> Any:
     if kind == "partly":
         return next(iter(info.context.books.values()))
-    error = GraphQLError("No such book.\u202e\x1b[31m" + "x" * 5000, extensions={"code": "NOT_FOUND", "stacktrace": ["/srv/secret.py"]})
+    error = GraphQLError(
+        "No such book.\u202e\x1b[31m" + "x" * 5000, extensions={"code": "NOT_FOUND", "stacktrace": ["/srv/secret.py"]}
+    )
     raise error
 
 
@@ -148,13 +154,13 @@ def broken(_: Any, info: Any) -> str:
 
 
 @resolver("Mutation")
-def addBook(_: Any, info: Any, input: Any) -> Any:  # noqa: A002
+def addBook(_: Any, info: Any, input: Any) -> Any:
     made = info.context.add(input["title"], input["genre"], input.get("author"))
     return {"book": made, "bookEdge": {"cursor": "1", "node": made}, "errors": []}
 
 
 @resolver("Mutation")
-def deleteBook(_: Any, info: Any, id: str) -> bool:  # noqa: A002
+def deleteBook(_: Any, info: Any, id: str) -> bool:
     return info.context.books.pop(id, None) is not None
 
 
@@ -186,7 +192,9 @@ def application(library: Library) -> Starlette:
         if not library.introspection and validate(schema, parse(query), [NoSchemaIntrospectionCustomRule]):
             return JSONResponse({"errors": [{"message": "GraphQL introspection is not allowed"}]}, 400)
         result = await graphql(schema, query, variable_values=asked.get("variables"), context_value=library)
-        return JSONResponse(result.formatted, 400 if result.data is None and result.errors and not result.errors[0].path else 200)
+        return JSONResponse(
+            result.formatted, 400 if result.data is None and result.errors and not result.errors[0].path else 200
+        )
 
     async def plain(request: Request) -> Response:
         return PlainTextResponse("<h1>It works</h1>")
@@ -211,3 +219,10 @@ def serving(library: Library) -> Iterator[Library]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+if __name__ == "__main__":
+    with serving(Library()) as served:
+        served.fill(3)
+        print(served.url, flush=True)
+        sys.stdin.read()

@@ -11,7 +11,9 @@ from tests.sources.graphql.conftest import call, settings, tool
 from tests.sources.graphql.server import SDL, Library
 
 
-async def test_a_query_gives_the_root_fields_value_with_leaves_and_shallow_objects(source: GraphQLSource, library: Library) -> None:
+async def test_a_query_gives_the_root_fields_value_with_leaves_and_shallow_objects(
+    source: GraphQLSource, library: Library
+) -> None:
     library.add("Emma", "NOVEL", "a1")
     book = await call(source, "book", id="b1")
     assert book == {
@@ -152,7 +154,9 @@ class _Nothing:
         return None
 
 
-@pytest.mark.parametrize(("path", "status", "retryable"), [("plain", 200, False), ("down", 503, True), ("absent", 404, False)])
+@pytest.mark.parametrize(
+    ("path", "status", "retryable"), [("plain", 200, False), ("down", 503, True), ("absent", 404, False)]
+)
 async def test_what_is_not_graphql_is_an_http_error(
     library: Library, outside: Outside, tmp_path: Any, path: str, status: int, retryable: bool
 ) -> None:
@@ -187,7 +191,9 @@ async def test_a_connection_is_paged_lazily(source: GraphQLSource, library: Libr
     assert len(library.asked) == before + 3
 
 
-async def test_pages_work_with_any_choice_of_fields_and_have_a_size_of_their_own(source: GraphQLSource, library: Library) -> None:
+async def test_pages_work_with_any_choice_of_fields_and_have_a_size_of_their_own(
+    source: GraphQLSource, library: Library
+) -> None:
     library.fill(60)
     page = await source.page(tool(source, "books"), {"select": "edges { node { id } }"}, None)
     assert sorted(page.value) == ["edges"]

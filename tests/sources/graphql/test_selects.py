@@ -5,7 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphql import FieldNode, GraphQLSchema, OperationDefinitionNode, build_schema, get_named_type, is_composite_type, parse, validate
+from graphql import (
+    FieldNode,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    build_schema,
+    get_named_type,
+    is_composite_type,
+    parse,
+    validate,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,9 +107,58 @@ def test_a_comment_hides_nothing() -> None:
 
 
 PIECES = st.sampled_from(
-    ["{", "}", "(", ")", ":", "$", "@", "...", "on", "#", "\n", '"', '"""', "\\", ",", "!", "|", "&", "[", "]", "\ufeff"]
-    + ["query", "mutation", "subscription", "fragment", "id", "title", "author", "name", "words", "excerpt", "Book", "Query"]
-    + ["hello", "deleteBook", "__schema", "__typename", "x:", "(words: 1)", "{ id }", "1", "true", "null", "@include(if: true)"]
+    (
+        *(
+            "{",
+            "}",
+            "(",
+            ")",
+            ":",
+            "$",
+            "@",
+            "...",
+            "on",
+            "#",
+            "\n",
+            '"',
+            '"""',
+            "\\",
+            ",",
+            "!",
+            "|",
+            "&",
+            "[",
+            "]",
+            "\ufeff",
+        ),
+        *(
+            "query",
+            "mutation",
+            "subscription",
+            "fragment",
+            "id",
+            "title",
+            "author",
+            "name",
+            "words",
+            "excerpt",
+            "Book",
+            "Query",
+        ),
+        *(
+            "hello",
+            "deleteBook",
+            "__schema",
+            "__typename",
+            "x:",
+            "(words: 1)",
+            "{ id }",
+            "1",
+            "true",
+            "null",
+            "@include(if: true)",
+        ),
+    )
 )
 WORDS = st.lists(PIECES, max_size=25).map(" ".join)
 SELECTS = st.recursive(
@@ -129,7 +187,9 @@ def generated(type_: Any, choice: random.Random, depth: int) -> str:
         if choice.random() < 0.5 or (is_composite_type(inner) and depth == 0):
             continue
         arguments = "(words: 2)" if name == "excerpt" else ""
-        below = f" {{ {generated(inner, choice, depth - 1)} }}" if is_composite_type(inner) and choice.random() < 0.8 else ""
+        below = (
+            f" {{ {generated(inner, choice, depth - 1)} }}" if is_composite_type(inner) and choice.random() < 0.8 else ""
+        )
         parts.append(f"{name}{arguments}{below}")
     return " ".join(parts)
 

@@ -31,7 +31,7 @@ async def open_graphql(config: SourceConfig, outside: Outside) -> GraphQLSource:
     else:
         if not config.base_url:
             hint = 'add base_url = "https://…", the URL that queries are sent to'
-            raise SourceError(f"source {config.name}: the schema in {location} doesn't say where its endpoint is", hint=hint)
+            raise SourceError(f"source {config.name}: {location} doesn't say where its endpoint is", hint=hint)
         endpoint = Endpoint(config.base_url, config, outside)
         raw = await asyncio.to_thread(_read, config.name, location)
     return await asyncio.to_thread(_compiled, config, raw, location, endpoint)

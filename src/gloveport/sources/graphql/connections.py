@@ -33,6 +33,7 @@ def connection_of(type_: Any) -> Connection | None:
     if "nodes" in fields and is_composite_type(node := get_named_type(fields["nodes"].type)):
         return Connection("nodes", node, counted)
     edge = get_named_type(fields["edges"].type) if "edges" in fields else None
-    if is_object_type(edge) and "node" in edge.fields and is_composite_type(node := get_named_type(edge.fields["node"].type)):
+    inner = edge.fields.get("node") if is_object_type(edge) else None
+    if inner and is_composite_type(node := get_named_type(inner.type)):
         return Connection("edges", node, counted)
     return None

@@ -34,9 +34,10 @@ SMALLEST_SHARE = 3
 MOST_MEMBERS = 12
 # Where there are more leaves than fit, those that a reader looks for come first, flags last.
 TELLING = (
-    "id name title login slug key code number url state status type message path field summary count total totalCount "
-    "createdAt updatedAt description value amount currency price email text body publishedAt closedAt startsAt endsAt"
-).split()
+    *("id", "name", "title", "login", "slug", "key", "code", "number", "url", "state", "status", "type", "message", "path"),
+    *("field", "summary", "count", "total", "totalCount", "createdAt", "updatedAt", "description", "value", "amount"),
+    *("currency", "price", "email", "text", "body", "publishedAt", "closedAt", "startsAt", "endsAt"),
+)
 # Nobody gets these without asking for them by name.
 SECRET = re.compile(r"(?i)token|secret|password|api_?key|private_?key")
 RANKS = {name: rank for rank, name in enumerate(TELLING)}

@@ -60,9 +60,11 @@ def read_schema(raw: bytes, source: str, place: str) -> GraphQLSchema:
         hint = f"lists may be nested {DEEPEST_LIST} deep"
         raise SourceError(f"source {source}: {place}: the lists of {place_of_list} are nested too deeply", hint=hint)
     roots = sum(len(type_.fields) for type_ in (schema.query_type, schema.mutation_type) if type_)
-    if not 0 < roots <= MOST_ROOTS:
-        found = f"has {roots:,} queries and mutations; at most {MOST_ROOTS:,} are read" if roots else "has no queries or mutations"
-        raise SourceError(f"source {source}: {place} {found}", hint="check `schema { … }` in it")
+    if not roots:
+        raise SourceError(f"source {source}: {place} has no queries or mutations", hint="check `schema { … }` in it")
+    if roots > MOST_ROOTS:
+        most = f"at most {MOST_ROOTS:,} are read"
+        raise SourceError(f"source {source}: {place} has {roots:,} queries and mutations; {most}", hint="give a part of it")
     return schema
 
 

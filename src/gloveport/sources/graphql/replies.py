@@ -48,9 +48,9 @@ def trimmed(errors: Any) -> list[dict[str, Any]]:
     """The first errors: message, path and code. Extensions hold stack traces and locations speak of text nobody wrote."""
     found = []
     for error in (errors if isinstance(errors, list) else [errors])[:MOST_ERRORS]:
-        given = error if isinstance(error, dict) else {"message": f"{error}"}
-        extensions = given.get("extensions") if isinstance(given.get("extensions"), dict) else {}
-        code = extensions.get("code") or given.get("type")
+        given: dict[str, Any] = error if isinstance(error, dict) else {"message": f"{error}"}
+        extensions = given.get("extensions")
+        code = extensions.get("code") if isinstance(extensions, dict) else given.get("type")
         row: dict[str, Any] = {"message": clean(f"{given.get('message') or 'no message'}", most=LONGEST_MESSAGE)}
         if isinstance(path := given.get("path"), list):
             row["path"] = [step if isinstance(step, int) else clean(f"{step}", most=100) for step in path[:DEEPEST_PATH]]

@@ -6,12 +6,22 @@ import keyword
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from graphql import GraphQLField, GraphQLNamedType, GraphQLSchema, get_named_type, is_leaf_type, is_required_argument
+from graphql import (
+    GraphQLField,
+    GraphQLNamedType,
+    GraphQLObjectType,
+    GraphQLSchema,
+    get_named_type,
+    is_leaf_type,
+    is_required_argument,
+)
 
 from gloveport.sources.graphql.connections import Connection, connection_of
 from gloveport.sources.names import problem_with
+
+Operation: TypeAlias = Literal["query", "mutation"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +29,7 @@ class Root:
     """A root field: `address` below the source, and its `name` in the schema."""
 
     address: str
-    operation: Literal["query", "mutation"]
+    operation: Operation
     name: str
     field: GraphQLField
 
@@ -51,18 +61,17 @@ def roots_of(schema: GraphQLSchema) -> tuple[tuple[Root, ...], tuple[str, ...]]:
     A name that is both a query and a mutation stands for neither: they become `query_x` and `mutation_x`, so that no
     address changes from reading to writing when a schema grows.
     """
-    found: list[tuple[Literal["query", "mutation"], str, GraphQLField]] = []
-    if schema.query_type:
-        found += [("query", name, field) for name, field in schema.query_type.fields.items()]
-    if schema.mutation_type:
-        found += [("mutation", name, field) for name, field in schema.mutation_type.fields.items()]
+    types: dict[Operation, GraphQLObjectType | None] = {"query": schema.query_type, "mutation": schema.mutation_type}
+    found: list[tuple[Operation, str, GraphQLField]] = [
+        (operation, name, field) for operation, type_ in types.items() if type_ for name, field in type_.fields.items()
+    ]
     warnings = []
     if schema.subscription_type:
         names = ", ".join(list(schema.subscription_type.fields)[:5])
         warnings.append(f"subscriptions can't be called and are left out ({names})")
     if reserved := [name for _, name, _ in found if name.startswith("__")]:
         warnings.append(f"names that start with __ are GraphQL's own and are left out ({', '.join(reserved[:5])})")
-    listed = [(operation, name, field) for operation, name, field in found if not name.startswith("__")]
+    listed = [one for one in found if not one[1].startswith("__")]
     times = Counter(name for _, name, _ in listed)
     taken = {name for name, count in times.items() if count == 1 and _legal(name) == name}
     roots = []

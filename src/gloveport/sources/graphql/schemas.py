@@ -10,20 +10,21 @@ from typing import Any
 import orjson
 from graphql import (
     GraphQLEnumType,
+    GraphQLField,
     GraphQLInputObjectType,
     GraphQLList,
     GraphQLNamedType,
     GraphQLNonNull,
     GraphQLScalarType,
     GraphQLSchema,
-    Undefined,
     get_named_type,
+    is_leaf_type,
     is_required_argument,
     is_required_input_field,
-    is_specified_scalar_type,
+    value_from_ast_untyped,
 )
 
-from gloveport.sources.graphql.defaults import Selection
+from gloveport.sources.graphql.defaults import Defaults, Selection
 from gloveport.sources.graphql.roots import Root
 from gloveport.sources.texts import clean
 
@@ -40,8 +41,9 @@ SCALARS: Mapping[str, Mapping[str, Any]] = {
     "ID": {"type": ["string", "integer"]},
 }
 # Scalars of these names are text wherever they are met; others may be anything.
-TEXTS = frozenset({"Date", "DateTime", "Time", "URI", "URL", "UUID", "HTML", "Markdown", "EmailAddress", "GitObjectID"})
+TEXTS = frozenset({"Date", "DateTime", "Time", "URI", "URL", "UUID", "HTML", "Markdown", "EmailAddress", "ID"})
 NULL = {"type": "null"}
+ON = "... on "
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +142,15 @@ class Inputs:
         """The schema of an argument or input field, with its description and default."""
         named = get_named_type(value.type)
         description = value.description or ""
-        if isinstance(named, GraphQLScalarType) and not is_specified_scalar_type(named):
-            description = f"{description} ({named.name}: {named.description})" if named.description else f"{description} ({named.name})"
+        if isinstance(named, GraphQLScalarType) and named.name not in SCALARS:
+            description += f" ({named.name}: {named.description})" if named.description else f" ({named.name})"
         found = _described(self._type(value.type), description)
         if value.deprecation_reason is not None:
             found["deprecated"] = True
-        if value.default_value is not Undefined and _is_plain(value.default_value):
-            found["default"] = value.default_value
+        if value.default and value.default.literal:
+            default = value_from_ast_untyped(value.default.literal)
+            if _is_short(default):
+                found["default"] = default
         return found
 
     def _type(self, type_: Any) -> dict[str, Any]:
@@ -162,34 +166,56 @@ class Inputs:
         return {"$ref": f"#/$defs/{type_.name}"}
 
 
-def output_schema(type_: Any, selection: Selection | None, schema: GraphQLSchema) -> dict[str, Any]:
-    """The schema of what a field of this type gives for the selection. A choice may bring more, so more is not refused."""
-    if isinstance(type_, GraphQLNonNull):
-        return _answer(type_.of_type, selection, schema)
-    return _or_null(_answer(type_, selection, schema))
+class Outputs:
+    """What default selections give, as JSON Schema. A choice may bring more than the default, so more is not refused."""
 
+    def __init__(self, schema: GraphQLSchema, defaults: Defaults) -> None:
+        self._schema = schema
+        self._defaults = defaults
+        self._digests: dict[str, str] = {}
 
-def _answer(type_: Any, selection: Selection | None, schema: GraphQLSchema) -> dict[str, Any]:
-    if isinstance(type_, GraphQLList):
-        return {"type": "array", "items": output_schema(type_.of_type, selection, schema)}
-    if isinstance(type_, GraphQLScalarType):
-        return {"type": "string"} if type_.name in TEXTS | {"ID"} else dict(SCALARS.get(type_.name, {}))
-    if isinstance(type_, GraphQLEnumType):
-        return _enum(type_)
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    for name, below in (selection or {}).items():
-        if name.startswith("... on "):
-            member = _answer(schema.type_map[name.removeprefix("... on ")], below, schema)
-            properties |= {key: value for key, value in member["properties"].items() if key not in properties}
-            continue
-        properties[name] = {"type": "string"} if name == "__typename" else _field(type_.fields[name], below, schema)
-        required.append(name)
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": True}
+    def schema(self, answer: Any) -> dict[str, Any]:
+        """The schema of what a field that answers this type gives by default."""
+        leaf = is_leaf_type(get_named_type(answer))
+        return self._type(answer, {} if leaf else self._defaults.selection(answer))
 
+    def digest(self, answer: Any) -> str:
+        """What that schema comes to."""
+        name = f"{answer}"
+        if name not in self._digests:
+            self._digests[name] = _digest(self.schema(answer))
+        return self._digests[name]
 
-def _field(field: Any, below: Selection | None, schema: GraphQLSchema) -> dict[str, Any]:
-    return _described(output_schema(field.type, below, schema), field.description)
+    def _type(self, type_: Any, selection: Selection) -> dict[str, Any]:
+        if isinstance(type_, GraphQLNonNull):
+            return self._bare(type_.of_type, selection)
+        return _or_null(self._bare(type_, selection))
+
+    def _bare(self, type_: Any, selection: Selection) -> dict[str, Any]:
+        if isinstance(type_, GraphQLList):
+            return {"type": "array", "items": self._type(type_.of_type, selection)}
+        if isinstance(type_, GraphQLScalarType):
+            return {"type": "string"} if type_.name in TEXTS else dict(SCALARS.get(type_.name, {}))
+        if isinstance(type_, GraphQLEnumType):
+            return _enum(type_)
+        return self._object(type_, selection)
+
+    def _object(self, type_: Any, selection: Selection) -> dict[str, Any]:
+        properties: dict[str, Any] = {}
+        required = []
+        for name, below in selection.items():
+            if name.startswith(ON):
+                member = self._object(self._schema.type_map[name.removeprefix(ON)], below or {})
+                properties = member["properties"] | properties
+                continue
+            required.append(name)
+            properties[name] = {"type": "string"}
+            if name != "__typename":
+                properties[name] = self._field(type_.fields[name], below or {})
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": True}
+
+    def _field(self, field: GraphQLField, below: Selection) -> dict[str, Any]:
+        return _described(self._type(field.type, below), field.description)
 
 
 def _enum(type_: GraphQLEnumType) -> dict[str, Any]:
@@ -216,10 +242,9 @@ def _described(schema: dict[str, Any], description: str | None) -> dict[str, Any
     return {**schema, "description": text} if text else schema
 
 
-def _is_plain(value: Any) -> bool:
-    """True for a default that JSON can say, and say shortly."""
+def _is_short(default: Any) -> bool:
+    """True for a default that JSON can say in a few words."""
     try:
-        text = orjson.dumps(value)
+        return len(orjson.dumps(default)) <= LONGEST_DEFAULT
     except TypeError:
         return False
-    return len(text) <= LONGEST_DEFAULT and orjson.loads(text) == value

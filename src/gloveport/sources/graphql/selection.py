@@ -7,7 +7,7 @@ so it can't close a brace and go on (N11).
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from graphql import (
     DirectiveNode,
@@ -48,6 +48,9 @@ BUDGET_BELOW = 20
 WHERE = "select"
 
 
+N = TypeVar("N", bound=Node)
+
+
 class Refusal(Exception):
     """Something in a selection that is not allowed; `at` is its place in the text."""
 
@@ -67,7 +70,8 @@ def written(select: Any, depth: int = 0) -> str:
     if isinstance(select, list):
         return " ".join(written(item, depth + 1) for item in select)
     if isinstance(select, dict):
-        return " ".join(key if below is True else f"{key} {{ {written(below, depth + 1)} }}" for key, below in select.items())
+        below = {key: "" if value is True else f" {{ {written(value, depth + 1)} }}" for key, value in select.items()}
+        return " ".join(key + rest for key, rest in below.items())
     raise ToolError(f"`select` has {select!r:.40} where a field should be", code="bad-arguments")
 
 
@@ -108,7 +112,7 @@ class _Walk:
                 if name in seen:
                     raise Refusal(f"`{name}` is there twice", one)
                 seen.add(name)
-        return dataclasses.replace(node, selections=tuple(self._one(one, parent, depth) for one in node.selections))
+        return _with(node, selections=tuple(self._one(one, parent, depth) for one in node.selections))
 
     def _one(self, node: SelectionNode, parent: Any, depth: int) -> SelectionNode:
         self._fields += 1
@@ -123,7 +127,7 @@ class _Walk:
             named = self._schema.get_type(name)
             if not is_composite_type(named):
                 raise Refusal(f"there is no object type `{name}`.{_meant(name, self._possible(parent))}", node)
-        return dataclasses.replace(node, selection_set=self.filled(node.selection_set, named, depth + 1))
+        return _with(node, selection_set=self.filled(node.selection_set, named, depth + 1))
 
     def _field(self, node: FieldNode, parent: Any, depth: int) -> FieldNode:
         name = node.name.value
@@ -145,7 +149,7 @@ class _Walk:
         if below is None or not below.selections:
             leaves = self._defaults.selection(fields[name].type, BUDGET_BELOW, objects=False)
             below = _parsed(text_of(leaves), "default")
-        return dataclasses.replace(node, selection_set=self.filled(below, answer, depth + 1))
+        return _with(node, selection_set=self.filled(below, answer, depth + 1))
 
     def _possible(self, parent: Any) -> list[str]:
         types = self._schema.get_possible_types(parent) if hasattr(parent, "resolve_type") else ()
@@ -190,13 +194,18 @@ def _shift(text: str) -> int:
 def _below_root(document: DocumentNode, selection: SelectionSetNode) -> DocumentNode:
     operation = document.definitions[0]
     assert isinstance(operation, OperationDefinitionNode)
-    root = dataclasses.replace(operation.selection_set.selections[0], selection_set=selection)
-    operation = dataclasses.replace(operation, selection_set=SelectionSetNode(selections=(root,)))
-    return dataclasses.replace(document, definitions=(operation,))
+    root = _with(operation.selection_set.selections[0], selection_set=selection)
+    operation = _with(operation, selection_set=SelectionSetNode(selections=(root,)))
+    return _with(document, definitions=(operation,))
+
+
+def _with(node: N, **changes: Any) -> N:
+    """A node with some parts changed; they are frozen dataclasses, though their types don't say so."""
+    return dataclasses.replace(cast(Any, node), **changes)
 
 
 def _refuse(error: GraphQLError) -> NoReturn:
-    at = (error.positions or [None])[0] if error.source and error.source.name == WHERE else None
+    at = next(iter(error.positions or ()), None) if error.source and error.source.name == WHERE else None
     raise Refusal(error.message.removeprefix("Syntax Error: "), at) from None
 
 

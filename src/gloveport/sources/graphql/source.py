@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -14,14 +15,15 @@ from graphql import GraphQLSchema
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.sources.graphql.connections import connection_of
-from gloveport.sources.graphql.defaults import Defaults, Selection, text_of
+from gloveport.sources.graphql.defaults import Defaults, text_of
 from gloveport.sources.graphql.documents import PAGE, Documents
 from gloveport.sources.graphql.endpoint import Endpoint
 from gloveport.sources.graphql.replies import value_of
 from gloveport.sources.graphql.roots import Root, roots_of
-from gloveport.sources.graphql.schemas import Inputs, output_schema
+from gloveport.sources.graphql.schemas import Inputs, Outputs
 from gloveport.sources.graphql.selection import written
 from gloveport.sources.openapi.operation import Head
+from gloveport.sources.shelf import LazySchema
 from gloveport.sources.texts import clean
 from gloveport.types import Page, Tool
 
@@ -43,9 +45,9 @@ class GraphQLSource:
         roots, unmatched = _filtered(found, config)
         self.warnings = (*warnings, *unmatched)
         self._roots = {f"{config.name}.{root.address}": root for root in roots}
-        defaults, inputs = Defaults(schema), Inputs()
-        self._tools = [_tool(config.name, root, schema, defaults, inputs) for root in roots]
-        self.heads = tuple(_head(tool, root, inputs) for tool, root in zip(self._tools, roots, strict=True))
+        compiler = _Compiler(config.name, schema)
+        self._tools = [compiler.tool(root) for root in roots]
+        self.heads = tuple(compiler.head(root, tool) for root, tool in zip(roots, self._tools, strict=True))
 
     def tools(self) -> Sequence[Tool]:
         """Queries, then mutations, in the schema's order."""
@@ -92,47 +94,55 @@ def _filtered(roots: Iterable[Root], config: SourceConfig) -> tuple[list[Root], 
     return kept, warnings
 
 
-def _tool(source: str, root: Root, schema: GraphQLSchema, defaults: Defaults, inputs: Inputs) -> Tool:
-    selection = None if root.select is None else defaults.selection(root.field.type)
-    taken = inputs.schema(root, _select_schema(root, selection or {}))
-    return Tool(
-        address=f"{source}.{root.address}",
-        description=clean(root.field.description or f"The {root.operation} {root.name}; it gives {root.field.type}."),
-        input_schema=taken,
-        output_schema=output_schema(root.field.type, selection, schema),
-        kind="graphql",
-        writes=root.operation == "mutation",
-        deprecated=root.field.deprecation_reason is not None,
-        pages=root.connection is not None,
-        named=tuple(taken["properties"]),
-    )
+class _Compiler:
+    """Root fields → tools and their heads."""
 
+    def __init__(self, source: str, schema: GraphQLSchema) -> None:
+        self._source = source
+        self._defaults = Defaults(schema)
+        self._inputs = Inputs()
+        self._outputs = Outputs(schema, self._defaults)
 
-def _select_schema(root: Root, selection: Selection) -> dict[str, Any]:
-    """The schema of the `select` argument: its forms, the default, and what there is beyond it."""
-    default = text_of(selection)
-    said = f"Which fields of {root.type.name} to give, as GraphQL text or nested lists; by default `{default[:LONGEST_DEFAULT]}"
-    said += "…`." if len(default) > LONGEST_DEFAULT else "`."
-    type_ = root.type
-    if connection := connection_of(root.field.type):
-        type_ = connection.node
-        selection = selection[connection.items] or {}
-        selection = selection.get("node") or selection
-    more = list(islice((name for name in getattr(type_, "fields", {}) if name not in selection), MOST_NAMED + 1))
-    if more:
-        said += f" {type_.name} also has {', '.join(more[:MOST_NAMED])}{'…' if len(more) > MOST_NAMED else '.'}"
-    return {"type": ["string", "array", "object"], "description": clean(said)}
+    def tool(self, root: Root) -> Tool:
+        taken = self._inputs.schema(root, self._select(root))
+        return Tool(
+            address=f"{self._source}.{root.address}",
+            description=clean(root.field.description) or f"The {root.operation} {root.name}; it gives {root.field.type}.",
+            input_schema=taken,
+            output_schema=LazySchema(partial(self._outputs.schema, root.field.type)),
+            kind="graphql",
+            writes=root.operation == "mutation",
+            deprecated=root.field.deprecation_reason is not None,
+            pages=root.connection is not None,
+            named=tuple(taken["properties"]),
+        )
 
+    def head(self, root: Root, tool: Tool) -> Head:
+        """What is known of a tool without its schemas; the fingerprint covers those too."""
+        digests = (self._inputs.digest(root, tool.input_schema), self._outputs.digest(root.field.type))
+        told = orjson.dumps([root.operation, root.name, root.address, tool.description, *digests])
+        return Head(
+            root.address,
+            tool.description,
+            tool.parameters,
+            hashlib.sha256(told).hexdigest(),
+            writes=tool.writes,
+            deprecated=tool.deprecated,
+            pages=tool.pages,
+        )
 
-def _head(tool: Tool, root: Root, inputs: Inputs) -> Head:
-    taken = inputs.digest(root, tool.input_schema)
-    told = orjson.dumps([root.operation, root.name, tool.address, tool.description, taken, tool.output_schema])
-    return Head(
-        root.address,
-        tool.description,
-        tool.parameters,
-        hashlib.sha256(told).hexdigest(),
-        writes=tool.writes,
-        deprecated=tool.deprecated,
-        pages=tool.pages,
-    )
+    def _select(self, root: Root) -> dict[str, Any]:
+        """The schema of the `select` argument: its forms, the default, and what there is beyond it."""
+        if root.select is None:
+            return {}
+        type_, selection = root.type, self._defaults.selection(root.field.type)
+        default = text_of(selection)
+        shown = default if len(default) <= LONGEST_DEFAULT else f"{default[:LONGEST_DEFAULT]}…"
+        said = f"Which fields of {type_.name} to give, as GraphQL text or nested lists; by default `{shown}`."
+        if connection := connection_of(root.field.type):
+            type_, selection = connection.node, selection[connection.items] or {}
+            selection = selection.get("node") or selection
+        more = list(islice((name for name in getattr(type_, "fields", {}) if name not in selection), MOST_NAMED + 1))
+        if more:
+            said += f" {type_.name} also has {', '.join(more[:MOST_NAMED])}{'…' if len(more) > MOST_NAMED else '.'}"
+        return {"type": ["string", "array", "object"], "description": clean(said)}
