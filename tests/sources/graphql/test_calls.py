@@ -1,5 +1,6 @@
 """Calls against a real GraphQL server: values come back, state changes, errors are errors."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -45,6 +46,11 @@ async def test_arguments_are_sent_as_typed_variables_and_only_those_given(source
     first, second = library.asked[-2:]
     assert first == {"query": "query hello($name: String) { hello(name: $name) }", "variables": {"name": hostile}}
     assert second == {"query": "query hello { hello }", "variables": {}}
+
+
+async def test_dates_and_bytes_are_sent_as_text(source: GraphQLSource, library: Library) -> None:
+    await call(source, "addBook", input={"title": b"\x00\x01", "addedAt": datetime(2026, 1, 2, tzinfo=UTC)})
+    assert library.asked[-1]["variables"] == {"input": {"title": "AAE=", "addedAt": "2026-01-02T00:00:00Z"}}
 
 
 async def test_a_choice_of_fields_replaces_the_default(source: GraphQLSource, library: Library) -> None:

@@ -209,6 +209,57 @@ def test_the_default_selection_of_every_root_field_is_valid(address: str) -> Non
         assert_is_one_call(DOCUMENTS.document(root, tuple(root.field.args), paged=True), root)
 
 
+CIRCULAR = build_schema("""
+  interface Node { id: ID! }
+  type Query implements Node { id: ID! secret: String relay: Query! node: Node either: Either user: User act: Mutation! }
+  type Mutation { wipe: Boolean rename: Payload }
+  type Payload { ok: Boolean query: Query self: Payload }
+  type User implements Node { id: ID! query: Query }
+  union Either = User | Query
+""")
+
+
+@pytest.mark.parametrize(
+    ("address", "select"),
+    [
+        ("relay", "secret"),
+        ("relay", "s: __typename secret"),
+        ("act", "wipe"),
+        ("rename", "query { secret }"),
+        ("rename", "self { query { relay { secret } } }"),
+        ("user", "query { act { wipe } }"),
+        ("node", "... on Query { secret }"),
+        ("either", "... on Query { act { wipe } }"),
+    ],
+)
+def test_no_selection_leads_back_to_the_root(address: str, select: str) -> None:
+    root = next(root for root in roots_of(CIRCULAR)[0] if root.address == address)
+    with pytest.raises(ToolError, match="are tools of their own: call those"):
+        Documents(CIRCULAR).document(root, (), select)
+
+
+def test_no_default_leads_back_to_the_root() -> None:
+    for root in roots_of(CIRCULAR)[0]:
+        text = Documents(CIRCULAR).document(root, ())
+        assert validate(CIRCULAR, parse(text)) == []
+        assert "secret" not in text.removeprefix("query secret { secret")
+        assert "wipe" not in text.removeprefix("mutation wipe { wipe")
+    (user,) = [root for root in roots_of(CIRCULAR)[0] if root.address == "user"]
+    assert Documents(CIRCULAR).document(user, (), "query").split() == [
+        "query",
+        "user",
+        "{",
+        "user",
+        "{",
+        "query",
+        "{",
+        "__typename",
+        "}",
+        "}",
+        "}",
+    ]
+
+
 def test_a_misspelt_field_is_shown_with_its_place_and_what_was_meant() -> None:
     said = refusal("title autor { name }")
     assert "Book has no field `autor`. Did you mean 'author'?" in said

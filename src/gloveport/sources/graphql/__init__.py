@@ -65,7 +65,8 @@ async def _introspect(endpoint: Endpoint, source: str) -> bytes:
             raise SourceError(f"source {source}: {endpoint.url}: {error.message}", hint=error.hint) from None
         body = read_body(reply)
         if body is None:
-            hint = "check that the URL is that of a GraphQL endpoint"
+            moved = reply.headers.get("location")
+            hint = f"it points to {moved}" if moved else "check that the URL is that of a GraphQL endpoint"
             raise SourceError(f"source {source}: {endpoint.url} answered {reply.status}, not GraphQL", hint=hint)
         if not body.get("errors"):
             return reply.body

@@ -24,6 +24,7 @@ from graphql import (
 )
 
 from gloveport.sources.graphql.connections import PAGE_INFO, connection_of
+from gloveport.sources.graphql.roots import root_types
 
 Selection: TypeAlias = Mapping[str, "Selection | None"]
 """Names, each with what is selected below it: `{"name": None, "owner": {"login": None}, "... on User": {"bio": None}}`."""
@@ -53,6 +54,7 @@ class Defaults:
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self._schema = schema
+        self._roots = root_types(schema)
         self._kept: dict[str, _Look] = {}
 
     def selection(self, answer: Any, budget: int = BUDGET, *, objects: bool = True) -> Selection:
@@ -70,6 +72,8 @@ class Defaults:
     def _within(self, type_: GraphQLNamedType, budget: int, *, objects: bool = False, lists: bool = False) -> Selection:
         if isinstance(type_, GraphQLUnionType):
             return self._members(type_, budget)
+        if type_.name in self._roots:
+            return {"__typename": None}
         look = self._look(type_)
         shallow = (*look.objects, *(look.lists if lists else ())) if objects else ()
         found: dict[str, Selection | None] = {"__typename": None} if is_abstract_type(type_) else {}
@@ -94,7 +98,7 @@ class Defaults:
 
     def _members(self, union: GraphQLUnionType, budget: int) -> Selection:
         """A fragment for each of the first members, without names that mean something else in one before."""
-        members = list(self._schema.get_possible_types(union))[:MOST_MEMBERS]
+        members = [one for one in self._schema.get_possible_types(union) if one.name not in self._roots][:MOST_MEMBERS]
         found: dict[str, Selection | None] = {"__typename": None}
         share = max(SMALLEST_SHARE, (budget - 1) // max(1, len(members)))
         left, meanings = budget - 1, dict[str, str]()

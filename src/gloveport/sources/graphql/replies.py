@@ -34,7 +34,7 @@ def read_body(reply: Reply) -> Mapping[str, Any] | None:
 def value_of(reply: Reply, field: str) -> Any:
     """The value of the root field; raises ToolError `graphql-error` or `http-error`."""
     body = read_body(reply)
-    if body is None:
+    if body is None or (not 200 <= reply.status < 300 and not body.get("errors")):
         raise _http_error(reply)
     data = body.get("data") or {}
     if body.get("errors"):

@@ -55,6 +55,16 @@ class Root:
         return None if any(is_required_argument(argument) for argument in backwards) else found
 
 
+def root_types(schema: GraphQLSchema) -> frozenset[str]:
+    """The names of the types whose fields are tools, or would be: nothing is selected below them.
+
+    A schema may lead back to them (`relay: Query`, a mutation's `query`, `... on Query`), and a choice of fields that went
+    there would be another call, under the name of this one.
+    """
+    types = (schema.query_type, schema.mutation_type, schema.subscription_type)
+    return frozenset(type_.name for type_ in types if type_)
+
+
 def roots_of(schema: GraphQLSchema) -> tuple[tuple[Root, ...], tuple[str, ...]]:
     """Queries, then mutations, in the schema's order; and warnings about what is left out.
 

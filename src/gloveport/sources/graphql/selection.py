@@ -36,6 +36,7 @@ from graphql.pyutils import did_you_mean, suggestion_list
 from gloveport.errors import ToolError
 from gloveport.sources.graphql.connections import connection_of
 from gloveport.sources.graphql.defaults import Defaults, text_of
+from gloveport.sources.graphql.roots import root_types
 
 LONGEST = 20_000
 MOST_TOKENS = 3_000
@@ -99,12 +100,15 @@ class _Walk:
     def __init__(self, schema: GraphQLSchema, defaults: Defaults) -> None:
         self._schema = schema
         self._defaults = defaults
+        self._roots = root_types(schema)
         self._fields = 0
         self._aliases = 0
 
     def filled(self, node: SelectionSetNode, parent: Any, depth: int) -> SelectionSetNode:
         if depth > DEEPEST:
             raise Refusal(f"it is nested deeper than {DEEPEST} levels", node)
+        if parent.name in self._roots and not _is_typename(node):
+            raise Refusal(f"the fields of {parent.name} are tools of their own: call those", node)
         seen: set[str] = set()
         for one in node.selections:
             if isinstance(one, FieldNode):
@@ -185,6 +189,10 @@ def _parsed(text: str, where: str) -> SelectionSetNode:
         raise Refusal("it names no field")
     visit(selection, _Strangers())
     return selection
+
+
+def _is_typename(node: SelectionSetNode) -> bool:
+    return all(isinstance(one, FieldNode) and one.name.value == "__typename" for one in node.selections)
 
 
 def _shift(text: str) -> int:

@@ -19,7 +19,7 @@ from gloveport.sources.graphql.defaults import Defaults, text_of
 from gloveport.sources.graphql.documents import PAGE, Documents
 from gloveport.sources.graphql.endpoint import Endpoint
 from gloveport.sources.graphql.replies import value_of
-from gloveport.sources.graphql.roots import Root, roots_of
+from gloveport.sources.graphql.roots import Root, root_types, roots_of
 from gloveport.sources.graphql.schemas import Inputs, Outputs
 from gloveport.sources.graphql.selection import written
 from gloveport.sources.openapi.operation import Head
@@ -99,6 +99,7 @@ class _Compiler:
 
     def __init__(self, source: str, schema: GraphQLSchema) -> None:
         self._source = source
+        self._roots = root_types(schema)
         self._defaults = Defaults(schema)
         self._inputs = Inputs()
         self._outputs = Outputs(schema, self._defaults)
@@ -142,7 +143,8 @@ class _Compiler:
         if connection := connection_of(root.field.type):
             type_, selection = connection.node, selection[connection.items] or {}
             selection = selection.get("node") or selection
-        more = list(islice((name for name in getattr(type_, "fields", {}) if name not in selection), MOST_NAMED + 1))
+        fields = getattr(type_, "fields", {}) if type_.name not in self._roots else ()
+        more = list(islice((name for name in fields if name not in selection), MOST_NAMED + 1))
         if more:
             said += f" {type_.name} also has {', '.join(more[:MOST_NAMED])}{'…' if len(more) > MOST_NAMED else '.'}"
         return {"type": ["string", "array", "object"], "description": clean(said)}
