@@ -15,7 +15,7 @@ from graphql import (
     parse,
     validate,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloveport.errors import ToolError
@@ -168,6 +168,7 @@ SELECTS = st.recursive(
 )
 
 
+@settings(max_examples=400, deadline=None)
 @given(select=SELECTS, address=st.sampled_from(["book", "node", "search", "books", "addBook"]))
 def test_whatever_is_selected_one_operation_with_one_root_field_is_sent(select: Any, address: str) -> None:
     root = ROOTS[address]
@@ -194,6 +195,7 @@ def generated(type_: Any, choice: random.Random, depth: int) -> str:
     return " ".join(parts)
 
 
+@settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 2**32), address=st.sampled_from(["book", "books", "addBook", "author", "node"]))
 def test_every_selection_that_the_schema_allows_is_sent(seed: int, address: str) -> None:
     root = ROOTS[address]

@@ -44,10 +44,10 @@ MOST_FIELDS = 300
 MOST_ALIASES = 30
 DEEPEST = 12
 MOST_LISTED = 80
+MOST_COMPARED = 2_000
 LONGEST_LINE = 120
 BUDGET_BELOW = 20
 WHERE = "select"
-
 
 N = TypeVar("N", bound=Node)
 
@@ -230,7 +230,7 @@ def _unknown(name: str, parent: Any, fields: list[str], possible: list[str]) -> 
 
 
 def _meant(name: str, names: list[str]) -> str:
-    return did_you_mean(suggestion_list(name, names)[:3])
+    return did_you_mean(suggestion_list(name, names[:MOST_COMPARED])[:3])
 
 
 def _frame(text: str, at: int | None) -> str:

@@ -142,7 +142,7 @@ class _Compiler:
         said = f"Which fields of {type_.name} to give, as GraphQL text or nested lists; by default `{shown}`."
         if connection := connection_of(root.field.type):
             type_, selection = connection.node, selection[connection.items] or {}
-            selection = selection.get("node") or selection
+            selection = selection["node"] or {} if connection.items == "edges" else selection
         fields = getattr(type_, "fields", {}) if type_.name not in self._roots else ()
         more = list(islice((name for name in fields if name not in selection), MOST_NAMED + 1))
         if more:
