@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,13 @@ async def test_a_url_that_is_no_endpoint_says_so(library: Library, outside: Outs
 async def test_an_endpoint_that_is_down_is_a_source_error(outside: Outside) -> None:
     with pytest.raises(SourceError, match=r"source lib: http://127\.0\.0\.1:9/graphql"):
         await open_graphql(settings("http://127.0.0.1:9/graphql"), outside)
+
+
+async def test_a_private_endpoint_needs_a_grant(library: Library, outside: Outside) -> None:
+    config = replace(settings(f"{library.url}/graphql"), allow_private=False)
+    with pytest.raises(SourceError, match=r"source lib: http://127\.0\.0\.1"):
+        await open_graphql(config, outside)
+    assert library.asked == []
 
 
 async def test_an_endpoint_that_wants_a_credential_names_the_variable(library: Library, outside: Outside) -> None:
