@@ -74,6 +74,12 @@ CODES: Mapping[str, Code] = {
         7, 502, "A service's reply is larger than max_response_bytes.", "Ask for less, or raise max_response_bytes."
     ),
     "http-error": Code(7, 502, "The service answered a call with an error status.", "Look at the error's status and data."),
+    "graphql-error": Code(
+        7,
+        502,
+        "The service answered a GraphQL call with errors.",
+        "Look at the error's data: its errors, and what came.",
+    ),
     "credential-missing": Code(
         4, 401, "A call needs a credential that nobody gave.", "Set the environment variable that the message names."
     ),
