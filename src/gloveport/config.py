@@ -16,8 +16,9 @@ class SourceConfig:
     `location` is a URL, a file, or for an MCP server on stdio its argv. `base_url` overrides the definition's servers.
     `include` and `exclude` are patterns over addresses without the source's name (`issues.*`). `credentials` maps a slot to
     where its secret comes from (`env:GITHUB_TOKEN`). `variables` fill server variables, `env` is an MCP command's whole
-    environment. Loopback and private addresses are reached only with `allow_private`. `settings` names the file and table
-    that this came from.
+    environment. Loopback and private addresses are reached only with `allow_private`. `trust_annotations`
+    lets an MCP server say itself which of its tools only read. `settings` names the file that this came from; it is empty
+    for what the user wrote in code or in his own file.
     """
 
     name: str
@@ -34,4 +35,5 @@ class SourceConfig:
     verify_tls: bool = True
     timeout_seconds: float = 60
     max_response_bytes: int = 32 * 1024 * 1024
+    trust_annotations: bool = False
     settings: str = ""

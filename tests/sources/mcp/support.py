@@ -1,0 +1,99 @@
+"""Opens MCP sources for the tests: real servers, on stdio and on loopback."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from gloveport.config import SourceConfig
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress
+from gloveport.sources.mcp import McpSource, open_mcp
+from gloveport.sources.outside import Outside
+from gloveport.types import Tool
+
+SERVERS = Path(__file__).parent / "servers"
+LIBRARY = (sys.executable, str(SERVERS / "library.py"))
+RAW = (sys.executable, str(SERVERS / "raw.py"))
+DEADLINE = 30.0
+
+
+@asynccontextmanager
+async def opened(config: SourceConfig, environment: dict[str, str] | None = None, **seams: Any) -> AsyncIterator[McpSource]:
+    """The source, closed when the block ends."""
+    slots = {
+        (config.name, slot): origin
+        for slot, origin in {**config.credentials, **config.env}.items()
+        if origin.startswith("env:")
+    }
+    egress = Egress()
+    outside = Outside(egress, EnvironmentCredentials(slots, environment or {}), Path("/nonexistent"))
+    source = None
+    try:
+        source = await open_mcp(config, outside, **seams)
+        yield source
+    finally:
+        if source:
+            await source.close()
+        await egress.close()
+
+
+def on_stdio(*argv: str, **options: Any) -> SourceConfig:
+    return SourceConfig("it", "mcp", argv, **options)
+
+
+def raw(behaviour: str, **options: Any) -> SourceConfig:
+    return on_stdio(*RAW, behaviour, **options)
+
+
+@asynccontextmanager
+async def served(app: Any) -> AsyncIterator[str]:
+    """The URL of an ASGI application on loopback."""
+
+    class Server(uvicorn.Server):
+        def capture_signals(self) -> Any:
+            return nullcontext()
+
+    server = Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1))
+    task = asyncio.create_task(server.serve())
+    try:
+        await eventually(lambda: server.started)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
+    finally:
+        server.should_exit = True
+        await task
+
+
+def tool(source: McpSource, path: str) -> Tool:
+    return next(each for each in source.tools() if each.address == f"{source.name}.{path}")
+
+
+def paths(source: McpSource) -> list[str]:
+    return [each.address.partition(".")[2] for each in source.tools()]
+
+
+async def call(source: McpSource, path: str, **args: Any) -> Any:
+    return await source.call(tool(source, path), args)
+
+
+async def eventually(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not done():
+            await asyncio.sleep(0.01)
+
+
+@contextmanager
+def lowered(module: Any, **values: Any) -> Any:
+    """Constants of a module, for the time of a block."""
+    before = {name: getattr(module, name) for name in values}
+    for name, value in values.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
