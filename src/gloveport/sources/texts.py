@@ -1,4 +1,4 @@
-"""Texts that somebody else wrote: shown to people and models as data, without characters that hide or reorder things (M3)."""
+"""Texts that somebody else wrote: shown as data, without characters that hide or reorder things (M3)."""
 
 from __future__ import annotations
 

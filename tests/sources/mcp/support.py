@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from gloveport.policy.egress import Egress
 from gloveport.sources.mcp import McpSource, open_mcp
 from gloveport.sources.outside import Outside
 from gloveport.types import Tool
+from tests.sources.mcp.servers.library import Legacy, build
 
+WAYS = [(way, version) for way in ("stdio", "http") for version in ("2026-07-28", "2025-11-25")]
 SERVERS = Path(__file__).parent / "servers"
 LIBRARY = (sys.executable, str(SERVERS / "library.py"))
 RAW = (sys.executable, str(SERVERS / "raw.py"))
@@ -68,6 +70,23 @@ async def served(app: Any) -> AsyncIterator[str]:
         await task
 
 
+@asynccontextmanager
+async def library(
+    way: str, version: str, environment: dict[str, str] | None = None, **seams: Any
+) -> AsyncIterator[McpSource]:
+    """The library's server, reached in one of two ways, in one of two revisions."""
+    legacy = version == "2025-11-25"
+    if way == "stdio":
+        argv = (*LIBRARY, "--legacy") if legacy else LIBRARY
+        async with opened(on_stdio(*argv, env=environment or {}), **seams) as source:
+            yield source
+        return
+    app = build().streamable_http_app()
+    async with served(Legacy(app) if legacy else app) as url:
+        async with opened(SourceConfig("it", "mcp", url, allow_private=True), **seams) as source:
+            yield source
+
+
 def tool(source: McpSource, path: str) -> Tool:
     return next(each for each in source.tools() if each.address == f"{source.name}.{path}")
 
@@ -82,18 +101,5 @@ async def call(source: McpSource, path: str, **args: Any) -> Any:
 
 async def eventually(done: Callable[[], bool]) -> None:
     async with asyncio.timeout(DEADLINE):
-        while not done():
+        while not done():  # noqa: ASYNC110 - what is waited for happens in another process
             await asyncio.sleep(0.01)
-
-
-@contextmanager
-def lowered(module: Any, **values: Any) -> Any:
-    """Constants of a module, for the time of a block."""
-    before = {name: getattr(module, name) for name in values}
-    for name, value in values.items():
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(module, name, value)

@@ -66,7 +66,7 @@ class _Contained(httpx2.AsyncBaseTransport):
                 body = await response.aread()
         except ToolError as error:
             call.problem = error
-            return httpx2.Response(502, request=request)
+            return httpx2.Response(502 if request.method == "POST" else 405, request=request)
         self._judge(request, response, body, call)
         return httpx2.Response(response.status_code, headers=_plain(response.headers), content=body, request=request)
 

@@ -23,9 +23,10 @@ from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gloveport.errors import GloveportError, SourceError, ToolError
+from gloveport.errors import SourceError, ToolError
 from gloveport.sources.mcp.asking import OnElicit, question, wire_answer
 from gloveport.sources.mcp.connection import CURRENT, REPLY_TOO_LARGE, Call, Connection
+from gloveport.sources.mcp.listing import MOST_ITEMS
 
 logger = logging.getLogger("gloveport")
 
@@ -34,6 +35,7 @@ ResultT = TypeVar("ResultT")
 CLIENT = mcp.Implementation(name="gloveport", version="1")
 ENDING_SECONDS = 10.0
 RELISTEN_SECONDS = 5.0
+LONGEST_SECONDS = 300.0
 NEEDS = (mcp.URL_ELICITATION_REQUIRED, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
 UNABLE = "the server wants to ask a person or a model, and there is none to ask here"
 
@@ -95,8 +97,9 @@ class Session:
             await self.close()
             if isinstance(error, TimeoutError):
                 raise self._failed(f"did not answer within {self._timeout:g} s") from None
-            if call.problem is not None and isinstance(error, Exception):
-                raise SourceError(call.problem.message, code=call.problem.code, hint=call.problem.hint) from None
+            if (problem := call.problem) and isinstance(error, Exception):
+                message = f"the source {self._source} can't be opened: {problem.message}"
+                raise SourceError(message, code=problem.code, hint=problem.hint) from None
             raise
 
     async def close(self) -> None:
@@ -141,7 +144,7 @@ class Session:
         if self._client is not None:
             self._ready.set_result(None)
             return
-        own = _first(error, GloveportError) if error else None
+        own = _first(error, SourceError) if error else None
         self._ready.set_exception(own or self._failed("can't be talked to", error))
         self._ready.exception()  # whoever waited may have gone
 
@@ -182,13 +185,16 @@ class Session:
         tools = client.server_capabilities.tools if client.server_capabilities else None
         if self.legacy or not tools or not tools.list_changed:
             return
+        wait = RELISTEN_SECONDS
         while True:
             with suppress(MCPError, SubscriptionLost):
                 async with listen(client, tools_list_changed=True) as changes:
+                    wait = RELISTEN_SECONDS
                     self._on_listing()  # what changed before anybody listened
                     async for _ in changes:
                         self._on_listing()
-            await anyio.sleep(RELISTEN_SECONDS)
+            await anyio.sleep(wait)
+            wait = min(2 * wait, LONGEST_SECONDS)
 
     async def _asked(self, context: ClientRequestContext, params: mcp.ElicitRequestParams) -> mcp.ElicitResult:
         call = next(iter(self._calls)) if len(self._calls) == 1 else None
@@ -271,8 +277,10 @@ class _Wire(JSONRPCDispatcher[TransportContext]):
     ) -> dict[str, Any]:
         """The raw result; from a list of tools, those that are none are dropped."""
         raw = await super().send_raw_request(method, params, opts, **more)
-        if method == "tools/list" and isinstance(raw.get("tools"), list) and self._problem(raw):
-            raw["tools"] = [kept for tool in raw["tools"] if (kept := self._kept(raw, tool)) is not None]
+        if method == "tools/list" and isinstance(raw.get("tools"), list):
+            raw["tools"] = raw["tools"][:MOST_ITEMS]  # what follows takes time for each
+            if self._problem(raw):
+                raw["tools"] = [kept for tool in raw["tools"] if (kept := self._kept(raw, tool)) is not None]
         return raw
 
     def _kept(self, raw: dict[str, Any], tool: Any) -> Any:
@@ -304,7 +312,7 @@ class _Wire(JSONRPCDispatcher[TransportContext]):
         ) -> dict[str, Any]:
             try:
                 return await on_request(context, method, params)
-            except MCPError:
+            except (MCPError, ValidationError):
                 self._session.refused(f"{UNABLE}: it asked for {method}")
                 raise
 

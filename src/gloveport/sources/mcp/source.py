@@ -29,6 +29,7 @@ logger = logging.getLogger("gloveport")
 
 CALLED: TypeAdapter[Any] = TypeAdapter(mcp.CallToolResult | mcp.InputRequiredResult)
 MOST_ROUNDS = 10
+MOST_WARNINGS = 100
 MOST_QUESTIONS = 16
 POLL_SECONDS = 0.25
 RELIST_SECONDS = 1.0
@@ -152,8 +153,7 @@ class McpSource:
         if now is None:
             message = f"the server of {self.name} does not have this tool any more"
             raise ToolError(message, code="unknown-tool", tool=tool.address)
-        # The order of the properties is that of positional arguments, and no part of equality.
-        if now[0] is not tool and (now[0] != tool or now[0].parameters != tool.parameters):
+        if not _same(now[0], tool):
             message = f"the server of {self.name} has changed this tool since it was listed"
             raise ToolError(message, code="tool-suspended", tool=tool.address, hint="look at the change and accept it")
 
@@ -170,6 +170,7 @@ class McpSource:
         self._closed = True
         if self._refresher:
             self._refresher.cancel()
+            await asyncio.wait({self._refresher})
         if self._newest:
             await self._newest.close()
 
@@ -251,13 +252,27 @@ class McpSource:
         tools = tools_of(self.name, listed, trust_annotations=self._config.trust_annotations, warn=warnings.append)
         others = offerings(self.name, capabilities)
         chosen = self._chosen([*tools, *others], warnings)
-        before = (self._tools, tuple(self._offerings))
-        self._tools = {address: tools[address] for address in chosen if address in tools}
+        before = self.tools()
+        self._tools = {address: self._as_before(tools[address]) for address in chosen if address in tools}
         self._offerings = {address: others[address] for address in chosen if address in others}
         self.title = clean(info.title or info.name, 200) if info else ""
-        self.warnings = (*session.dropped, *warnings)
-        if before != (self._tools, tuple(self._offerings)) and self.on_change and before != ({}, ()):
+        self.warnings = (*session.dropped, *warnings)[:MOST_WARNINGS]
+        now = self.tools()
+        if len(now) != len(before) or not all(map(_same, now, before)):
+            self._tell()
+
+    def _as_before(self, listed: tuple[Tool, str]) -> tuple[Tool, str]:
+        """The tool that callers have already, where it is the same."""
+        before = self._tools.get(listed[0].address)
+        return before if before and before[1] == listed[1] and _same(before[0], listed[0]) else listed
+
+    def _tell(self) -> None:
+        if self.on_change is None:
+            return
+        try:
             self.on_change()
+        except Exception:
+            logger.exception("on_change of the source %s raised; the source goes on", self.name)
 
     def _chosen(self, addresses: Sequence[str], warnings: list[str]) -> list[str]:
         """The addresses that `include` and `exclude` leave; their patterns don't have the source's name."""
@@ -285,6 +300,11 @@ class McpSource:
             except ToolError as error:
                 logger.info("the tools of the source %s could not be listed again: %s", self.name, error.code)
             await asyncio.sleep(RELIST_SECONDS)  # a server that says so all the time is not asked all the time
+
+
+def _same(one: Tool, other: Tool) -> bool:
+    # The order of the properties is that of positional arguments, and no part of equality.
+    return one is other or (one == other and one.parameters == other.parameters)
 
 
 def _sent(tool: Tool, args: dict[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def ask_a_model() -> Sample:
     return Sample([types.SamplingMessage(role="user", content=types.TextContent(text="hello"))], max_tokens=10)
 
 
-def build() -> MCPServer:
+def build() -> MCPServer:  # noqa: PLR0915 - one tool after the other
     """The server; each has a state of its own."""
     server = MCPServer("library", title="A library", version="1", log_level="CRITICAL")
     plain = server.tool(structured_output=False)
