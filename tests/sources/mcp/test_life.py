@@ -148,6 +148,13 @@ async def test_a_dead_servers_children_are_ended_too() -> None:
         assert not lives(found["child"])
 
 
+async def test_a_server_is_dead_when_its_process_is_whoever_holds_its_pipes() -> None:
+    async with opened(raw("heir")) as source:
+        child = (await call(source, "echo"))["child"]
+        await eventually(lambda: source.state != "live")
+        await eventually(lambda: not lives(child))
+
+
 async def test_a_server_that_ignores_everything_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio, "GRACE_SECONDS", 0.2)
     before = children_of(os.getpid())

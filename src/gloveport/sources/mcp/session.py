@@ -108,6 +108,8 @@ class Session:
         owner = self._owner
         if owner is None:
             return
+        if self._client is None:
+            owner.cancel()  # it is still being talked into a session
         _, late = await asyncio.wait({owner}, timeout=ENDING_SECONDS)
         if late:
             owner.cancel()

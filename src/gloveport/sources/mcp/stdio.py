@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
-from collections import deque
+from asyncio.subprocess import Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -26,8 +25,9 @@ from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
 from gloveport.sources.mcp.lines import Lines, Overlong
 
 CHUNK = 64 * 1024
-KEPT_LINES = 12
-KEPT_LENGTH = 300
+KEPT_BYTES = 64 * 1024
+SHOWN_LINES = 12
+SHOWN_LENGTH = 300
 MOST_GARBAGE = 10_000
 # A server has this long to end by itself when its stdin closes, then to obey SIGTERM, before it is killed.
 GRACE_SECONDS = 2.0
@@ -46,7 +46,7 @@ class StdioConnection:
         self._max_bytes = max_bytes
         self._redaction = redaction
         self._process: Process | None = None
-        self._said: deque[str] = deque(maxlen=KEPT_LINES)
+        self._said = b""
         self._complaint = ""
         self._garbage = 0
         self.lost = asyncio.Event()
@@ -54,13 +54,15 @@ class StdioConnection:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
         """Starts the command; leaving ends it and whatever it started in its process group."""
-        process = self._process = await self._start()
+        process, exited = await self._start()
+        self._process = process
         into, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, outof = anyio.create_memory_object_stream[SessionMessage](0)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._read, process, into)
                 group.start_soon(self._hear, process)
+                group.start_soon(self._outlive, exited)
                 group.start_soon(self._write, process, outof)
                 try:
                     yield read, write
@@ -79,14 +81,22 @@ class StdioConnection:
         ended = "" if status is None or self._complaint else f"it ended with status {status}"
         if status is not None and status < 0:
             ended = f"it was ended by {signal.Signals(-status).name}"
-        said = "\n".join(self._said)
+        said = self._shown()
         return "; ".join(part for part in (self._complaint or ended, said and f"its last words:\n{said}") if part)
 
-    async def _start(self) -> Process:
+    def _shown(self) -> str:
+        # Secrets are looked for in more than is shown: what is shown begins with no half of one.
+        text = self._redaction.clean(self._said).decode("utf-8", "replace")
+        lines = ["".join(c if c.isprintable() else " " for c in line[-SHOWN_LENGTH:]) for line in text.splitlines()]
+        return "\n".join([line for line in lines if line.strip()][-SHOWN_LINES:])
+
+    async def _start(self) -> tuple[Process, asyncio.Event]:
+        loop = asyncio.get_running_loop()
         try:
-            return await asyncio.create_subprocess_exec(
-                *self._argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=self._environment, start_new_session=True
+            transport, protocol = await loop.subprocess_exec(
+                lambda: _Watched(CHUNK, loop), *self._argv, env=self._environment, start_new_session=True
             )
+            return Process(transport, protocol, loop), protocol.exited
         except (OSError, ValueError) as error:
             problem = error.strerror if isinstance(error, OSError) else str(error)
             message = f"the command {self._argv[0]!r} can't be started: {problem}"
@@ -111,7 +121,7 @@ class StdioConnection:
         try:
             message = SessionMessage(jsonrpc_message_adapter.validate_json(self._redaction.clean(line), by_name=False))
         except ValidationError:
-            self._keep(line)
+            self._said = (self._said + line + b"\n")[-KEPT_BYTES:]
             self._garbage += 1
             if self._garbage >= MOST_GARBAGE:
                 self._complaint = "it writes something that is not MCP on stdout"
@@ -128,16 +138,15 @@ class StdioConnection:
 
     async def _hear(self, process: Process) -> None:
         assert process.stderr
-        lines = Lines(CHUNK)
         while chunk := await process.stderr.read(CHUNK):
-            for line in lines.feed(chunk):
-                if not isinstance(line, Overlong):
-                    self._keep(line)
+            self._said = (self._said + chunk)[-KEPT_BYTES:]
 
-    def _keep(self, line: bytes) -> None:
-        text = self._redaction.clean(line).decode("utf-8", "replace").strip()
-        if text:
-            self._said.append("".join(c if c.isprintable() else " " for c in text[:KEPT_LENGTH]))
+    async def _outlive(self, exited: asyncio.Event) -> None:
+        """A child of the server may hold its stdout open when it is gone; what it had written is still read."""
+        await exited.wait()
+        with anyio.move_on_after(CHILDREN_SECONDS):
+            await self.lost.wait()
+        self.lost.set()
 
     async def _write(self, process: Process, outof: MemoryObjectReceiveStream[SessionMessage]) -> None:
         assert process.stdin
@@ -149,6 +158,19 @@ class StdioConnection:
                     await process.stdin.drain()
             return  # the session closes
         self.lost.set()
+
+
+class _Watched(SubprocessStreamProtocol):
+    """Tells when the process is gone, whoever still holds its pipes; `Process.wait` waits for those too."""
+
+    def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit, loop)
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """The process is gone."""
+        super().process_exited()
+        self.exited.set()
 
 
 async def _stop(process: Process) -> None:
@@ -167,7 +189,7 @@ async def _until(done: Callable[[], bool], seconds: float) -> bool:
     while not done():
         if asyncio.get_running_loop().time() >= deadline:
             return False
-        await asyncio.sleep(0.01)  # Process.wait() would also wait for pipes that a grandchild may hold open
+        await asyncio.sleep(0.01)
     return True
 
 

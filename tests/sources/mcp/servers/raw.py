@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -75,6 +76,10 @@ def called(id: int, params: dict[str, Any]) -> None:
         sys.stdout.write(
             "starting up...\n\n{}\n[1, 2]\nnull\n\x00\xff{\n" + '{"jsonrpc": "2.0", "id": 999999, "result": {}}\n'
         )
+    if BEHAVIOUR == "heir":
+        child = subprocess.Popen(["sleep", "600"])  # it inherits stdout
+        send({"id": id, "result": text(json.dumps({"child": child.pid}))})
+        os._exit(0)
     if BEHAVIOUR == "only garbage":
         while True:
             sys.stdout.write("garbage\n" * 1000)
