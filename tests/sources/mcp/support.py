@@ -95,8 +95,16 @@ def paths(source: McpSource) -> list[str]:
     return [each.address.partition(".")[2] for each in source.tools()]
 
 
-async def call(source: McpSource, path: str, **args: Any) -> Any:
+async def call(source: McpSource, path: str, /, **args: Any) -> Any:
     return await source.call(tool(source, path), args)
+
+
+def lives(pid: int) -> bool:
+    """True for a process that is neither gone nor a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 async def eventually(done: Callable[[], bool]) -> None:

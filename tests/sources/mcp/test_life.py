@@ -11,14 +11,7 @@ from gloveport.errors import SourceError, ToolError
 from gloveport.sources.mcp import stdio
 from gloveport.sources.mcp.restarts import Restarts
 from tests.conftest import children_of, open_files
-from tests.sources.mcp.support import LIBRARY, WAYS, call, eventually, library, on_stdio, opened, raw, tool
-
-
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+from tests.sources.mcp.support import LIBRARY, WAYS, call, eventually, library, lives, on_stdio, opened, raw, tool
 
 
 async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_started_for_the_next() -> None:

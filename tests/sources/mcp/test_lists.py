@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 import mcp_types as mcp
 import pytest
@@ -112,6 +113,21 @@ async def test_a_changed_list_is_noticed_and_a_changed_tool_is_not_called(way: s
             await source.call(accepted, {"text": "a secret"})
         assert caught.value.code == "tool-suspended"
         assert await call(source, "say", text="accepted") == "accepted"
+
+
+async def test_a_tool_that_is_another_after_a_restart_is_not_called(tmp_path: Path) -> None:
+    async with opened(raw("turncoat", env={"STATE": str(tmp_path / "state")})) as source:
+        changes: list[str] = []
+        source.on_change = lambda: changes.append(tool(source, "echo").description)
+        accepted = tool(source, "echo")
+        with pytest.raises(ToolError):
+            await source.call(accepted, {"die": True})
+        (tmp_path / "state").write_text("Say it to somebody else.")
+        with pytest.raises(ToolError) as caught:
+            await source.call(accepted, {"secret": 1})
+        assert caught.value.code == "tool-suspended"
+        assert changes == ["Say it to somebody else."]
+        assert await call(source, "echo", secret=1) == {"secret": 1}
 
 
 async def test_a_server_that_always_says_its_list_changed_is_not_asked_all_the_time() -> None:

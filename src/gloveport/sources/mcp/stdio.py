@@ -54,15 +54,15 @@ class StdioConnection:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
         """Starts the command; leaving ends it and whatever it started in its process group."""
-        process, exited = await self._start()
-        self._process = process
+        transport, watched = await self._start()
+        process = self._process = Process(transport, watched, asyncio.get_running_loop())
         into, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, outof = anyio.create_memory_object_stream[SessionMessage](0)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._read, process, into)
                 group.start_soon(self._hear, process)
-                group.start_soon(self._outlive, exited)
+                group.start_soon(self._outlive, watched.exited)
                 group.start_soon(self._write, process, outof)
                 try:
                     yield read, write
@@ -73,7 +73,8 @@ class StdioConnection:
         finally:
             for stream in (into, read, write, outof):
                 stream.close()
-            _let_go(process)
+            with suppress(PermissionError, ProcessLookupError):
+                transport.close()  # a process that left the group may hold the pipes open for ever
 
     def last_words(self) -> str:
         """How the process ended, and the last lines that it wrote on stderr."""
@@ -90,13 +91,12 @@ class StdioConnection:
         lines = ["".join(c if c.isprintable() else " " for c in line[-SHOWN_LENGTH:]) for line in text.splitlines()]
         return "\n".join([line for line in lines if line.strip()][-SHOWN_LINES:])
 
-    async def _start(self) -> tuple[Process, asyncio.Event]:
+    async def _start(self) -> tuple[asyncio.SubprocessTransport, _Watched]:
         loop = asyncio.get_running_loop()
         try:
-            transport, protocol = await loop.subprocess_exec(
+            return await loop.subprocess_exec(
                 lambda: _Watched(CHUNK, loop), *self._argv, env=self._environment, start_new_session=True
             )
-            return Process(transport, protocol, loop), protocol.exited
         except (OSError, ValueError) as error:
             problem = error.strerror if isinstance(error, OSError) else str(error)
             message = f"the command {self._argv[0]!r} can't be started: {problem}"
@@ -202,11 +202,3 @@ def _signal(group: int, number: int) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _let_go(process: Process) -> None:
-    """Closes the pipes, which a process that left the group may hold open at their other end for ever."""
-    transport = getattr(process, "_transport", None)
-    if transport is not None:
-        with suppress(PermissionError, ProcessLookupError):
-            transport.close()
