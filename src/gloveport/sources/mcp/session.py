@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -15,18 +15,16 @@ import anyio
 import mcp_types as mcp
 from mcp.client import ClientRequestContext, ClientSession, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost, listen
-from mcp.shared.dispatcher import CallOptions, DispatchContext, OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.transport_context import TransportContext
-from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gloveport.errors import SourceError, ToolError
 from gloveport.sources.mcp.asking import OnElicit, question, wire_answer
 from gloveport.sources.mcp.connection import CURRENT, REPLY_TOO_LARGE, Call, Connection
-from gloveport.sources.mcp.listing import MOST_ITEMS
+from gloveport.sources.mcp.results import LONGEST_MESSAGE
+from gloveport.sources.mcp.wire import Wire, shown
+from gloveport.sources.texts import clean
 
 logger = logging.getLogger("gloveport")
 
@@ -64,7 +62,7 @@ class Session:
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner: asyncio.Task[None] | None = None
-        self.dropped: list[str] = []
+        self._wire: Wire | None = None
 
     @property
     def alive(self) -> bool:
@@ -81,6 +79,12 @@ class Session:
     def legacy(self) -> bool:
         """True for a server that speaks 2025-11-25 or before."""
         return self.client.protocol_version not in MODERN_PROTOCOL_VERSIONS
+
+    def dropped(self) -> list[str]:
+        """What was left out of the lists of tools since this was last asked."""
+        assert self._wire
+        dropped, self._wire.dropped = self._wire.dropped, []
+        return dropped
 
     # Life.
 
@@ -118,7 +122,7 @@ class Session:
     async def _own(self) -> None:
         try:
             async with self._connection.open() as (read, write):
-                wire = _Wire(self, read, write)
+                wire = self._wire = Wire(read, write, self._refused)
                 async with ClientSession(
                     dispatcher=wire,
                     client_info=CLIENT,
@@ -126,6 +130,7 @@ class Session:
                     elicitation_callback=self._asked if self._on_elicit else None,
                 ) as client:
                     await self._agree(client)
+                    wire.version = client.protocol_version or ""
                     self._client = client
                     self._settle(None)
                     async with anyio.create_task_group() as group:
@@ -215,10 +220,10 @@ class Session:
             for each in waiting:
                 each.resume(self._timeout)
 
-    def refused(self, what: str) -> None:
+    def _refused(self, method: str) -> None:
         """Notes that the server asked for something that nobody gives, for the calls that may fail for it."""
         for call in self._calls:
-            call.refused = what
+            call.refused = f"{UNABLE}: it asked for {method}"
 
     # Calls.
 
@@ -235,7 +240,7 @@ class Session:
         except MCPError as error:
             raise await self._told(error, call) from None
         except ValidationError as error:
-            raise ToolError(f"the server's answer is not valid MCP: {_shown(error)}", tool=call.tool) from None
+            raise ToolError(f"the server's answer is not valid MCP: {shown(error)}", tool=call.tool) from None
         finally:
             call.clock = None
             self._calls.discard(call)
@@ -254,7 +259,8 @@ class Session:
             return ToolError(f"{message}: {words}" if words else message, code="source-unreachable", tool=call.tool)
         data = {"code": error.code} if error.data is None else {"code": error.code, "data": error.data}
         hint = UNABLE if error.code in NEEDS else call.refused
-        return ToolError(error.message or "the server refused the call", tool=call.tool, data=data, hint=hint)
+        message = clean(error.message, LONGEST_MESSAGE) or "the server refused the call"
+        return ToolError(message, tool=call.tool, data=data, hint=hint)
 
     def _failed(self, problem: str, error: BaseException | None = None) -> SourceError:
         words = self._connection.last_words()
@@ -265,65 +271,6 @@ class Session:
 
 class Startled(SourceError):
     """The server ended when it was asked for the newest protocol; an older one may be started with the handshake."""
-
-
-class _Wire(JSONRPCDispatcher[TransportContext]):
-    """The library's dispatcher, but one bad tool does not spoil the list, and what a server asks in vain is noted."""
-
-    def __init__(self, session: Session, read: Any, write: Any) -> None:
-        super().__init__(read, write)
-        self._session = session
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
-    ) -> dict[str, Any]:
-        """The raw result; from a list of tools, those that are none are dropped."""
-        raw = await super().send_raw_request(method, params, opts, **more)
-        if method == "tools/list" and isinstance(raw.get("tools"), list):
-            raw["tools"] = raw["tools"][:MOST_ITEMS]  # what follows takes time for each
-            if self._problem(raw):
-                raw["tools"] = [kept for tool in raw["tools"] if (kept := self._kept(raw, tool)) is not None]
-        return raw
-
-    def _kept(self, raw: dict[str, Any], tool: Any) -> Any:
-        """The tool, if need be without its output schema, which only documents; None where that does not mend it."""
-        if not (problem := self._problem({**raw, "tools": [tool]})):
-            return tool
-        name = tool.get("name") if isinstance(tool, dict) else None
-        less = {key: value for key, value in tool.items() if key != "outputSchema"} if isinstance(tool, dict) else None
-        mended = less is not None and not self._problem({**raw, "tools": [less]})
-        what = "its output schema is left out" if mended else "it is left out"
-        self._session.dropped.append(f"the tool {str(name)[:100]!a} is not as the protocol says, so {what}: {problem}")
-        return less if mended else None
-
-    def _problem(self, raw: dict[str, Any]) -> str:
-        try:
-            validate_server_result("tools/list", self._session.client.protocol_version or "", raw)
-            mcp.ListToolsResult.model_validate(raw, by_name=False)
-        except ValidationError as error:
-            return _shown(error)
-        return ""
-
-    async def run(
-        self, on_request: OnRequest, on_notify: OnNotify, on_notify_intercept: OnNotifyIntercept | None = None, **more: Any
-    ) -> None:
-        """Drives the receive loop."""
-
-        async def noting(
-            context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
-        ) -> dict[str, Any]:
-            try:
-                return await on_request(context, method, params)
-            except (MCPError, ValidationError):
-                self._session.refused(f"{UNABLE}: it asked for {method}")
-                raise
-
-        await super().run(noting, on_notify, on_notify_intercept, **more)
-
-
-def _shown(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg'][:200]}"
 
 
 def _first(error: BaseException, *kinds: type[BaseException]) -> Any:

@@ -240,7 +240,6 @@ class McpSource:
     async def _list(self, session: Session) -> None:
         warnings: list[str] = []
         capabilities, info = session.client.server_capabilities, session.client.server_info
-        session.dropped.clear()
         listed: list[mcp.Tool] = []
         if capabilities and capabilities.tools:
             listed = await all_pages(
@@ -256,7 +255,7 @@ class McpSource:
         self._tools = {address: self._as_before(tools[address]) for address in chosen if address in tools}
         self._offerings = {address: others[address] for address in chosen if address in others}
         self.title = clean(info.title or info.name, 200) if info else ""
-        self.warnings = (*session.dropped, *warnings)[:MOST_WARNINGS]
+        self.warnings = (*session.dropped(), *warnings)[:MOST_WARNINGS]
         now = self.tools()
         if len(now) != len(before) or not all(map(_same, now, before)):
             self._tell()
