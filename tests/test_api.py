@@ -36,9 +36,31 @@ def test_the_public_names_are_these() -> None:
         assert getattr(gloveport, name).__doc__
 
 
-def test_processes_are_started_only_where_the_jail_is_made() -> None:
-    starters = {name for name, tree in modules() if imported(tree) & {"subprocess", "os.fork", "multiprocessing", "pty"}}
-    assert starters <= {"sandbox/launcher.py"}
+def called(tree: ast.Module) -> set[str]:
+    """What is called by a dotted name: `os.fork`, and `fork` for short."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+            dotted = ast.unparse(node.func)
+            names |= {dotted, dotted.rpartition(".")[2]}
+    return names
+
+
+def test_processes_are_started_only_where_the_jail_is_made_and_where_mcp_servers_are() -> None:
+    spawning = {"create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell", "open_process"}
+    spawning |= {"run_process", "Popen", "posix_spawn", "posix_spawnp", "os.system", "os.popen", "stdio_client"}
+    starters = set()
+    for name, tree in modules():
+        if imported(tree) & {"subprocess", "os.fork", "multiprocessing", "pty"} or called(tree) & spawning:
+            starters.add(name)
+    assert starters == {"sandbox/launcher.py", "sources/mcp/stdio.py"}
+
+
+def test_no_shell_is_ever_started() -> None:
+    for name, tree in modules():
+        assert not called(tree) & {"create_subprocess_shell", "subprocess_shell", "os.system", "os.popen"}, name
+        shells = [node for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "shell"]
+        assert not shells, name
 
 
 def test_nothing_deserialises_anything_but_data() -> None:

@@ -34,7 +34,8 @@ class SourceConfig:
     `include` and `exclude` are patterns over addresses without the source's name (`issues.*`); `writes` are those of the
     writing operations that are open, `*` for all. `credentials` maps a slot to where its secret comes from
     (`env:GITHUB_TOKEN`). `variables` fill server variables, `env` is an MCP command's whole environment. Loopback and
-    private addresses are reached only with `allow_private`. `settings` is the project's file that this came from; empty
+    private addresses are reached only with `allow_private`. `trust_annotations` lets an MCP server say itself which of its
+    tools only read. `settings` is the project's file that this came from; empty
     for what the user wrote in code or in his own file.
     """
 
@@ -53,6 +54,7 @@ class SourceConfig:
     verify_tls: bool = True
     timeout_seconds: float = 60
     max_response_bytes: int = 32 * 1024 * 1024
+    trust_annotations: bool = False
     settings: str = ""
 
 
@@ -201,6 +203,7 @@ _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "writes": ((str, list), '"allow", "deny", or a list of patterns'),
     "allow_private": (bool, "true or false"),
     "verify_tls": (bool, "true or false"),
+    "trust_annotations": (bool, "true or false"),
     "timeout_seconds": ((int, float), "a number of seconds"),
     "max_response_bytes": (int, "a whole number"),
 }
