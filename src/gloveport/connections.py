@@ -98,7 +98,7 @@ class Connections:
 
     def _outside(self, configs: Sequence[SourceConfig]) -> Outside:
         assert self._egress is not None
-        named = {(config.name, slot): origin for config in configs for slot, origin in config.credentials.items()}
+        named = {(config.name, slot): origin for config in configs for slot, origin in secrets_of(config).items()}
         return Outside(self._egress, EnvironmentCredentials(named), cache_folder() / "definitions")
 
     def _build(self) -> None:
@@ -151,6 +151,11 @@ def accepted() -> Accepted:
 def is_outside(config: SourceConfig) -> bool:
     """True for a definition that others can change: a URL's, or that of an MCP server."""
     return config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
+
+
+def secrets_of(config: SourceConfig) -> Mapping[str, str]:
+    """Where each secret of a source comes from, by its slot; those in the environment of a command included."""
+    return {**config.credentials, **{name: value for name, value in config.env.items() if value.startswith("env:")}}
 
 
 def key_of(config: SourceConfig) -> str:

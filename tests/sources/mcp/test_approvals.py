@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import SourceError
-from gloveport.sources.mcp.approvals import FILE, approve, needs_approval
+from gloveport.sources.approvals import FILE, approve, needs_approval
 from tests.sources.mcp.support import LIBRARY, call, on_stdio, opened
 
 METACHARACTERS = [
@@ -91,7 +91,7 @@ def test_approvals_are_for_their_user_alone_and_a_damaged_file_approves_nothing(
     file = tmp_path / "data" / "gloveport" / FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     (row,) = json.loads(file.read_text()).values()
-    assert row["argv"] == ["node"]
+    assert row["does"] == "starts 'node'"
     for damaged in ("", "[]", "{", "null", '{"": 1}'):
         file.write_text(damaged)
         assert needs_approval(config)

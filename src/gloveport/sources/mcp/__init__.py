@@ -13,7 +13,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.policy.credentials import Attachment, default_variable
 from gloveport.policy.egress import Reach
-from gloveport.sources.mcp.approvals import needs_approval, refusal
+from gloveport.sources.approvals import needs_approval, refusal
 from gloveport.sources.mcp.asking import Answer, OnElicit, OnProgress, Progress, Question
 from gloveport.sources.mcp.connection import Connection
 from gloveport.sources.mcp.environment import environment
