@@ -55,12 +55,14 @@ class Paging(msgspec.Struct, frozen=True, omit_defaults=True):
     """How to get the next page, as far as the definition tells; a Link header with rel="next" is always followed.
 
     `cursor`: the argument that takes the cursor found at `at` (a path of keys) in the answer.
-    `number`: the argument that counts pages; `offset`: the one that counts items. `items` is the path to the page's items.
+    `number`: the argument that counts pages, from `first`; `offset`: the one that counts items. `items` is the path to the
+    page's items. In a path, a number is a place in a list, `-1` the last.
     """
 
     cursor: str | None = None
     at: tuple[str, ...] = ()
     number: str | None = None
+    first: int = 1
     offset: str | None = None
     items: tuple[str, ...] = ()
 
