@@ -59,6 +59,7 @@ class Server:
         self.reply: bytes | Callable[[Seen], bytes | Awaitable[bytes]] = answer()
         self.url = ""
         self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "Server":
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -68,12 +69,18 @@ class Server:
     async def __aexit__(self, *_: object) -> None:
         assert self._server
         self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     @property
     def last(self) -> Seen:
         return self.seen[-1]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        self._serving.add(task)
         try:
             while seen := await _read(reader):
                 self.seen.append(seen)
@@ -83,9 +90,10 @@ class Server:
                 if not reply:
                     break
                 await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
+            self._serving.discard(task)
             writer.close()
 
 
@@ -124,7 +132,14 @@ class Kit:
         configured = {("api", slot): origin for slot, origin in chosen.credentials.items()}
         outside = Outside(self._egress, EnvironmentCredentials(configured, self.environment), self._folder)
         heads = [
-            Head(name, "", (), name, writes=operation.method not in {"GET", "HEAD"}, pages=operation.paging is not None)
+            Head(
+                name,
+                "",
+                (),
+                name,
+                writes=operation.method not in {"GET", "HEAD", "OPTIONS"},
+                pages=operation.paging is not None,
+            )
             for name, operation in operations.items()
         ]
         texts = [

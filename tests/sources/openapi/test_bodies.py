@@ -113,7 +113,7 @@ def test_multipart_holds_files_lists_objects_and_plain_values() -> None:
 
 
 def test_multipart_parts_have_the_types_that_the_definition_or_the_call_names() -> None:
-    files = [{"content": b"one", "filename": "a.png", "content_type": "image/webp"}, b"two"]
+    files = [{"data": b"one", "filename": "a.png", "content_type": "image/webp"}, b"two"]
     encodings = {
         "photos": Encoding("image/png, image/jpeg"),
         "rows": Encoding("text/csv"),
@@ -135,10 +135,10 @@ def test_multipart_parts_have_the_types_that_the_definition_or_the_call_names() 
 @pytest.mark.parametrize(
     "value",
     [
-        {"file": {"content": b"", "filename": "a\r\nX-Evil: 1"}},
-        {"file": {"content": b"", "filename": "a\0"}},
-        {"file": {"content": b"", "content_type": "text/plain\r\nX-Evil: 1"}},
-        {"file": {"content": b"", "content_type": "nonsense"}},
+        {"file": {"data": b"", "filename": "a\r\nX-Evil: 1"}},
+        {"file": {"data": b"", "filename": "a\0"}},
+        {"file": {"data": b"", "content_type": "text/plain\r\nX-Evil: 1"}},
+        {"file": {"data": b"", "content_type": "nonsense"}},
         {"a\r\n\r\nevil": "1"},
         {"file": {"filename": "x"}},
         {"file": 5},
@@ -150,7 +150,7 @@ def test_multipart_refuses_what_would_write_headers_of_its_own(value: dict[str, 
 
 
 def test_a_quote_in_a_file_name_does_not_end_it() -> None:
-    ((_, filename, _, _),) = parts({"file": {"content": b"", "filename": 'a"; name="b'}}, ("file",))
+    ((_, filename, _, _),) = parts({"file": {"data": b"", "filename": 'a"; name="b'}}, ("file",))
     assert filename == "a%22; name=%22b"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.servers import choose_base, lies_below, origin_of
+from gloveport.sources.openapi.servers import choose_base, lies_below
 
 REGION = {
     "https://{region}.example.com/{stage}": {"region": {"default": "eu", "enum": ["eu", "us"]}, "stage": {"default": "v2"}}
@@ -14,7 +14,7 @@ REGION = {
 
 
 def base(templates: list[str], declared: dict[str, Any] | None = None, location: str = "api.json", **config: Any) -> str:
-    return choose_base(SourceConfig("api", "openapi", location, **config), templates, declared or {})
+    return choose_base(SourceConfig("api", "openapi", location, **config), templates, declared or {}).url
 
 
 def test_variables_take_their_default_or_what_is_configured() -> None:
@@ -87,10 +87,16 @@ def test_what_parsers_could_differ_over_is_no_server(url: str) -> None:
         base([url], base_url=url)
 
 
-def test_an_origin_is_in_lower_case_without_a_default_port() -> None:
-    assert origin_of("HTTPS://API.Example.com:443/x") == "https://api.example.com"
-    assert origin_of("http://[::1]:8080") == "http://[::1]:8080"
-    assert origin_of("http://example.com:443/") == "http://example.com:443"
+@pytest.mark.parametrize(
+    ("url", "expected", "origin"),
+    [
+        ("HTTPS://API.Example.com:443/X/", "https://api.example.com/X", "https://api.example.com"),
+        ("http://[::1]:8080", "http://[::1]:8080", "http://[::1]:8080"),
+        ("http://example.com:443/", "http://example.com:443", "http://example.com:443"),
+    ],
+)
+def test_a_base_has_one_spelling(url: str, expected: str, origin: str) -> None:
+    assert choose_base(SourceConfig("api", "openapi", "api.json", base_url=url), [], {}) == (expected, origin)
 
 
 @pytest.mark.parametrize(

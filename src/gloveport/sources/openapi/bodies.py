@@ -145,13 +145,13 @@ def _parts(content: Content, name: str, value: Any) -> Iterator[_Part]:
 
 
 def _file(name: str, value: Any, kind: str | None) -> _Part:
-    """A file: its bytes or text, or `{content, filename, content_type}`."""
+    """A file: its bytes or text, or `{data, filename, content_type}`."""
     if not isinstance(value, Mapping):
         return _Part(name, _raw(value), kind or BINARY, name)
     given = value.get("content_type")
     if given is not None and not _concrete(given):
         raise ValueError(f"{str(given)[:80]!r} is no content type")
-    return _Part(name, _raw(value.get("content")), given or kind or BINARY, styles.text_of(value.get("filename") or name))
+    return _Part(name, _raw(value.get("data")), given or kind or BINARY, styles.text_of(value.get("filename") or name))
 
 
 def _concrete(media_type: str | None) -> str | None:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urljoin
 
-from gloveport.policy.egress import Reply
+from gloveport.errors import ToolError
+from gloveport.policy.egress import Reply, urls
 from gloveport.sources.openapi.cursors import Step
 from gloveport.sources.openapi.operation import Operation, Paging
 
@@ -65,7 +65,14 @@ def _linked(operation: Operation, reply: Reply, value: Any) -> Step | None:
     if operation.paging and not links:
         found = _found(value, operation.paging.at)
         links += [found] if isinstance(found, str) and found.startswith(("http://", "https://", "/")) else []
-    return Step(url=urljoin(reply.url, links[0])) if links and len(links[0]) <= LONGEST_CURSOR else None
+    return Step(url=_absolute(reply.url, links[0])) if links else None
+
+
+def _absolute(base: str, link: str) -> str:
+    try:
+        return str(urls.join(urls.parse(base), link))
+    except ToolError:
+        return link  # refused when somebody follows it: this page is good all the same
 
 
 def _is_next(options: str) -> bool:

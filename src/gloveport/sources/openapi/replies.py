@@ -15,6 +15,7 @@ from gloveport.sources.openapi.operation import Operation
 
 MOST_ERROR_BYTES = 64 * 1024
 LONGEST_DETAIL = 300
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
 PASSING = frozenset({429, 502, 503, 504})
 """Statuses after which the same call may well succeed."""
 
@@ -91,8 +92,7 @@ def _charset(options: str) -> str:
 
 def _failure(operation: Operation, reply: Reply, tool: str) -> ToolError:
     data = _error_data(reply)
-    phrase = HTTPStatus(reply.status).phrase if reply.status in HTTPStatus else ""
-    message = f"{operation.method} {operation.path} answered {reply.status} {phrase}".rstrip()
+    message = f"{operation.method} {operation.path} answered {reply.status} {PHRASES.get(reply.status, '')}".rstrip()
     if detail := _detail(data):
         message += f": {detail}"
     return ToolError(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -31,18 +29,20 @@ async def send(
     """
     attempts = ATTEMPTS if again and request.method in SAFE else 1
     deadline = time.monotonic() + reach.total_seconds
-    for attempt in itertools.count(1):
-        outcome = await _attempt(egress, request, reach, attachments)
-        pause = pause_after(outcome, attempt, datetime.now(UTC)) if attempt < attempts else None
-        left = deadline - time.monotonic()
-        if pause is not None and pause < left:
-            await asyncio.sleep(pause)
-            reach = replace(reach, total_seconds=left - pause)
-        elif isinstance(outcome, ToolError):
-            raise outcome
-        else:
-            return outcome
-    raise AssertionError("unreachable")
+    outcome = await _attempt(egress, request, reach, attachments)
+    for attempt in range(1, attempts):
+        pause = pause_after(outcome, attempt, datetime.now(UTC))
+        if pause is None or time.monotonic() + pause >= deadline:
+            break
+        await asyncio.sleep(pause)
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                outcome = await _attempt(egress, request, reach, attachments)
+        except TimeoutError:
+            break  # what the attempt before gave is the better answer
+    if isinstance(outcome, ToolError):
+        raise outcome
+    return outcome
 
 
 async def _attempt(egress: Egress, request: Request, reach: Reach, attachments: Sequence[Attachment]) -> Reply | ToolError:
@@ -59,7 +59,7 @@ def pause_after(outcome: Reply | ToolError, attempt: int, now: datetime) -> floa
     """
     seconds = FIRST_PAUSE * 2 ** (attempt - 1)
     if isinstance(outcome, ToolError):
-        return seconds if outcome.code == "source-unreachable" else None
+        return seconds if outcome.retryable else None
     if outcome.status not in PASSING:
         return None
     asked = outcome.headers.get("retry-after", "").strip()

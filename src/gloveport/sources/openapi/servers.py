@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from gloveport.config import SourceConfig
-from gloveport.errors import SourceError
+from gloveport.errors import SourceError, ToolError
+from gloveport.policy.egress import urls
 
 VARIABLE = re.compile(r"\{([^{}]*)\}")
-# One reading only: no userinfo, backslash, space, query or fragment, over which two parsers could differ (N8).
-BASE = re.compile(r"https?://[^\s/?#@\\\x00-\x20\x7f]+(/[^\s?#@\\\x00-\x20\x7f]*)?", re.IGNORECASE)
 NESTED = re.compile(r"%(?:25)+")
-PORTS = {"http": 80, "https": 443}
 
 Variables = Mapping[str, Mapping[str, Any]]
 
 
-def choose_base(config: SourceConfig, templates: Sequence[str], declared: Mapping[str, Variables]) -> str:
-    """The URL that an operation's path is added to, without a slash at its end: `base_url`, or the first server."""
-    if config.base_url is not None:
-        return _checked(config, config.base_url)
+class Base(NamedTuple):
+    """What an operation's path is added to: a URL without a slash at its end, and its origin."""
+
+    url: str
+    origin: str
+
+
+def choose_base(config: SourceConfig, templates: Sequence[str], declared: Mapping[str, Variables]) -> Base:
+    """The base of an operation's requests: `base_url`, or the first of its servers."""
     template = templates[0] if templates else "/"
-    return _checked(config, _placed(config, fill(config, template, declared.get(template, {}))))
+    filled = fill(config, template, declared.get(template, {})) if config.base_url is None else config.base_url
+    return _checked(config, filled)
 
 
 def fill(config: SourceConfig, template: str, variables: Variables) -> str:
@@ -51,15 +55,6 @@ def fill(config: SourceConfig, template: str, variables: Variables) -> str:
     return VARIABLE.sub(value, template)
 
 
-def origin_of(url: str) -> str:
-    """`scheme://host[:port]` in lower case, without a default port."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    port = parts.port
-    return f"{parts.scheme.lower()}://{host}" + (f":{port}" if port and port != PORTS.get(parts.scheme.lower()) else "")
-
-
 def lies_below(url: str, base: str) -> bool:
     """True for a URL that a server can only read as one below the base, however often it decodes the path (N6)."""
     rest = url.removeprefix(base)
@@ -72,24 +67,25 @@ def lies_below(url: str, base: str) -> bool:
     return not any(step.partition(";")[0] in {".", ".."} for step in steps)
 
 
-def _placed(config: SourceConfig, url: str) -> str:
+def _placed(config: SourceConfig, server: str) -> str:
     """A relative server is one beside the document."""
-    if "://" in url:
-        return url
+    if "://" in server:
+        return server
     location = config.location if isinstance(config.location, str) else ""
-    if url.startswith("//") or not location.lower().startswith(("http://", "https://")):
+    if server.startswith("//") or not location.lower().startswith(("http://", "https://")):
         hint = f'set base_url = "https://…" under [sources.{config.name}]'
-        raise SourceError(f"the source {config.name} names no server: its definition says only {url!r}", hint=hint)
-    return urljoin(location.partition("?")[0], url)
+        raise SourceError(f"the source {config.name} names no server: its definition says only {server!r}", hint=hint)
+    return str(urls.join(urls.parse(location.partition("?")[0]), server))
 
 
-def _checked(config: SourceConfig, url: str) -> str:
-    url = url.rstrip("/")
+def _checked(config: SourceConfig, server: str) -> Base:
     try:
-        valid = bool(BASE.fullmatch(url)) and bool(urlsplit(url).hostname) and urlsplit(url).port != 0
-    except ValueError:
-        valid = False
-    if not valid or not lies_below(f"{url}/", origin_of(url) if url.count("/") == 2 else url[: url.index("/", 8)]):
-        hint = "a server is http:// or https://, a host, and a path without dots, query or fragment; base_url replaces it"
-        raise SourceError(f"{url[:200]!r} can't be a server of the source {config.name}", hint=hint)
-    return url
+        url = urls.parse(_placed(config, server).rstrip("/"))
+        base = Base(url.origin + url.path.rstrip("/"), url.origin)
+        if not url.query and "#" not in server and lies_below(f"{base.url}/", base.origin):
+            return base
+        problem = "a server has no query, no fragment and no step such as `..`"
+    except ToolError as error:
+        problem = str(error)
+    hint = f"base_url under [sources.{config.name}] replaces it"
+    raise SourceError(f"{server[:200]!r} can't be a server of the source {config.name}: {problem}", hint=hint)

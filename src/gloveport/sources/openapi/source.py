@@ -17,8 +17,8 @@ from gloveport.sources.openapi import paging, replies, retries
 from gloveport.sources.openapi.cursors import Cursors
 from gloveport.sources.openapi.operation import Head, Operation, Slot
 from gloveport.sources.openapi.requests import Recipe
-from gloveport.sources.openapi.security import Keys
-from gloveport.sources.openapi.servers import choose_base, lies_below, origin_of
+from gloveport.sources.openapi.keys import Keys
+from gloveport.sources.openapi.servers import Base, choose_base, lies_below
 from gloveport.sources.outside import Outside
 from gloveport.sources.shelf import LazySchema, Shelf
 from gloveport.types import Page, Tool
@@ -37,7 +37,7 @@ class _Plan:
     """What the calls of one tool have in common."""
 
     recipe: Recipe
-    origin: str
+    base: Base
     reach: Reach
 
     @property
@@ -55,7 +55,7 @@ class OpenApiSource:
         self._config = config
         self._egress = outside.egress
         self._shelf = shelf
-        self._servers = facts.get("servers", {})
+        self._variables = facts.get("variables", {})
         self._keys = Keys(
             config.name,
             msgspec.convert(facts.get("slots", ()), tuple[Slot, ...]),
@@ -123,12 +123,11 @@ class OpenApiSource:
         if plan is None:
             operation = self._stored(tool.address.partition(".")[2]).operation
             try:
-                base = choose_base(self._config, operation.servers, self._servers)
+                base = choose_base(self._config, operation.servers, self._variables)
             except SourceError as error:
                 raise ToolError(str(error), code=error.code, tool=tool.address, hint=error.hint) from None
-            origin = origin_of(base)
-            recipe = Recipe(operation, base, self._config.headers)
-            plan = self._plans[tool.address] = _Plan(recipe, origin, self._reach(origin))
+            recipe = Recipe(operation, base.url, self._config.headers)
+            plan = self._plans[tool.address] = _Plan(recipe, base, self._reach(base.origin))
         return plan
 
     def _reach(self, origin: str) -> Reach:
@@ -142,11 +141,11 @@ class OpenApiSource:
         )
 
     async def _send(self, tool: Tool, plan: _Plan, args: Mapping[str, Any], url: str | None = None) -> Reply:
-        attachments = self._keys.attach(plan.operation.security, plan.origin)
+        attachments = self._keys.attach(plan.operation.security, plan.base.origin)
         request = self._request(tool, plan, args, attachments)
         if url is not None:
-            if plan.operation.method != "GET" or not lies_below(url, plan.recipe.base):
-                message = f"the next page of `tools.{tool.address}` is not below {plan.recipe.base}"
+            if plan.operation.method != "GET" or not lies_below(url, plan.base.url):
+                message = f"the next page of `tools.{tool.address}` is not below {plan.base.url}"
                 raise ToolError(message, code="egress-denied", tool=tool.address)
             request = replace(request, url=url)
         return await retries.send(self._egress, request, plan.reach, attachments, again=not tool.writes)
