@@ -1,0 +1,65 @@
+"""Media types: what kind of body each is, and which of several to offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Kind = Literal["json", "form", "multipart", "bytes", "text"]
+
+# The first that a body has is what is sent unless the program says otherwise.
+PREFERENCE: tuple[Kind, ...] = ("json", "multipart", "form", "text", "bytes")
+_TEXTUAL = ("/xml", "+xml", "/yaml", "+yaml", "/x-yaml", "/graphql", "/javascript", "/x-ndjson", "/sql", "+jsonl")
+
+
+def kind_of(media_type: str, schema: Any = None) -> Kind:
+    """The kind of body that a media type means."""
+    plain = media_type.partition(";")[0].strip().lower()
+    if is_binary(schema) and not plain.startswith("multipart/"):
+        return "bytes"
+    if plain.endswith(("/json", "+json")) or plain in ("*/*", "application/*", "*", ""):
+        return "json"
+    if plain == "application/x-www-form-urlencoded":
+        return "form"
+    if plain.startswith("multipart/"):
+        return "multipart"
+    return "text" if plain.startswith("text/") or plain.endswith(_TEXTUAL) else "bytes"
+
+
+def sent_as(media_type: str) -> str:
+    """The media type to send: a range such as `*/*` stands for JSON."""
+    return media_type if "*" not in media_type and "/" in media_type else "application/json"
+
+
+def is_binary(schema: Any) -> bool:
+    """True for a schema (of any dialect) that means a file or raw bytes."""
+    if not isinstance(schema, dict):
+        return False
+    if schema.get("type") == "file":
+        return True
+    if schema.get("type") not in ("string", None):
+        return False
+    if schema.get("format") == "binary":
+        return True
+    raw = schema.get("contentMediaType")
+    return raw is not None and "contentEncoding" not in schema and not str(raw).startswith(("text/", "application/json"))
+
+
+def offered(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the media types of a body, those worth offering, the preferred first; the value is each one's `content` entry."""
+    known = {
+        name: entry if isinstance(entry, dict) else {} for name, entry in content.items() if isinstance(name, str) and name
+    }
+    kinds = {name: kind_of(name, entry.get("schema")) for name, entry in known.items()}
+    ranked = sorted(known, key=lambda name: (PREFERENCE.index(kinds[name]), not name.startswith("application/json")))
+    out: dict[str, Any] = {}
+    for name in ranked:
+        said = known[name].get("schema")
+        twin = any(kinds[other] == kinds[name] and known[other].get("schema") == said for other in out)
+        # `text/json` and `application/*+json` beside `application/json` add nothing; patch formats alone do differ.
+        alias = twin and (kinds[name] != "json" or next(iter(out)).startswith("application/json"))
+        # Nobody writes XML by hand where another form will do.
+        clumsy = bool(out) and name.partition(";")[0].endswith(("/xml", "+xml"))
+        if not (alias and kinds[name] in ("json", "form", "multipart")) and not clumsy:
+            out[name] = known[name]
+    return out

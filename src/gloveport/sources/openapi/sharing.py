@@ -1,0 +1,69 @@
+"""Which schemas of a document are shared under which names, and which of them differ between what is sent and received."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gloveport.sources.openapi.references import Dangling, References
+from gloveport.sources.openapi.schemas import HIDDEN, Side, identifier
+
+
+def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
+    """A name for each schema below `pointer`, by its place; the same whatever the order of the document."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    # Those whose own name is legal keep it, whoever else would become the same.
+    for key in sorted(schemas, key=lambda key: (identifier(key) != key, key)):
+        plain = name = identifier(key)
+        number = 2
+        while name in taken:
+            name, number = f"{plain}_{number}", number + 1
+        taken.add(name)
+        names[f"#{pointer}/{key.replace('~', '~0').replace('/', '~1')}"] = name
+    return names
+
+
+def sided(places: Iterable[str], references: References) -> dict[Side, frozenset[str]]:
+    """The places whose schema has, itself or through others, properties that only one side sees."""
+    users: dict[str, list[str]] = {}
+    found: dict[Side, set[str]] = {"input": set(), "output": set()}
+    for place in places:
+        used, flags = _survey(references.find(place).value)
+        for side, flag in HIDDEN.items():
+            if flag in flags:
+                found[side].add(place)
+        for reference in used:
+            try:
+                users.setdefault(references.find(reference).place, []).append(place)
+            except Dangling:
+                continue
+    return {side: frozenset(_spread(marked, users)) for side, marked in found.items()}
+
+
+def _survey(schema: Any) -> tuple[set[str], set[str]]:
+    """The references in a schema, and which flags are set in it."""
+    used: set[str] = set()
+    flags: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting.extend(node)
+        elif isinstance(node, dict):
+            reference = node.get("$ref")
+            if isinstance(reference, str):
+                used.add(reference)
+            flags.update(flag for flag in HIDDEN.values() if node.get(flag) is True)
+            waiting.extend(value for value in node.values() if isinstance(value, (dict, list)))
+    return used, flags
+
+
+def _spread(marked: set[str], users: Mapping[str, list[str]]) -> set[str]:
+    waiting = list(marked)
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
+            if user not in marked:
+                marked.add(user)
+                waiting.append(user)
+    return marked

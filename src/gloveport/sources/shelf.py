@@ -1,0 +1,188 @@
+"""The shelf: a compiled definition as one SQLite file, so that schemas are read when somebody looks at them.
+
+A shelf is named by the digest of what it was made from, written under another name, renamed when it is whole, and never
+changed after that. Every text on it carries a checksum: a damaged shelf is thrown away and built again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from gloveport.errors import SourceError
+from gloveport.sources.openapi.operation import Head
+
+FORMAT = 1
+REFERENCE = re.compile(rb'"\$ref":"#/\$defs/([A-Za-z0-9_]+)"')
+"""A reference to a shared schema, in JSON as the shelf holds it (a quote inside a text would be escaped)."""
+
+_TABLES = """
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+CREATE TABLE definitions (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
+CREATE TABLE defs (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
+CREATE TABLE facts (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
+"""
+
+
+def digest(*parts: bytes) -> str:
+    """The name of a shelf: SHA-256 (hex) over what it is made from; `("ab", "c")` and `("a", "bc")` differ."""
+    summed = hashlib.sha256(b"%d" % FORMAT)
+    for part in parts:
+        summed.update(b"%d:" % len(part))
+        summed.update(part)
+    return summed.hexdigest()
+
+
+class Shelf:
+    """A compiled definition: heads in memory, everything else on disk. Addresses are without the source's name."""
+
+    def __init__(self, path: Path, database: sqlite3.Connection, heads: tuple[Head, ...], facts: Mapping[str, Any]) -> None:
+        self._path = path
+        self._database = database
+        self._heads = heads
+        self.facts = facts
+
+    @classmethod
+    def build(  # noqa: PLR0917 - the parts of a shelf, in the order in which they are taken
+        cls,
+        folder: Path,
+        digest: str,
+        heads: Iterable[Head],
+        definitions: Iterable[tuple[str, bytes]],
+        defs: Iterable[tuple[str, bytes]],
+        facts: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+    ) -> Shelf:
+        """The shelf, written. Taken one after the other: `definitions`, `defs`, `heads`, `facts` (called if it can be)."""
+        path = folder / f"{digest}.shelf"
+        draft = folder / f".{digest[:16]}-{secrets.token_hex(8)}.draft"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as database:
+                database.executescript(_TABLES)
+                database.execute("BEGIN")
+                database.executemany("INSERT INTO definitions VALUES (?, ?, ?)", _rows(definitions))
+                database.executemany("INSERT INTO defs VALUES (?, ?, ?)", _rows(defs))
+                kept = {"heads": tuple(heads), "facts": facts() if callable(facts) else facts}
+                texts = ((name, msgspec.json.encode(value)) for name, value in kept.items())
+                database.executemany("INSERT INTO facts VALUES (?, ?, ?)", _rows(texts))
+                database.execute("COMMIT")
+            draft.replace(path)
+        except (OSError, sqlite3.Error) as error:
+            hint = "see that the folder can be written to and that the disk has room"
+            raise SourceError(f"a compiled definition can't be kept in {folder}: {error}", hint=hint) from error
+        finally:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+        shelf = cls.open(folder, digest)
+        if shelf is None:
+            raise SourceError(f"a compiled definition can't be read back from {folder}", hint="see that the disk works")
+        return shelf
+
+    @classmethod
+    def open(cls, folder: Path, digest: str) -> Shelf | None:
+        """The shelf of this digest, or None when there is none or it is damaged."""
+        path = folder / f"{digest}.shelf"
+        if not path.is_file():
+            return None
+        # Nothing ever writes to a shelf under its name, so it can be read without locks.
+        address = f"file:{quote(str(path))}?mode=ro&immutable=1"
+        database = sqlite3.connect(address, uri=True, check_same_thread=False)
+        try:
+            heads = msgspec.json.decode(_text(database, "facts", "heads"), type=tuple[Head, ...])
+            facts = msgspec.json.decode(_text(database, "facts", "facts"), type=dict[str, Any])
+        except (sqlite3.Error, _Damaged, msgspec.DecodeError):
+            database.close()
+            return None
+        return cls(path, database, heads, facts)
+
+    def heads(self) -> tuple[Head, ...]:
+        """What is known of each tool without looking anything up, in the order to list them."""
+        return self._heads
+
+    def definition(self, address: str) -> bytes:
+        """The definition of a tool, as it was put there; KeyError when there is no such tool."""
+        return self._read("definitions", address)
+
+    def schema(self, text: bytes) -> dict[str, Any]:
+        """A schema with exactly the `$defs` that it reaches."""
+        schema: dict[str, Any] = msgspec.json.decode(text)
+        found: dict[str, Any] = {}
+        waiting = _references(text)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                with contextlib.suppress(KeyError):  # a value that looks like a reference
+                    part = self._read("defs", name)
+                    found[name] = msgspec.json.decode(part)
+                    waiting += _references(part)
+        return schema | {"$defs": found} if found else schema
+
+    def close(self) -> None:
+        """Closes the file; calling it twice is no error."""
+        self._database.close()
+
+    def _read(self, table: str, name: str) -> bytes:
+        try:
+            return _text(self._database, table, name)
+        except (sqlite3.DatabaseError, _Damaged) as error:
+            self._path.unlink(missing_ok=True)
+            hint = "open the source again: it is compiled anew"
+            raise SourceError(f"the compiled definition {self._path.name} is damaged", hint=hint) from error
+
+
+class LazySchema(Mapping[str, Any]):
+    """A schema that is read from its shelf when somebody first looks at it."""
+
+    __slots__ = ("_load", "_schema")
+
+    def __init__(self, load: Callable[[], dict[str, Any]]) -> None:
+        self._load = load
+        self._schema: dict[str, Any] | None = None
+
+    def _loaded(self) -> dict[str, Any]:
+        if self._schema is None:
+            self._schema = self._load()
+        return self._schema
+
+    def __getitem__(self, key: str) -> Any:
+        return self._loaded()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._loaded())
+
+    def __len__(self) -> int:
+        return len(self._loaded())
+
+
+class _Damaged(Exception):
+    pass
+
+
+def _rows(texts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes, int]]:
+    return ((name, text, zlib.crc32(text)) for name, text in texts)
+
+
+def _text(database: sqlite3.Connection, table: str, name: str) -> bytes:
+    row = database.execute(f"SELECT text, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise KeyError(name) if table != "facts" else _Damaged(name)
+    text, checksum = row
+    if not isinstance(text, bytes) or zlib.crc32(text) != checksum:
+        raise _Damaged(name)
+    return text
+
+
+def _references(text: bytes) -> list[str]:
+    return [name.decode() for name in REFERENCE.findall(text)]

@@ -1,0 +1,127 @@
+"""The shelf: compiled definitions on disk, whole or not there at all."""
+
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gloveport.errors import SourceError
+from gloveport.sources.openapi.operation import Head
+from gloveport.sources.shelf import LazySchema, Shelf, digest
+
+HEADS = (Head("pets.list", "All pets.", ("limit",), "f1"), Head("pets.create", "A new pet.", ("name",), "f2", writes=True))
+DEFINITIONS = [("pets.list", b'{"n":1}'), ("pets.create", b'{"n":2}')]
+DEFS = [
+    ("Pet", b'{"properties":{"owner":{"$ref":"#/$defs/Owner"}}}'),
+    ("Owner", b'{"properties":{"pet":{"$ref":"#/$defs/Pet"}}}'),
+    ("Unused", b'{"type":"string"}'),
+]
+
+
+def built(folder: Path, name: str = "abc") -> Shelf:
+    return Shelf.build(folder, name, HEADS, DEFINITIONS, DEFS, {"title": "Pets"})
+
+
+def test_what_was_put_there_is_read_back(tmp_path: Path) -> None:
+    built(tmp_path).close()
+    shelf = Shelf.open(tmp_path, "abc")
+    assert shelf is not None
+    assert shelf.heads() == HEADS
+    assert shelf.definition("pets.create") == b'{"n":2}'
+    assert shelf.facts == {"title": "Pets"}
+    shelf.close()
+    shelf.close()
+
+
+def test_a_schema_comes_with_exactly_what_it_reaches(tmp_path: Path) -> None:
+    shelf = built(tmp_path)
+    assert "$defs" not in shelf.schema(b'{"type":"string"}')
+    assert set(shelf.schema(b'{"items":{"$ref":"#/$defs/Pet"}}')["$defs"]) == {"Pet", "Owner"}
+    shelf.close()
+
+
+def test_a_text_that_quotes_a_reference_reaches_nothing(tmp_path: Path) -> None:
+    shelf = built(tmp_path)
+    text = msgspec.json.encode({"description": 'see {"$ref":"#/$defs/Pet"}', "const": {"$ref": "#/$defs/Nobody"}})
+    assert "$defs" not in shelf.schema(text)
+    shelf.close()
+
+
+def test_nobody_else_can_read_a_shelf_and_nothing_else_is_left_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "cache"
+    built(folder).close()
+    assert [path.name for path in folder.iterdir()] == ["abc.shelf"]
+    assert stat.S_IMODE((folder / "abc.shelf").stat().st_mode) == 0o600
+
+
+def test_a_build_that_fails_leaves_nothing_and_keeps_the_old_shelf(tmp_path: Path) -> None:
+    built(tmp_path).close()
+
+    def broken() -> object:
+        yield "pets.list", b"{}"
+        raise SourceError("the definition is bad")
+
+    with pytest.raises(SourceError, match="the definition is bad"):
+        Shelf.build(tmp_path, "abc", (), broken(), (), {})
+    assert [path.name for path in tmp_path.iterdir()] == ["abc.shelf"]
+    shelf = Shelf.open(tmp_path, "abc")
+    assert shelf is not None and shelf.heads() == HEADS
+    shelf.close()
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "zeroed", "text"])
+def test_a_damaged_shelf_is_not_opened_or_says_so_and_is_gone(tmp_path: Path, damage: str) -> None:
+    built(tmp_path).close()
+    path = tmp_path / "abc.shelf"
+    raw = path.read_bytes()
+    harmed = {
+        "empty": b"",
+        "cut": raw[: len(raw) // 2],
+        "zeroed": raw[:4096] + bytes(len(raw) - 4096),
+        "text": b"hello" * 999,
+    }
+    path.write_bytes(harmed[damage])
+    shelf = Shelf.open(tmp_path, "abc")
+    if shelf is not None:
+        with pytest.raises(SourceError, match="damaged"):
+            shelf.definition("pets.create")
+        shelf.close()
+        assert not path.exists()
+
+
+def test_a_changed_text_is_noticed_when_it_is_read(tmp_path: Path) -> None:
+    built(tmp_path).close()
+    path = tmp_path / "abc.shelf"
+    path.write_bytes(path.read_bytes().replace(b'{"n":2}', b'{"n":3}'))
+    shelf = Shelf.open(tmp_path, "abc")
+    assert shelf is not None
+    assert shelf.definition("pets.list") == b'{"n":1}'
+    with pytest.raises(SourceError, match="damaged"):
+        shelf.definition("pets.create")
+    shelf.close()
+
+
+def test_a_folder_that_can_not_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SourceError, match="can't be kept"):
+        built(tmp_path / "file" / "below")
+
+
+def test_digests_tell_parts_apart() -> None:
+    assert digest(b"ab", b"c") != digest(b"a", b"bc")
+    assert digest(b"ab", b"c") == digest(b"ab", b"c")
+
+
+def test_a_lazy_schema_is_loaded_once_and_only_when_looked_at() -> None:
+    loads = []
+
+    def load() -> dict[str, object]:
+        loads.append(1)
+        return {"type": "object", "properties": {}}
+
+    schema = LazySchema(load)
+    assert not loads
+    assert dict(schema) == {"type": "object", "properties": {}}
+    assert schema["type"] == "object" and len(schema) == 2 and "properties" in schema
+    assert len(loads) == 1
