@@ -93,7 +93,12 @@ async def test_a_server_of_the_definition_is_called_with_its_variables(kit: Kit)
     assert [seen.path for seen in kit.server.seen] == ["/v1/x", "/v2/x"]
 
 
-async def test_an_operation_without_a_server_says_how_to_give_one(kit: Kit) -> None:
+async def test_an_operation_without_a_server_of_its_own_goes_to_that_of_the_document(kit: Kit) -> None:
+    await kit.call(Operation("GET", "/x"), facts={"servers": [f"{kit.server.url}/v3"]}, base_url=None)
+    assert kit.server.last.path == "/v3/x"
+
+
+async def test_an_operation_without_any_server_says_how_to_give_one(kit: Kit) -> None:
     with pytest.raises(ToolError) as caught:
         await kit.call(Operation("GET", "/x"), base_url=None)
     assert caught.value.code == "source-failed" and caught.value.hint and "base_url" in caught.value.hint

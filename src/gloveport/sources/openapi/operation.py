@@ -68,7 +68,7 @@ class Paging(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An operation. `path` is the template below a server's URL; `servers` are templates whose variables are filled.
+    """An operation. `path` is the template below a server's URL; `servers` are its own, as templates; else the document's.
 
     `grouped`: the arguments are `{path: {…}, query: {…}, header: {…}, cookie: {…}, body: …}` because names clash; else they
     are flat. `security` lists alternatives; each is the names of the slots that are needed together (empty: none needed).

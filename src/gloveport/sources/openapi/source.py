@@ -15,10 +15,10 @@ from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request
 from gloveport.sources.openapi import paging, replies, retries
 from gloveport.sources.openapi.cursors import Cursors
+from gloveport.sources.openapi.keys import Keys
 from gloveport.sources.openapi.operation import Head, Operation, Slot
 from gloveport.sources.openapi.requests import Recipe
-from gloveport.sources.openapi.keys import Keys
-from gloveport.sources.openapi.servers import Base, choose_base, lies_below
+from gloveport.sources.openapi.servers import Base, Variables, choose_base, lies_below
 from gloveport.sources.outside import Outside
 from gloveport.sources.shelf import LazySchema, Shelf
 from gloveport.types import Page, Tool
@@ -29,7 +29,7 @@ class _Stored(msgspec.Struct, frozen=True):
 
     operation: Operation
     input_schema: msgspec.Raw
-    output_schema: msgspec.Raw | None = None
+    output_schema: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ class OpenApiSource:
         self._config = config
         self._egress = outside.egress
         self._shelf = shelf
-        self._variables = facts.get("variables", {})
+        self._servers: Sequence[str] = facts.get("servers", ())
+        self._variables: Mapping[str, Variables] = facts.get("variables", {})
         self._keys = Keys(
             config.name,
             msgspec.convert(facts.get("slots", ()), tuple[Slot, ...]),
@@ -107,7 +108,7 @@ class OpenApiSource:
             f"{self.name}.{head.address}",
             head.description,
             LazySchema(lambda: self._shelf.schema(bytes(stored().input_schema))),
-            LazySchema(lambda: self._shelf.schema(bytes(stored().output_schema or b"{}"))),
+            LazySchema(lambda: self._shelf.schema(bytes(stored().output_schema))),
             kind="openapi",
             writes=head.writes,
             deprecated=head.deprecated,
@@ -123,7 +124,7 @@ class OpenApiSource:
         if plan is None:
             operation = self._stored(tool.address.partition(".")[2]).operation
             try:
-                base = choose_base(self._config, operation.servers, self._variables)
+                base = choose_base(self._config, operation.servers or self._servers, self._variables)
             except SourceError as error:
                 raise ToolError(str(error), code=error.code, tool=tool.address, hint=error.hint) from None
             recipe = Recipe(operation, base.url, self._config.headers)
