@@ -53,7 +53,10 @@ CODES: Mapping[str, Code] = {
         7, 200, "A tool call failed and the program did not catch it.", "Catch the error, or correct what was asked for."
     ),
     "egress-denied": Code(
-        3, 200, "The program asked for a network address that it may not reach.", "Call a tool; the host makes the request."
+        3,
+        200,
+        "A request would go where it may not, or be more than one plain request.",
+        "Call a tool instead of fetch; if a source may reach a private address, give it allow_private = true.",
     ),
     "source-failed": Code(
         7, 502, "A source's definition can't be loaded or used.", "Correct what the message names; other sources work."

@@ -17,6 +17,7 @@ from gloveport.policy.credentials import Attachment
 
 _SHORTEST = 4
 _SHORTEST_ENCODED = 8
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 class Redaction:
@@ -27,7 +28,7 @@ class Redaction:
         self._forms: list[tuple[bytes, bytes]] = []
         for attachment in attachments:
             shown = f"•••({attachment.secret.label})".encode()
-            for text in _texts(attachment):
+            for text in sorted(_texts(attachment), key=len, reverse=True):
                 if len(text) >= _SHORTEST:
                     self._texts.append((_anchor(text), text, shown))
                 if len(text) >= _SHORTEST_ENCODED:
@@ -51,11 +52,17 @@ class Redaction:
         return self.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace") if self else text
 
 
-def _texts(attachment: Attachment) -> list[str]:
-    """What is secret in an attachment: of `user:password`, the password alone as well."""
+def _texts(attachment: Attachment) -> set[str]:
+    """What is secret in an attachment, also as it is sent: an echo may encode that once more.
+
+    Of `user:password` the password alone is secret as well.
+    """
     secret = attachment.secret.reveal()
-    password = secret.partition(":")[2] if attachment.place == "basic" else ""
-    return [secret, password] if password else [secret]
+    if attachment.place == "basic":
+        return {secret, secret.partition(":")[2], b64encode(secret.encode("utf-8", "surrogateescape")).decode()}
+    if attachment.place == "query":
+        return {secret, quote(secret, safe="", errors="surrogateescape")}
+    return {secret}
 
 
 def _anchor(text: str) -> bytes:
@@ -92,10 +99,11 @@ def _units(char: str) -> list[int]:
 def _encoded(data: bytes) -> set[bytes]:
     """The text in base64 wherever it may begin in what was encoded, in hex, and in UTF-16."""
     forms = {data.hex().encode(), data.hex().upper().encode()}
-    forms.add(data.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")[:-1])
+    text = data.decode("utf-8", "surrogateescape")
+    forms |= {text.encode("utf-16-le", "surrogatepass"), text.encode("utf-16-be", "surrogatepass")}
     for before in range(3):
         # Characters at both ends mix bits of the secret with bits of its neighbours: they can't be known, and are left.
         first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
         form = b64encode(bytes(before) + data)[first:last]
-        forms |= {form, form.translate(bytes.maketrans(b"+/", b"-_"))}
-    return forms | {quote(form, safe="").encode() for form in forms}
+        forms |= {form, form.translate(_URL_SAFE), form.replace(b"+", b"%2B").replace(b"/", b"%2F")}
+    return forms

@@ -9,7 +9,7 @@ import pytest
 
 from gloveport.errors import ToolError
 from gloveport.sources.openapi.cursors import Cursors, Step
-from gloveport.sources.openapi.operation import Body, Content, Operation, Paging, Parameter
+from gloveport.sources.openapi.operation import Body, Content, Operation, Paging, Parameter, Slot
 from gloveport.sources.openapi.source import OpenApiSource
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 
@@ -200,6 +200,14 @@ def test_where_no_key_can_be_kept_cursors_still_work(tmp_path: Any) -> None:
     assert cursors.open("a", cursors.seal("a", Step(url="x"))) == Step(url="x")
     with pytest.raises(ToolError):
         Cursors(tmp_path / "file" / "folder").open("a", cursors.seal("a", Step(url="x")))
+
+
+async def test_a_link_that_repeats_a_credential_is_followed_with_the_credential_once(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_KEY"] = "secret-token"
+    kit.server.reply = lambda seen: said([1], link="" if "page" in seen.query else f'</items?{seen.query}&page=2>; rel="next"')
+    source = kit.source({"it": listing(None, "q", security=(("key",),))}, slots=(Slot("key", "query", "api_key"),))
+    assert len(await all_pages(source, {"q": "x"})) == 2
+    assert [seen.query for seen in kit.server.seen] == ["q=x&api_key=secret-token", "q=x&page=2&api_key=secret-token"]
 
 
 async def test_credentials_go_along_to_every_page(kit: Kit) -> None:

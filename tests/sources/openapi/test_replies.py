@@ -133,6 +133,12 @@ def test_brackets_and_commas_in_texts_count_for_nothing() -> None:
     assert jsontext.read(b'["' + b'\\"[' * 1_000_000 + b'"]')[0][:2] == '"['
 
 
+@pytest.mark.parametrize("tail", [b"", b"\\"])
+def test_a_text_that_never_ends_takes_no_longer_than_any_other(tail: bytes) -> None:
+    with pytest.raises(jsontext.Excess):
+        jsontext.read(b"," * (jsontext.MOST_ITEMS + 1) + b'"' + b'\\"' * 5_000_000 + tail)
+
+
 async def test_a_reply_larger_than_configured_is_refused(kit: Kit) -> None:
     kit.server.reply = answer(b'"' + b"x" * 2000 + b'"')
     with pytest.raises(ToolError) as caught:

@@ -56,7 +56,9 @@ class Egress:
                 return await self._follow(request, url, reach, attachments)
         except FAILURES as error:
             failure = explain(error, url.host, request.method, reach)
-        # Raised out here it has no context: frames of the library, which hold headers, don't hang on it.
+        except ToolError as error:
+            failure = error.with_traceback(None)
+        # Raised out here, no frame hangs on it that holds headers, or what a service echoed of them.
         raise failure
 
     def transport(self, reach: Reach, attachments: Sequence[Attachment] = ()) -> httpx2.AsyncBaseTransport:

@@ -10,7 +10,7 @@ import httpcore2
 from gloveport.errors import ToolError
 from gloveport.policy.egress.values import Reach
 
-FAILURES = (TimeoutError, zlib.error, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
+FAILURES = (OSError, zlib.error, httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -30,14 +30,16 @@ def explain(error: BaseException, host: str, method: str, reach: Reach) -> ToolE
 
 
 def _unconnected(error: BaseException, host: str) -> ToolError:
-    cause = error
-    while cause is not None and not isinstance(cause, OSError):
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        message = f"the certificate of {host} is not trusted: {cause.verify_message}"
+    causes = [error]
+    while deeper := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(deeper)
+    untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
+    if untrusted is not None:
+        message = f"the certificate of {host} is not trusted: {untrusted.verify_message}"
         hint = "have it trusted by this machine (or by SSL_CERT_FILE); verify_tls = false in [sources.NAME] trusts anyone"
         return ToolError(message, code="source-unreachable", hint=hint)
-    if isinstance(cause, ssl.SSLError):
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return ToolError(f"{host} speaks no TLS that is accepted here", code="source-unreachable")
-    why = "it refuses connections" if isinstance(cause, ConnectionRefusedError) else "no connection to it can be made"
+    refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
+    why = "it refuses connections" if refused else "no connection to it can be made"
     return ToolError(f"{host} can't be reached: {why}", code="source-unreachable", retryable=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import headers, urls
 from gloveport.policy.egress.failures import FAILURES, explain
@@ -38,14 +39,16 @@ class Transport(httpx2.AsyncBaseTransport):
                 incoming = await self._egress.open(hop, self._reach, self._attachments)
         except FAILURES as error:
             failure = explain(error, url.host, request.method, self._reach)
+        except ToolError as error:
+            failure = error.with_traceback(None)
         else:
             redaction = Redaction(self._attachments)
             patience = request.extensions.get("timeout", {}).get("read") or self._reach.total_seconds
-            answered = incoming.headers(redaction)
-            answered.pop("set-cookie", None)  # or the client would keep a jar
+            answered = incoming.headers(redaction).items()
             return httpx2.Response(
                 incoming.status,
-                headers=answered,
+                # Without cookies, or the client would keep a jar.
+                headers=[(name.encode(), value.encode()) for name, value in answered if name != "set-cookie"],
                 stream=_Stream(incoming, redaction, None if incoming.is_events else deadline, patience),
             )
         raise failure
@@ -81,6 +84,9 @@ class _Stream(httpx2.AsyncByteStream):
                     piece = await anext(pieces, None)
             except FAILURES as error:
                 failure = self._incoming.explain(error)
+                break
+            except ToolError as error:
+                failure = error.with_traceback(None)
                 break
             if piece is None:
                 return

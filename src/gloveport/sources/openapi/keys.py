@@ -22,6 +22,7 @@ class Keys:
         # A definition that declares no scheme says nothing about credentials: what was configured goes as a bearer token.
         self.slots = tuple(slots) or tuple(Slot(name, "bearer") for name in configured)
         self._undeclared: Alternatives = () if slots else (*((slot.name,) for slot in self.slots), ())
+        self.in_query = frozenset(slot.parameter.lower() for slot in self.slots if slot.kind == "query")
         self._by_name: Mapping[str, Slot] = {slot.name: slot for slot in self.slots}
 
     def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
+from urllib.parse import unquote
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply, urls
@@ -31,9 +32,11 @@ def apply(operation: Operation, args: Mapping[str, Any], step: Step) -> dict[str
     return {**args, group: {**args.get(group, {}), name: step.value}}
 
 
-def next_step(operation: Operation, args: Mapping[str, Any], reply: Reply, value: Any, used: Step | None) -> Step | None:
-    """The way to the page after this one, or None after the last."""
-    step = _linked(operation, reply, value) or _argued(operation, args, reply, value, used)
+def next_step(
+    operation: Operation, args: Mapping[str, Any], reply: Reply, value: Any, used: Step | None, hidden: Collection[str] = ()
+) -> Step | None:
+    """The way to the page after this one, or None after the last; `hidden` are the names of credentials in the query."""
+    step = _linked(operation, reply, value, hidden) or _argued(operation, args, reply, value, used)
     if step is None or (used is not None and (step.url, step.value) == (used.url, used.value)):
         return None
     return step
@@ -55,7 +58,7 @@ def without_items(paging: Paging, value: Any) -> Any:
     return {**value, first: without_items(below, value[first])}
 
 
-def _linked(operation: Operation, reply: Reply, value: Any) -> Step | None:
+def _linked(operation: Operation, reply: Reply, value: Any, hidden: Collection[str]) -> Step | None:
     """A link to the next page that the service gave; only a request without effect follows one."""
     if operation.method != "GET":
         return None
@@ -65,7 +68,14 @@ def _linked(operation: Operation, reply: Reply, value: Any) -> Step | None:
     if operation.paging and not links:
         found = _found(value, operation.paging.at)
         links += [found] if isinstance(found, str) and found.startswith(("http://", "https://", "/")) else []
-    return Step(url=_absolute(reply.url, links[0])) if links else None
+    return Step(url=_absolute(reply.url, _without(links[0], hidden))) if links else None
+
+
+def _without(link: str, names: Collection[str]) -> str:
+    """A link without the credentials that a service wrote into it: they are blacked out, and sent along anyway."""
+    path, _, query = link.partition("?")
+    kept = [pair for pair in query.split("&") if unquote(pair.partition("=")[0]).lower() not in names]
+    return f"{path}?{'&'.join(kept)}" if query else link
 
 
 def _absolute(base: str, link: str) -> str:

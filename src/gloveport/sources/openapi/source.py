@@ -93,7 +93,7 @@ class OpenApiSource:
         value = replies.read(plan.operation, reply, tool.address)
         if plan.operation.paging and paging.is_repeated(reply, step):
             return Page(paging.without_items(plan.operation.paging, value))
-        following = paging.next_step(plan.operation, args, reply, value, step)
+        following = paging.next_step(plan.operation, args, reply, value, step, self._keys.in_query)
         return Page(value, self._cursors.seal(tool.address, following) if following else None)
 
     async def close(self) -> None:
