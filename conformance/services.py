@@ -14,9 +14,12 @@ import socket
 import sqlite3
 import sys
 import tempfile
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from gloveport.bridge.arguments import Contract
 from gloveport.config import SourceConfig
@@ -63,7 +66,8 @@ async def opened(definition: Path, base_url: str, key: str = KEY) -> AsyncIterat
     egress = Egress()
     with tempfile.TemporaryDirectory() as folder:
         config = SourceConfig("it", "openapi", str(definition), base_url=base_url, allow_private=True)
-        outside = Outside(egress, EnvironmentCredentials({}, {"GLOVEPORT_IT_APIKEYHEADER": key}), Path(folder))
+        secrets = dict.fromkeys(("GLOVEPORT_IT_APIKEYHEADER", "GLOVEPORT_IT_APIKEY"), key)
+        outside = Outside(egress, EnvironmentCredentials({}, secrets), Path(folder))
         source = await open_openapi(config, outside)
         yield Service(source)
         await source.close()
@@ -178,7 +182,7 @@ def _ask(port: int, name: str) -> bytes:
 
 
 async def etcd() -> None:
-    """Keys are put, read and deleted through etcd's gateway; a wrong call is an error."""
+    """Keys are put, read and deleted through etcd's gateway, with a token; wrong calls and tokens are errors."""
     client, peer = free_port(), free_port()
     with tempfile.TemporaryDirectory() as folder:
         definition = Path(folder) / "rpc.swagger.json"
@@ -194,8 +198,21 @@ async def etcd() -> None:
             "--initial-cluster",
             f"default={own}",
         )
-        async with running(client, ROOT / "usr/bin/etcd", *arguments), opened(definition, url) as service:
-            await _etcd_calls(service)
+        async with running(client, ROOT / "usr/bin/etcd", *arguments):
+            async with opened(definition, url, await asyncio.to_thread(_lock, url)) as service:
+                await _etcd_calls(service)
+            async with opened(definition, url, "wrong") as service:
+                assert (await service.failure("Range", key="YQ==")).status == 401
+
+
+def _lock(url: str) -> str:
+    """Has an etcd ask for credentials from now on, and gives its administrator's token."""
+    root = {"name": "root", "password": KEY}
+    steps = {"user/add": root, "role/add": {"name": "root"}, "user/grant": {"user": "root", "role": "root"}, "enable": {}}
+    for path, body in {**steps, "authenticate": root}.items():
+        with urllib.request.urlopen(f"{url}/v3/auth/{path}", orjson.dumps(body), timeout=BOOT_SECONDS) as reply:
+            said = orjson.loads(reply.read())
+    return said["token"]
 
 
 async def _etcd_calls(service: Service) -> None:
