@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
@@ -44,21 +45,21 @@ FORMATS = {
     "timestamp": "2024-02-29T12:30:00Z",
     "duration": "P1D",
 }
+# Something for each pattern that GitHub's definition has.
 PATTERNS = [
     "a",
     "A1",
     "main",
-    "abc123",
     "0" * 40,
-    "a" * 40,
-    "1.0",
+    "0" * 64,
+    "1.2.3",
     "ada/engine",
     "https://example.com",
     "12",
-    "0a1b2c",
     "2024-02",
-    "refs/heads/a",
+    "refs/heads/main",
 ]
+PATTERNS += [f"sha256:{'0' * 64}", "ssh-rsa AAAA"]
 
 
 class Unmade(Exception):
@@ -163,7 +164,9 @@ class Maker:
             return self._random.choice([b"\0\xff\r\n--", b"plain"])
         if schema.get("format") in FORMATS:
             return FORMATS[schema["format"]]
-        text = self._random.choice(PATTERNS if "pattern" in schema else AWKWARD)
+        if "pattern" in schema:
+            return self._random.choice([text for text in PATTERNS if re.search(schema["pattern"], text)] or PATTERNS)
+        text = self._random.choice(AWKWARD)
         least, most = schema.get("minLength", 0), schema.get("maxLength", 10_000)
         return (text + "x" * max(0, least - len(text)))[:most]
 

@@ -64,7 +64,7 @@ class Judgement:
         try:
             args = maker.well_formed()
         except Unmade:
-            self.counts["no arguments found"] += 1
+            self.problems.append(f"{tool.address}: no arguments were found that fit it")
             return
         witness.seen.clear()
         self.counts["well-formed calls"] += 1

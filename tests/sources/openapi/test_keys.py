@@ -84,8 +84,11 @@ async def test_a_missing_credential_is_named_by_its_variable_and_nothing_is_sent
 
 async def test_an_unknown_slot_is_never_filled(kit: Kit) -> None:
     kit.environment["GLOVEPORT_API_GONE"] = "x"
-    with pytest.raises(ToolError, match="no credential"):
-        await kit.call(get(("gone",)), slots=SLOTS)
+    kit.environment["GLOVEPORT_API_TOKEN"] = "t"
+    for needed in (("gone",), ("token", "gone")):
+        with pytest.raises(ToolError, match="no credential"):
+            await kit.call(get(needed), slots=SLOTS)
+    assert kit.server.seen == []
 
 
 async def test_what_is_configured_for_a_definition_without_schemes_goes_as_a_bearer_token(kit: Kit) -> None:

@@ -204,7 +204,9 @@ def test_where_no_key_can_be_kept_cursors_still_work(tmp_path: Any) -> None:
 
 async def test_a_link_that_repeats_a_credential_is_followed_with_the_credential_once(kit: Kit) -> None:
     kit.environment["GLOVEPORT_API_KEY"] = "secret-token"
-    kit.server.reply = lambda seen: said([1], link="" if "page" in seen.query else f'</items?{seen.query}&page=2>; rel="next"')
+    kit.server.reply = lambda seen: said(
+        [1], link="" if "page" in seen.query else f'</items?{seen.query}&page=2>; rel="next"'
+    )
     source = kit.source({"it": listing(None, "q", security=(("key",),))}, slots=(Slot("key", "query", "api_key"),))
     assert len(await all_pages(source, {"q": "x"})) == 2
     assert [seen.query for seen in kit.server.seen] == ["q=x&api_key=secret-token", "q=x&page=2&api_key=secret-token"]

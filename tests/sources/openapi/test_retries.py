@@ -1,6 +1,7 @@
 """Retries: what is sent again, how often, after how long; and what never is."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply
 from gloveport.sources.openapi import retries
 from gloveport.sources.openapi.operation import Operation
-from tests.sources.openapi.support import Kit, answer
+from tests.sources.openapi.support import Kit, answer, tool_of
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 GET = Operation("GET", "/x")
@@ -50,13 +51,12 @@ async def test_a_write_is_never_sent_twice(kit: Kit, method: str) -> None:
         assert len(kit.server.seen) == 1
 
 
-async def test_a_get_that_is_known_to_write_is_never_sent_twice(kit: Kit) -> None:
+@pytest.mark.parametrize(("method", "writes"), [("GET", True), ("POST", False), ("PUT", False)])
+async def test_neither_the_method_nor_the_definition_alone_makes_a_call_safe(kit: Kit, method: str, writes: bool) -> None:
     kit.server.reply = answer(b"", 503)
-    source = kit.source({"it": GET})
-    (tool,) = source.tools()
-    object.__setattr__(tool, "writes", True)
+    source = kit.source({"it": Operation(method, "/x")})
     with pytest.raises(ToolError):
-        await source.call(tool, {})
+        await source.call(replace(tool_of(source), writes=writes), {})
     assert len(kit.server.seen) == 1
 
 
