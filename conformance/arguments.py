@@ -45,6 +45,8 @@ FORMATS = {
     "timestamp": "2024-02-29T12:30:00Z",
     "duration": "P1D",
 }
+# Of a file; Prism dies of an equals sign in its name.
+FILE = {"content_type": "image/webp", "filename": "a photo.webp"}
 # Something for each pattern that GitHub's definition has.
 PATTERNS = [
     "a",
@@ -129,12 +131,12 @@ class Maker:
         required = set(schema.get("required", ()))
         chance = 0.0 if sparse or depth > DEEPEST else 0.6 / (1 + depth)
         out = {
-            name: "image/webp"
-            if name == "content_type" and "enum" not in below
-            else self._value(below, depth + 1, sparse=sparse)
+            name: self._value(below, depth + 1, sparse=sparse)
             for name, below in schema.get("properties", {}).items()
             if name in required or self._random.random() < chance
         }
+        if "data" in out:
+            out |= {name: text for name, text in FILE.items() if name in out}
         more = schema.get("additionalProperties")
         if (
             isinstance(more, Mapping)

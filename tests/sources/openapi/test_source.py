@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.sources.openapi.operation import Body, Content, Encoding, Operation, Parameter
+from gloveport.sources.openapi.operation import Body, Content, Encoding, Operation, Parameter, Slot
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 
 JSON = Content("application/json", "json")
@@ -167,6 +167,20 @@ def test_include_and_exclude_choose_operations_and_a_pattern_for_nothing_is_said
     source = kit.source(operations, include=("issues.*", "pulls.*", "gone.*"), exclude=("*.create",))
     assert [tool.address for tool in source.tools()] == ["api.issues.list", "api.pulls.list"]
     assert source.warnings == ("the source api: `gone.*` in include fits no operation",)
+
+
+def test_a_fingerprint_changes_with_where_requests_go_and_what_goes_with_them(kit: Kit) -> None:
+    def of(slots: tuple[Slot, ...] = (), servers: tuple[str, ...] = ("https://a.example",), **config: Any) -> str:
+        source = kit.source({"it": Operation("GET", "/x")}, slots, {"servers": servers}, **{"base_url": None, **config})
+        assert list(source.fingerprints) == ["api.it"]
+        return source.fingerprints["api.it"]
+
+    assert of() == of()
+    assert (
+        len({of(), of(servers=("https://b.example",)), of((Slot("key", "bearer"),)), of((Slot("key", "query", "key"),))})
+        == 4
+    )
+    assert of(base_url="https://c.example") == of(servers=("https://b.example",), base_url="https://c.example")
 
 
 async def test_schemas_are_read_when_looked_at_and_closing_twice_is_no_error(kit: Kit) -> None:

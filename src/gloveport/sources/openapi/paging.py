@@ -33,7 +33,13 @@ def apply(operation: Operation, args: Mapping[str, Any], step: Step) -> dict[str
 
 
 def next_step(
-    operation: Operation, args: Mapping[str, Any], reply: Reply, value: Any, used: Step | None, hidden: Collection[str] = ()
+    operation: Operation,
+    args: Mapping[str, Any],
+    reply: Reply,
+    value: Any,
+    *,
+    used: Step | None,
+    hidden: Collection[str],
 ) -> Step | None:
     """The way to the page after this one, or None after the last; `hidden` are the names of credentials in the query."""
     step = _linked(operation, reply, value, hidden) or _argued(operation, args, reply, value, used)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -67,12 +68,29 @@ class OpenApiSource:
         self._plans: dict[str, _Plan] = {}
         heads, unused = _chosen(config, shelf.heads())
         self._tools = tuple(self._tool(head) for head in heads)
+        self._heads = heads
         self.warnings = (*warnings, *unused)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
         """The credentials that its operations may need."""
         return self._keys.slots
+
+    @property
+    def digest(self) -> str:
+        """The name of the shelf that has its definition."""
+        return self._shelf.digest
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """The fingerprint of each tool by its address.
+
+        Where requests go and what goes with them is part of it: a document that names another server, or has a credential
+        sent in another place, has changed every tool (D3).
+        """
+        where: Any = () if self._config.base_url is not None else (self._servers, self._variables)
+        common = sha256(msgspec.json.encode((where, self._shelf.facts.get("slots", ())))).hexdigest()[:16]
+        return {f"{self.name}.{head.address}": f"{head.fingerprint}-{common}" for head in self._heads}
 
     def tools(self) -> Sequence[Tool]:
         """Its operations, in the order of the definition."""
@@ -93,7 +111,7 @@ class OpenApiSource:
         value = replies.read(plan.operation, reply, tool.address)
         if plan.operation.paging and paging.is_repeated(reply, step):
             return Page(paging.without_items(plan.operation.paging, value))
-        following = paging.next_step(plan.operation, args, reply, value, step, self._keys.in_query)
+        following = paging.next_step(plan.operation, args, reply, value, used=step, hidden=self._keys.in_query)
         return Page(value, self._cursors.seal(tool.address, following) if following else None)
 
     async def close(self) -> None:
