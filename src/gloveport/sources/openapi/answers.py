@@ -53,6 +53,17 @@ def answer(responses: Any, file: str, schemas: Schemas, place: str) -> Answer:
     return Answer(tuple(produces), schema if isinstance(schema, dict) else None, first, linked)
 
 
+def json_answer(responses: Any, file: str, schemas: Schemas) -> Found | None:
+    """The schema of the first successful reply in JSON, as it stands in the document."""
+    for response in _successes(responses, file, schemas):
+        content = response.value.get("content")
+        name = _preferred({str(key): None for key in content}) if isinstance(content, dict) else None
+        entry = content.get(name) if isinstance(content, dict) and name and kind_of(name) == "json" else None
+        if isinstance(entry, dict) and entry.get("schema") is not None:
+            return Found(entry["schema"], response.file, "")
+    return None
+
+
 def _successes(responses: Any, file: str, schemas: Schemas) -> list[Found]:
     if not isinstance(responses, dict):
         return []

@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.answers import answer
+from gloveport.sources.openapi.answers import Answer, answer, json_answer
 from gloveport.sources.openapi.calling import calling
 from gloveport.sources.openapi.descriptions import describe, plain
+from gloveport.sources.openapi.discovery import discovery_view
 from gloveport.sources.openapi.document import SCHEMAS, Dialect, Document
 from gloveport.sources.openapi.fingerprints import Part, closures, fingerprint
 from gloveport.sources.openapi.hosts import Variables, servers
-from gloveport.sources.openapi.names import Named, addresses
-from gloveport.sources.openapi.nextpage import paging
-from gloveport.sources.openapi.operation import Definition, Head, Operation, Parameter
+from gloveport.sources.openapi.names import Named, addresses, machine_made
+from gloveport.sources.openapi.nextpage import lists, paging
+from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging, Parameter
 from gloveport.sources.openapi.operations import Raw, View, openapi_view
 from gloveport.sources.openapi.parameters import Argument, arguments, followed
 from gloveport.sources.openapi.payload import Payload, payload
@@ -24,6 +25,7 @@ from gloveport.sources.openapi.references import Dangling
 from gloveport.sources.openapi.schemas import Schemas, Warn
 from gloveport.sources.openapi.security import needed, slots
 from gloveport.sources.openapi.sharing import shared_names, sided
+from gloveport.sources.openapi.swagger2 import swagger_view
 
 VERSION = b"openapi 1"
 MOST_OPERATIONS = 50_000
@@ -31,7 +33,11 @@ MOST_COMPILED = 400_000_000
 MOST_WARNINGS = 50
 SAFE = frozenset({"get", "head", "options", "trace", "query"})
 
-VIEWS: Mapping[Dialect, Callable[[Document, Warn], View]] = {"openapi": openapi_view}
+VIEWS: Mapping[Dialect, Callable[[Document, Warn], View]] = {
+    "openapi": openapi_view,
+    "swagger": swagger_view,
+    "discovery": discovery_view,
+}
 
 
 class Compiler:
@@ -109,7 +115,11 @@ class Compiler:
     def _named(self, raw: Raw) -> Named:
         tags, name = raw.node.get("tags"), raw.node.get("operationId")
         tag = tags[0] if isinstance(tags, list) and tags and isinstance(tags[0], str) and tags[0] else None
-        return Named(raw.method, raw.path, name if isinstance(name, str) and name else None, tag)
+        named = Named(raw.method, raw.path, name if isinstance(name, str) and name else None, tag)
+        if raw.method == "get" and (named.id is None or machine_made(named)):
+            returned = json_answer(raw.node.get("responses"), raw.file, self._schemas)
+            return named._replace(lists=None if returned is None else lists(returned, self._schemas))
+        return named
 
     def _compile(self, raw: Raw, address: str) -> bytes | None:
         node, schemas = raw.node, self._schemas
@@ -121,7 +131,7 @@ class Compiler:
         security = needed(node.get("security", self._view.security), self._slots)
         called = calling(self._arguments(raw, security), body)
         answered = answer(node.get("responses"), raw.file, schemas, raw.place)
-        paged = self._paging(raw, called.parameters, answered) if raw.method == "get" and not called.grouped else None
+        paged = self._paging(called.parameters, answered) if raw.method == "get" and not called.grouped else None
         operation = Operation(
             method=raw.method.upper(),
             path=raw.path.partition("#")[0],
@@ -172,7 +182,7 @@ class Compiler:
                 return () if found == self._servers else found
         return ()
 
-    def _paging(self, raw: Raw, parameters: tuple[Parameter, ...], answered: Any) -> Any:
+    def _paging(self, parameters: tuple[Parameter, ...], answered: Answer) -> Paging | None:
         query = [one.argument for one in parameters if one.place == "query"]
         return paging(query, answered.json, self._schemas)
 

@@ -40,15 +40,16 @@ async def read_document(config: SourceConfig, outside: Outside) -> tuple[bytes, 
 
 
 def _read(source: str, location: str) -> tuple[bytes, str]:
+    what = f"the definition of the source {source}, {location},"
     try:
         path = Path(location).expanduser().resolve()
-        raw = read_beneath(path.parent, path.name, MOST_BYTES)
         there = path.exists()
-    except (OSError, RuntimeError, ValueError):
-        raw, there = None, False
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SourceError(f"{what} can't be read: {error}", hint="check the file's name") from error
+    raw = read_beneath(path.parent, path.name, MOST_BYTES)
     if raw is None:
         problem = f"is no plain file of at most {MOST_BYTES:,} bytes" if there else "is not there"
-        raise SourceError(f"the definition of the source {source}, {location}, {problem}", hint="check the file's name")
+        raise SourceError(f"{what} {problem}", hint="check the file's name")
     return raw, str(path.parent)
 
 

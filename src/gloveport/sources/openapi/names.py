@@ -12,13 +12,14 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import NamedTuple
 
 from gloveport.sources.names import problem_with
 
 LONGEST_STEP = 80
-MOST_STEPS = 6
+MOST_STEPS = 8
 
 _VERSION = re.compile(r"v\d+([._]?\d+)*((alpha|beta|rc)\d*)?$|api$|rest$|\d+([._]\d+)*$", re.IGNORECASE)
 _AZURE = re.compile(r"[A-Z][A-Za-z0-9]*_[A-Z][A-Za-z0-9]*$")
@@ -27,55 +28,43 @@ _VERBS = {"post": "create", "put": "replace", "patch": "update", "delete": "dele
 
 
 class Named(NamedTuple):
-    """What an operation is named from; `lists` says that it answers with an array."""
+    """What an operation is named from; `lists` says whether it answers with a list, None when there is no telling."""
 
     method: str
     path: str
     id: str | None
     tag: str | None
-    lists: bool = False
+    lists: bool | None = None
 
 
 def addresses(operations: Iterable[Named]) -> dict[tuple[str, str], str]:
     """The address of each operation, by method and path."""
     # Of those that would share an address, the one with the shortest path keeps it, whatever the document's order.
     order = sorted(operations, key=lambda one: (len(one.path), one.path, one.method))
+    steps = {one: _steps(one) for one in order}
+    # A tool is never a namespace too: `tools.x.list.pages` must mean the pages of `tools.x.list`.
+    taken = {".".join(some[:length]) for some in steps.values() for length in range(1, len(some))}
     found: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
-    above: set[str] = set()
     for one in order:
-        address = next(a for a in _candidates(one) if a not in taken and a not in above and not _over(a, taken))
+        address = next(candidate for candidate in _candidates(one, steps[one]) if candidate not in taken)
         found[one.method, one.path] = address
         taken.add(address)
-        above.update(_above(address))
     return found
 
 
-def _candidates(one: Named) -> Iterable[str]:
-    steps = _steps(one)
+def _candidates(one: Named, steps: list[str]) -> Iterator[str]:
+    """Addresses for an operation, the best first; all in the same namespace, and without end."""
     plain = ".".join(steps)
     yield plain
     yield f"{plain}_{one.method}"
     wordy = ".".join([*steps[:-1], _legal(f"{one.method} {one.path}")])
     yield wordy
-    number = 2
-    while True:
+    for number in count(2):
         yield f"{wordy}_{number}"
-        number += 1
-
-
-def _above(address: str) -> Iterable[str]:
-    steps = address.split(".")
-    return (".".join(steps[:length]) for length in range(1, len(steps)))
-
-
-def _over(address: str, taken: set[str]) -> bool:
-    # A tool is never a namespace too: `tools.x.list.pages` must mean the pages of `tools.x.list`.
-    return any(step in taken for step in _above(address))
 
 
 def _steps(one: Named) -> list[str]:
-    if one.id and not _machine_made(one):
+    if one.id and not machine_made(one):
         steps = [part for part in re.split(r"[/.]", one.id) if re.search(r"[A-Za-z0-9]", part)]
         if len(steps) == 1 and _AZURE.match(one.id):
             steps = one.id.split("_")
@@ -91,13 +80,13 @@ def _grouped(name: str, one: Named) -> list[str]:
     if group is None:
         return [name]
     rest = re.sub(rf"^{re.escape(group)}[^A-Za-z0-9]+(?=\w)", "", name)
-    return [group, rest]
+    return [group, rest] if _letters(group) != _letters(name) else [name]
 
 
 def _static(path: str) -> list[str]:
     """The fixed segments of a path, without a leading version or `api`."""
     plain = re.split(r"[?#]", path)[0]
-    segments = [_TEMPLATE.sub("", segment) for segment in plain.split("/")]
+    segments = [_TEMPLATE.sub("", segment) for segment in re.split(r"[/:]", plain)]
     words = [segment for segment in segments if re.search(r"[A-Za-z0-9]", segment)]
     while len(words) > 1 and _VERSION.match(words[0]):
         words.pop(0)
@@ -115,7 +104,7 @@ def _path_steps(one: Named) -> list[str]:
     if not ends_open and one.method == "post" and len(groups) > 1 and not _plural(last) and "{" in one.path:
         return [_legal(step) for step in groups[-MOST_STEPS:]]
     if one.method in ("get", "head"):
-        verb = "list" if not ends_open and (_plural(last) or one.lists) else "get"
+        verb = "list" if not ends_open and (_plural(last) if one.lists is None else one.lists) else "get"
         verb = "check" if one.method == "head" else verb
     elif one.method == "post" and ends_open:
         verb = "update"
@@ -128,7 +117,7 @@ def _plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-def _machine_made(one: Named) -> bool:
+def machine_made(one: Named) -> bool:
     """True for an operationId that says no more than method and path do: GetAccountsAccount, get_v1_accounts__id_."""
     said = _letters(one.id or "")
     whole = _letters(one.path)

@@ -61,6 +61,17 @@ def paging(names: Iterable[str], answer: Found | None, schemas: Schemas) -> Pagi
     return None
 
 
+def lists(answer: Found, schemas: Schemas) -> bool | None:
+    """Whether an answer is a list, or an object around one; None when there is no telling."""
+    if _is_array(answer, schemas):
+        return True
+    properties = _properties(answer, schemas)
+    arrays = [name for name, node in properties.items() if _is_array(node, schemas)]
+    if any(name in _ITEMS for name in arrays):
+        return True
+    return None if arrays or not properties else False
+
+
 def _properties(found: Found, schemas: Schemas) -> dict[str, Found]:
     out: dict[str, Found] = {}
     for part in parts(found, schemas):

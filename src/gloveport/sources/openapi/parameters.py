@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 from gloveport.sources.openapi.operation import Parameter, Place
 from gloveport.sources.openapi.references import Dangling, Found
 from gloveport.sources.openapi.schemas import MOST_DESCRIPTION, Schema, Schemas, Warn
+from gloveport.sources.openapi.swagger2 import COLLECTIONS, inline_schema
 from gloveport.sources.texts import clean
 
 STYLES = {
@@ -67,15 +68,14 @@ def _argument(node: Found, schemas: Schemas, place: str, warn: Warn) -> Argument
     made = schemas.shared(Found(schema, node.file, f"{node.pointer}/schema"), "input") if node.pointer else None
     if made is None:
         made = schemas.normalise(schema, "input", node.file, f"{place}, parameter {name[:60]!a}")
-    style = next((known for known in STYLES[where] if known == value.get("style")), STYLES[where][0])
-    explode = value.get("explode")
+    style, explode = _style(value, where)
     parameter = Parameter(
         name=name,
         argument=name,
         place=cast(Place, where),
         required=where == "path" or value.get("required") is True,
         style=style,
-        explode=explode if isinstance(explode, bool) else style in ("form", "deepObject"),
+        explode=explode,
         allow_reserved=value.get("allowReserved") is True,
         content=media_type,
     )
@@ -87,8 +87,17 @@ def _schema_of(value: dict[str, Any]) -> tuple[str | None, Any]:
     if isinstance(content, dict) and content:
         media_type, entry = next(iter(content.items()))
         return str(media_type), entry.get("schema", {}) if isinstance(entry, dict) else {}
-    schema = value.get("schema", {})
-    return None, schema if isinstance(schema, (dict, bool)) else {}
+    schema = value.get("schema")
+    return None, schema if isinstance(schema, (dict, bool)) else inline_schema(value)
+
+
+def _style(value: dict[str, Any], where: str) -> tuple[str, bool]:
+    style = next((known for known in STYLES[where] if known == value.get("style")), STYLES[where][0])
+    explode = value.get("explode")
+    if "schema" not in value and "content" not in value:  # Swagger 2.0
+        joined, explode = COLLECTIONS.get(str(value.get("collectionFormat")), (None, False))
+        style = joined if joined in STYLES[where] and value.get("type") == "array" else style
+    return style, explode if isinstance(explode, bool) else style in ("form", "deepObject")
 
 
 def _described(schema: Any, value: dict[str, Any]) -> Schema:

@@ -55,7 +55,7 @@ def payload(body: Found, schemas: Schemas, place: str) -> Payload | None:
     """The body that a `requestBody` describes, or None when it has no media type."""
     content = body.value.get("content") if isinstance(body.value, dict) else None
     entries = list(offered(content).items())[:MOST_CONTENTS] if isinstance(content, dict) else []
-    if not entries:
+    if not entries or (body.value.get("required") is not True and all(_is_empty(entry) for _, entry in entries)):
         return None
     made = [_content(name, entry, body.file, schemas) for name, entry in entries]
     whole: list[Any] = []
@@ -74,6 +74,12 @@ def payload(body: Found, schemas: Schemas, place: str) -> Payload | None:
     if spread is not None:
         _mark_files(spread.properties, made)
     return Payload(tuple(made), body.value.get("required") is True, schema, spread)
+
+
+def _is_empty(entry: dict[str, Any]) -> bool:
+    """True for an object without properties, as generators give to operations that take no body."""
+    schema = entry.get("schema")
+    return isinstance(schema, dict) and schema.get("properties") == {} and not schema.get("additionalProperties")
 
 
 def _content(name: str, entry: dict[str, Any], file: str, schemas: Schemas) -> Content:

@@ -103,7 +103,7 @@ class _Composer:
             if not isinstance(key, str):
                 self._fail(event, "has a key that is no text")
             value = self._value(self._next(), depth + 1)
-            if key == _MERGE and event.implicit[0]:
+            if key == _MERGE and type(event) is yaml.ScalarEvent and event.implicit[0]:
                 merged += value if isinstance(value, list) else [value]
             elif key in out:
                 self._fail(event, f"has the key {key[:100]!a} twice in one object")
@@ -112,7 +112,7 @@ class _Composer:
         for other in merged:
             if not isinstance(other, dict):
                 self._fail(start, "merges something that is no object")
-            self._add(len(other), start)
+            self._add(len(other) + len(out), start)
             out = other | out
         return out
 
