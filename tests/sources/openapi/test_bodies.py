@@ -174,6 +174,7 @@ def test_the_boundary_is_never_part_of_what_is_sent(monkeypatch: pytest.MonkeyPa
         (Content("text/plain", "text"), "é", ("text/plain", "é".encode())),
         (Content("text/plain; charset=utf-8", "text"), 5, ("text/plain; charset=utf-8", b"5")),
         (Content("application/xml", "text"), "<a/>", ("application/xml", b"<a/>")),
+        (Content(FORM, "form"), "already=encoded&x=1", (FORM, b"already=encoded&x=1")),
     ],
 )
 def test_bytes_and_text_are_sent_as_they_are(content: Content, value: Any, sent: tuple[str, bytes]) -> None:

@@ -165,10 +165,10 @@ def test_no_query_value_adds_a_parameter(name: str, value: str) -> None:
     assert url.count("&") == 1 and "#" not in url and url.isascii() and url.isprintable()
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\0b", "\x7f", "naïve", "a\u2028b"])
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\0b", "\x7f", "a\x85b", "a\u2028b", "\ud800"])
 def test_a_header_takes_nothing_that_could_end_it(value: str) -> None:
     operation = Operation("GET", "/x", parameters=(Parameter("X-It", "it", "header", style="simple"),))
-    with pytest.raises(ValueError, match="printable ASCII"):
+    with pytest.raises(ValueError, match="control characters"):
         build(operation, {"it": value})
 
 

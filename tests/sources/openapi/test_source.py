@@ -74,6 +74,12 @@ async def test_bodies_of_every_kind_arrive_whole(kit: Kit, content: Content, val
         assert dict(parse_qsl(seen.body.decode())) == value
 
 
+async def test_a_header_beyond_ascii_is_sent_in_utf_8(kit: Kit) -> None:
+    operation = Operation("GET", "/x", parameters=(Parameter("X-Name", "name", "header", style="simple"),))
+    await kit.call(operation, {"name": "Zoë ✓"})
+    assert (kit.server.last.header("x-name") or "").encode("latin-1").decode() == "Zoë ✓"
+
+
 async def test_arguments_that_can_not_be_sent_are_refused_before_the_wire(kit: Kit) -> None:
     operation = Operation("GET", "/x/{id}", parameters=(Parameter("id", "id", "path", style="simple"),))
     for value in ("..", "", "a/../b", float("nan"), "\ud800"):

@@ -15,6 +15,7 @@ from gloveport.sources.openapi.operation import Content, Encoding
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
 CONCRETE = re.compile(r"[\w.+-]+/[\w.+-]+\s*(;[^\x00-\x1f\x7f]*)?", re.ASCII)
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -40,10 +41,10 @@ def encode(content: Content, value: Any) -> Sent:
     media_type = _concrete(content.media_type)
     if content.kind == "json":
         return Sent(media_type or JSON, json(value))
-    if content.kind == "form":
+    if content.kind == "form" and not isinstance(value, str):
         pairs = (pair for name, item in _fields(value) for pair in _form_pairs(content, name, item))
-        return Sent(media_type or content.media_type, "&".join(f"{name}={item}" for name, item in pairs).encode())
-    if content.kind == "text":
+        return Sent(media_type or FORM, "&".join(f"{name}={item}" for name, item in pairs).encode())
+    if content.kind in {"text", "form"}:
         return Sent(media_type or "text/plain", styles.text_of(value).encode())
     return Sent(media_type or BINARY, _raw(value))
 

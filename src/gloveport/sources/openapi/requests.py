@@ -13,7 +13,8 @@ from gloveport.sources.openapi.operation import Body, Operation, Parameter
 from gloveport.sources.openapi.servers import VARIABLE, lies_below
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-FIELD = re.compile(r"[\t\x20-\x7e]*")
+# Control characters of both sets, line separators and halves of characters: something somewhere ends a line at each.
+FIELD = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
 # What a path may hold as the definition spells it; a `%` is one of an encoded character.
 STATIC = "/:@!$&'()*+,;=~%?"
 # Headers that are not for a call's arguments to set: OpenAPI has them ignored, or they belong to the connection.
@@ -129,7 +130,7 @@ def _field(name: str, text: str) -> str:
     if not TOKEN.fullmatch(name):
         raise ValueError("its name can't be that of a header")
     if not FIELD.fullmatch(text):
-        raise ValueError("a header takes printable ASCII characters only")
+        raise ValueError("a header can't hold control characters")
     return text
 
 
