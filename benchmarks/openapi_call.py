@@ -6,6 +6,7 @@ import asyncio
 import statistics
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx2
@@ -20,6 +21,7 @@ from gloveport.sources.outside import Outside
 from gloveport.sources.shelf import Shelf
 
 Row = tuple[str, str, str, str, str]
+Call = Callable[[], Awaitable[object]]
 
 BODY = b'{"id":17,"title":"A thing","labels":["one","two"],"owner":{"login":"ada","admin":false}}'
 REPLY = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(BODY), BODY)
@@ -93,12 +95,12 @@ async def rows(rounds: int) -> list[Row]:
     return out
 
 
-async def _row(name: str, called: object, bare: object, rounds: int) -> Row:
+async def _row(name: str, called: Call, bare: Call, rounds: int) -> Row:
     ours, floor = [], []
     for index in range(rounds + 20):
         for call, times in ((called, ours), (bare, floor)) if index % 2 else ((bare, floor), (called, ours)):
             began = time.perf_counter()
-            await call()  # pyright: ignore
+            await call()
             times.append(time.perf_counter() - began)
     mine, theirs = (statistics.median(times[20:]) for times in (ours, floor))
     return name, f"{mine * 1e6:.0f} µs", f"{theirs * 1e6:.0f} µs (httpx2)", f"{mine / theirs:.2f} ×", "≤ 1.5 ×"
