@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench servers clean
+.PHONY: setup run test lint bench servers prism services clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -39,6 +39,22 @@ tests/servers/ready: tests/servers/package.json tests/servers/requirements.txt
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# What follows needs npm and Debian's packages, so `make test` leaves it out.
+prism: setup conformance/node_modules
+	$(BIN)/python -m conformance.prism
+
+services: setup conformance/node_modules conformance/debian/root
+	$(BIN)/python -m conformance.services
+
+conformance/node_modules: conformance/package.json
+	npm install --prefix conformance --silent --no-audit --no-fund
+	touch $@
+
+conformance/debian/root:
+	mkdir -p conformance/debian
+	cd conformance/debian && apt-get download etcd-server pdns-server pdns-backend-sqlite3 libluajit-5.1-2
+	cd conformance/debian && for package in *.deb; do dpkg-deb -x "$$package" unpacked; done && mv unpacked root
 
 clean:
 	rm -rf .venv
