@@ -19,7 +19,7 @@ from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, T
 from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.prepare import check, frame, locate, prepare
-from gloveport.sandbox.engines import Kind, kind_for, launch_for
+from gloveport.sandbox.engines import Kind, kind_for, launch_for, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
@@ -174,7 +174,7 @@ class Gloveport:
 
     async def _replay(self, recording: Recording) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
-        language: Language = "python" if recording.engine == "cpython" else "typescript"
+        language: Language = "typescript" if recording.engine == "deno" else "python"
         pool = self._pool(self._kind(language, recording.engine, limits))
         worker = await pool.take()
         try:
@@ -246,7 +246,7 @@ class Gloveport:
                     f"one Gloveport keeps sandboxes of at most {MAX_POOLS} kinds",
                     hint="use a few fixed values of memory_mb",
                 )
-            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum)
+            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum, start=start_for(kind))
         return self._pools[kind]
 
     def _check_open(self) -> None:

@@ -6,14 +6,24 @@ import importlib.metadata
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from gloveport.errors import GloveportError, OptionError
 from gloveport.sandbox.cpython import CPythonOptions, cpython_launch
 from gloveport.sandbox.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import Launch, Launcher
+from gloveport.sandbox.monty import monty_launch, monty_version
+from gloveport.sandbox.monty.worker import MontyWorker, check_out
+from gloveport.sandbox.pool import Start
+from gloveport.sandbox.worker import Worker
 from gloveport.types import Language, Strength
 
-ENGINE_OF: Mapping[Language, str] = {"typescript": "deno", "javascript": "deno", "python": "cpython"}
+ENGINES_OF: Mapping[Language, tuple[str, ...]] = {
+    "typescript": ("deno",),
+    "javascript": ("deno",),
+    "python": ("cpython", "monty"),
+}
+"""The engines of each language, the one that is taken where it can be had first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +38,17 @@ class Kind:
 
 def kind_for(language: Language, named: str | None, *, allow_eval: bool, allow_wasm: bool, memory_mb: int) -> Kind:
     """The kind of process for a program; OptionError when the named engine does not speak its language."""
-    engine = ENGINE_OF[language]
-    if named not in (None, engine):
-        known = sorted(set(ENGINE_OF.values()))
-        if named not in known:
-            raise OptionError(f"there is no engine {named!r}", hint=f"the engines are: {', '.join(known)}")
-        raise OptionError(f"the engine {named} does not run {language}", hint=f"{language} is run by {engine}")
+    engine = named or ENGINES_OF[language][0]
+    if engine not in ENGINES_OF[language]:
+        known = sorted({name for names in ENGINES_OF.values() for name in names})
+        if engine not in known:
+            raise OptionError(f"there is no engine {engine!r}", hint=f"the engines are: {', '.join(known)}")
+        others = " or ".join(ENGINES_OF[language])
+        raise OptionError(f"the engine {engine} does not run {language}", hint=f"{language} is run by {others}")
     if engine == "cpython":  # nothing is fixed at the start of a zygote: one pool serves all
         return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=0)
+    if engine == "monty":
+        return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=memory_mb)
     return Kind(engine, allow_eval, allow_wasm, memory_mb)
 
 
@@ -43,7 +56,17 @@ def launch_for(kind: Kind) -> Launch:
     """How to start a process of this kind."""
     if kind.engine == "cpython":
         return cpython_launch(CPythonOptions())
+    if kind.engine == "monty":
+        return monty_launch()
     return deno_launch(DenoOptions(kind.allow_eval, kind.allow_wasm, kind.memory_mb))
+
+
+def start_for(kind: Kind) -> Start:
+    """How to make a worker of a process of this kind."""
+    if kind.engine == "monty":
+        greet = partial(check_out, version=monty_version(), memory_mb=kind.memory_mb)
+        return partial(MontyWorker.start, greet=greet)
+    return Worker.start
 
 
 @dataclass(frozen=True, slots=True)

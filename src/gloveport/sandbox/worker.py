@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from gloveport.errors import SandboxError, WireError
 from gloveport.sandbox import wire
@@ -36,11 +36,11 @@ class Worker:
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
 
     @classmethod
-    async def start(cls, launcher: Launcher) -> Worker:
-        """A new worker, once its prelude has reported ready."""
+    async def start(cls, launcher: Launcher, greet: Callable[[Guest], Awaitable[str]] | None = None) -> Worker:
+        """A new worker, once `greet` knows that it is ready, and which engine it is; the prelude of most says so itself."""
         guest = await launcher.spawn()
         try:
-            engine = await asyncio.wait_for(_read_ready(guest), READY_SECONDS)
+            engine = await asyncio.wait_for((greet or _read_ready)(guest), READY_SECONDS)
             return cls(guest, engine)
         except (TimeoutError, WireError, OSError) as error:
             guest.kill()
