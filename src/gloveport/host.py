@@ -10,7 +10,7 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
@@ -19,7 +19,7 @@ from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, T
 from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.prepare import check, frame, locate, prepare
-from gloveport.sandbox.engines import Kind, kind_for, launch_for, start_for
+from gloveport.sandbox.engines import Kind, holds, kind_for, launch_for, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
@@ -50,7 +50,7 @@ PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
 # The codes of the error table that a guest may give to its own end; what a failed call brought it may give too.
 GUEST_CODES = frozenset(
-    {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied"}
+    {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
 )
 
 OnEvent = Callable[[Event], None]
@@ -80,6 +80,7 @@ class Gloveport:
         self._spare = _spare(spare)
         self._journal = journal
         self._pools: dict[Kind, Pool] = {}
+        self._holds_cpython: bool | None = None  # None until Python is run for the first time
         self._home = Home(self._forsake)
         self._closed = False
         self._at_exit = False
@@ -101,7 +102,7 @@ class Gloveport:
         _check_run(code, language)
         wanted = _limits(self.limits, limits)
         kind = self._kind(language, engine, wanted)
-        order = _Order(secrets.token_hex(16), code, language, kind, input, wanted, _env(env), on_event)
+        order = _Order(secrets.token_hex(16), code, language, kind, engine is None, input, wanted, _env(env), on_event)
         self._check_open()
         return await self._home.run(lambda: self._run(order))
 
@@ -116,6 +117,7 @@ class Gloveport:
             logger.info("run %s: %s program %r", order.run, order.language, order.code)
         if self._closed:  # since this run was asked for
             return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
+        order = await self._choose_engine(order)
         pool = self._pool(order.kind)
         try:
             # A large text takes up to a second; other runs must not wait for it.
@@ -133,8 +135,18 @@ class Gloveport:
             pool.retire(worker)
             pool.refill()
 
+    async def _choose_engine(self, order: _Order) -> _Order:
+        """The order; for `monty` where Python was asked for, of any engine, and no jail here holds `cpython`."""
+        if order.any_engine and order.kind.engine == "cpython":
+            if self._holds_cpython is None:
+                self._holds_cpython = await holds(self._pool(order.kind))
+            if not self._holds_cpython:
+                return replace(order, kind=self._kind(order.language, "monty", order.limits))
+        return order
+
     def _prepare(self, order: _Order) -> Program:
-        program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
+        size = order.limits.max_code_bytes
+        program = prepare(order.code, language=order.language, max_code_bytes=size, engine=order.kind.engine)
         check(program, self.catalog)
         return program
 
@@ -267,6 +279,7 @@ class _Order:
     code: str
     language: Language
     kind: Kind
+    any_engine: bool
     input: Any
     limits: Limits
     env: Mapping[str, str]

@@ -149,8 +149,8 @@ class Driver:
             raise WireError("the worker spoke out of turn")
         self._all_turns += 1
         if self._all_turns > MOST_TURNS:
-            message = f"the program asked its host for something more than {MOST_TURNS:,} times"
-            self._done_error({"type": "RuntimeError", "message": message})
+            told = f"the program asked its host for something more than {MOST_TURNS:,} times"
+            self._done_error({"type": "RuntimeError", "message": told})
             return
         match message:
             case Called():
@@ -177,7 +177,7 @@ class Driver:
 
     def _object(self, writer: Writer, path: str, attributes: Mapping[str, int] | None = None) -> int:
         self._paths.append(path)
-        return writer.add_object(path.rpartition(".")[2] or "tools", len(self._paths), attributes or {})
+        return writer.add_object(len(self._paths), attributes or {})
 
     def _path(self, receiver: int, name: str) -> str:
         if not 0 < receiver <= len(self._paths):
@@ -272,9 +272,9 @@ class Driver:
                 self._answer(called.call, Failed("SystemExit", NO_EXIT))
             case "input":
                 self._answer(called.call, Failed("RuntimeError", NO_INPUT))
-            case name:
-                lacking = no_builtin(name)
-                self._answer(called.call, Failed("NotImplementedError", lacking) if lacking else Refused(name))
+            case _:
+                lacking = no_builtin(called.name)
+                self._answer(called.call, Failed("NotImplementedError", lacking) if lacking else Refused(called.name))
 
     def _return(self, call: int, index: int | None, table: bytes) -> None:
         self._answer(call, Returned(index) if index is not None else Failed("KeyError", "there is no such tool"), table)

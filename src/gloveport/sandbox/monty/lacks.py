@@ -9,11 +9,11 @@ import sys
 from gloveport.sandbox.monty.messages import Raised
 
 CODE = "engine-lacks"
-HINT = "the engine `cpython` has it: run it with engine=\"cpython\" (--engine cpython)"
+HINT = 'the engine `cpython` has it: run it with engine="cpython" (--engine cpython)'
 PART = "the engine `monty` has a part of Python's library; the engine `cpython` has all of it"
 
 _OURS = "the engine `monty` has no "
-_NOT_YET = re.compile(r"(?:The monty syntax parser does not yet support |(.*?) (?:does not yet support|(?:is|are) not (?:yet )?supported))(.*)")
+_NOT_YET = re.compile(r"(.*?) (?:does not yet support|(?:is|are) not (?:yet )?supported)(.*)")
 _PARTLY = re.compile(r"module '\w+' has no attribute|cannot import name|type object '\w+' has no attribute")
 
 
@@ -33,6 +33,6 @@ def explain(raised: Raised) -> dict[str, str]:
     if raised.message.startswith(_OURS):
         return {"code": CODE, "message": raised.message, "hint": HINT}
     if raised.kind == "NotImplementedError" and (found := _NOT_YET.search(raised.message)):
-        what = f"{found[1]}{found[2]}" if found[1] else found[2]
+        what = found[2] if "parser" in found[1] else f"{found[1]}{found[2]}"
         return {"code": CODE, "message": f"{_OURS}{what.strip()}", "hint": HINT}
     return {"hint": PART} if _PARTLY.search(raised.message) else {}

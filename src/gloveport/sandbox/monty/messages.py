@@ -97,7 +97,9 @@ def resume_name(index: int | None, table: bytes = b"") -> bytes:
 
 def resume_futures(answers: Iterable[tuple[int, Answer]], table: bytes = b"") -> bytes:
     """Settle calls that were promised."""
-    results = [protobuf.block(1, protobuf.number(1, call) + protobuf.block(2, _answer(call, answer))) for call, answer in answers]
+    results = [
+        protobuf.block(1, protobuf.number(1, call) + protobuf.block(2, _answer(call, answer))) for call, answer in answers
+    ]
     return _framed(6, b"".join(results) + (protobuf.block(2, table) if table else b""))
 
 

@@ -113,9 +113,9 @@ class Table:
         attributes = self._pairs(parts.get(3, b""))
         if isinstance(kind, _Class) and kind.is_dataclass:
             return {str(name): value for name, value in attributes}
-        name = kind.name if isinstance(kind, _Class) else "object"
         if isinstance(kind, _Class) and kind.of_host:
-            return Foreign(f"is `{name}`: call a tool of it, as in `await tools.source.name(…)`")
+            return Foreign("is a tool, or a group of tools: call it, as in `await tools.source.name(…)`")
+        name = kind.name if isinstance(kind, _Class) else "object"
         return Foreign(f"is an object of class {name}: only data can cross; make it a dict or a dataclass")
 
 
@@ -177,7 +177,8 @@ def _datetime(content: int | bytes) -> datetime:
     zone = None
     if 8 in parts:
         zone = _moment(lambda: timezone(timedelta(seconds=protobuf.signed(as_number(parts[8])))))
-    return _moment(lambda: datetime(*_numbers(content, 7), tzinfo=zone))  # pyright: ignore[reportArgumentType]
+    naive: datetime = _moment(lambda: datetime(*_numbers(content, 7)))  # pyright: ignore[reportArgumentType]
+    return naive.replace(tzinfo=zone)
 
 
 def _timedelta(content: int | bytes) -> float:
@@ -255,39 +256,12 @@ class Writer:
 
     def add(self, value: Any) -> int:
         """The index of a value that came over the wire: plain data, dates, bytes, errors."""
-        match value:
-            case None:
-                node = protobuf.block(NONE)
-            case bool():
-                node = protobuf.number(BOOLEAN, value)
-            case int():
-                node = _integer(value)
-            case float():
-                node = protobuf.double(FLOAT, struct.pack("<d", value))
-            case str():
-                node = protobuf.text(TEXT, value)
-            case bytes():
-                node = protobuf.block(BYTES, value)
-            case list() | tuple():
-                node = self._row(LIST, value)
-            case set() | frozenset():
-                node = self._row(SET, sorted(value, key=repr))
-            case dict():
-                node = protobuf.block(DICT, _pairs([(self.add(key), self.add(item)) for key, item in value.items()]))
-            case datetime():
-                node = _write_datetime(value)
-            case date():
-                node = _write_numbers(DATE, value.year, value.month, value.day)
-            case ErrorValue():
-                node = protobuf.block(EXCEPTION, protobuf.text(1, "Exception") + protobuf.text(2, value.message))
-            case _:
-                raise TypeError(f"a {type(value).__name__} can't be given to Monty")
-        return self._append(node)
+        return self._append(_ENCODERS[type(value)](self, value))
 
-    def add_object(self, class_name: str, identity: int, attributes: Mapping[str, int]) -> int:
+    def add_object(self, identity: int, attributes: Mapping[str, int]) -> int:
         """The index of an object of the host: calling it, or reading another attribute than these, asks the host."""
         pairs = [(self.add(name), index) for name, index in attributes.items()]
-        kind = protobuf.text(1, class_name) + protobuf.block(2, _uuid(0)) + protobuf.number(3, HOST_CLASS)
+        kind = protobuf.text(1, "tools") + protobuf.block(2, _uuid(0)) + protobuf.number(3, HOST_CLASS)
         index = self._append(protobuf.block(TYPE, kind))
         content = protobuf.number(1, index) + protobuf.block(2, _uuid(identity)) + protobuf.block(3, _pairs(pairs))
         return self._append(protobuf.block(INSTANCE, content))
@@ -302,6 +276,9 @@ class Writer:
 
     def _row(self, kind: int, items: Any) -> bytes:
         return protobuf.block(kind, protobuf.packed(1, [self.add(item) for item in items]))
+
+    def _dict(self, value: dict[Any, Any]) -> bytes:
+        return protobuf.block(DICT, _pairs([(self.add(key), self.add(item)) for key, item in value.items()]))
 
 
 def _pairs(pairs: list[tuple[int, int]]) -> bytes:
@@ -327,6 +304,26 @@ def _write_datetime(value: datetime) -> bytes:
     return _write_numbers(DATETIME, *parts)
 
 
+def _write_error(error: ErrorValue) -> bytes:
+    return protobuf.block(EXCEPTION, protobuf.text(1, "Exception") + protobuf.text(2, error.message))
+
+
+_ENCODERS: dict[type, Callable[[Writer, Any], bytes]] = {
+    type(None): lambda writer, value: protobuf.block(NONE),
+    bool: lambda writer, value: protobuf.number(BOOLEAN, value),
+    int: lambda writer, value: _integer(value),
+    float: lambda writer, value: protobuf.double(FLOAT, struct.pack("<d", value)),
+    str: lambda writer, value: protobuf.text(TEXT, value),
+    bytes: lambda writer, value: protobuf.block(BYTES, value),
+    list: lambda writer, value: writer._row(LIST, value),
+    set: lambda writer, value: writer._row(SET, sorted(value, key=repr)),
+    dict: Writer._dict,
+    datetime: lambda writer, value: _write_datetime(value),
+    date: lambda writer, value: _write_numbers(DATE, value.year, value.month, value.day),
+    ErrorValue: lambda writer, value: _write_error(value),
+}
+
+
 def _uuid(identity: int) -> bytes:
     """An identity of ours, in the form of a random UUID, which the worker wants."""
     raw = identity.to_bytes(16, "big")
@@ -337,4 +334,3 @@ def identity_of(uuid: int | bytes) -> int:
     """The identity that a UUID of ours stands for."""
     raw = as_bytes(dict(_fields(uuid)).get(1, b""))
     return int.from_bytes(raw[9:], "big")
-

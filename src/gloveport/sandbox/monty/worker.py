@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.resources
 from collections.abc import Callable
+from functools import partial
 
 from gloveport.errors import WireError
 from gloveport.sandbox import wire
@@ -84,7 +85,7 @@ class MontyWorker(Worker):
                 self._decoding = True
                 self._loop.run_in_executor(None, messages.parse, payload).add_done_callback(self._decoded)
             else:
-                self._take(lambda: messages.parse(payload))  # noqa: B023 - it is called at once
+                self._take(partial(messages.parse, payload))
         self._pass_on()
         self._deliver()
 

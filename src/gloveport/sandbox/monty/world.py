@@ -1,4 +1,4 @@
-"""What a program in Monty can observe beside its calls: the host's clock, randomness from the run's seed, its environment."""
+"""What a program in Monty can observe beside its calls: the host's clock, randomness from a seed, its environment."""
 
 from __future__ import annotations
 

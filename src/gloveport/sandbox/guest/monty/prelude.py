@@ -1,3 +1,4 @@
+# ruff: noqa: F821  the names that are not defined here are answered by the host
 # Runs in Monty, before the program: what the program finds without an import, as far as Monty's language can say it.
 # Monty has no subclasses of exceptions. A failed call is raised as `binascii.Incomplete`, which nothing else there raises,
 # with a key behind its message; `prepare` leads `except ToolError as e` and `raise e` through the functions below.
