@@ -31,6 +31,8 @@ class Worker:
         self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for a process's CPU time
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
+        # One buffer for all reads, made while nobody waits: asking recv() for this much would allocate it each time.
+        self._buffer = memoryview(bytearray(READ_BYTES))
         self._unsent = bytearray()
         self._when_sent: Callable[[], None] | None = None
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
@@ -79,9 +81,7 @@ class Worker:
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
         """Give every piece that the guest sends to `on_bytes`; empty bytes mean that it is gone."""
-
-        # One buffer for all reads: asking recv() for this much would allocate it anew each time, at 25 µs.
-        buffer = memoryview(bytearray(READ_BYTES))
+        buffer = self._buffer
 
         def readable() -> None:
             try:

@@ -49,13 +49,15 @@ def prepare_python(source: str, engine: str = "cpython") -> Program:
 
 
 def _program_for_monty(layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
-    lack = monty.lacking(tree, found.imports)
+    nodes = monty.Nodes(tree)
+    lack = monty.lacking(nodes, found.imports)
     if lack:
         lines = Lines(layout.code)
         start = lines.start(lack.node)
         length = lines.end(lack.node) - start
-        _fail(layout, start, lack.message, monty.HINT, code="engine-lacks", length=length)
-    code, spans = rewrite(layout.code, monty.edits(tree, layout.code))
+        message = f"the engine `monty` has no {lack.what}"
+        _fail(layout, start, message, monty.HINT, code="engine-lacks", length=length)
+    code, spans = rewrite(layout.code, monty.edits(nodes, tree, layout.code))
     if function:
         code += monty.entry_calls(tree, function)
     entry = "function" if function else "body"

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
-from typing import NamedTuple
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from gloveport.prepare.names import TOOLS
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.python.grammar import Lines, children
+from gloveport.prepare.python.grammar import FIELDS, Lines
 from gloveport.prepare.python.names import bound_names
 from gloveport.prepare.python.survey import place_of
 
@@ -40,6 +41,8 @@ LACKING = frozenset(_LACKING.split())
 IN_ASYNCIO = frozenset({"gather", "run", "sleep"})
 HINT = 'the engine `cpython` has it: run it with engine="cpython" (--engine cpython)'
 AWAITABLE = (ast.Call, ast.Name)
+_LINKS = (ast.Attribute, ast.Subscript)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 SETTLED, CAUGHT, RAISED, FAILED = (f"_gloveport_{name}" for name in ("settled", "caught", "raised", "failed"))
 ENTRY = "_gloveport_main"
 
@@ -48,52 +51,68 @@ class Lack(NamedTuple):
     """Something that Monty does not have, and where the program uses it."""
 
     node: ast.AST
-    message: str
+    what: str
 
 
-def lacking(tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
+class Nodes(dict[type, list[Any]]):
+    """The nodes of a program that matter here, by their kind; one before those below it."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        super().__init__({kind: [] for kind in _KINDS})
+        self._tree = tree
+        pending: list[ast.AST] = [tree]
+        while pending:
+            node = pending.pop()
+            kind = type(node)
+            if kind in self:
+                self[kind].append(node)
+            for name in FIELDS[kind]:
+                value = getattr(node, name, None)
+                if type(value) is list:
+                    pending += value
+                elif value is not None:
+                    pending.append(value)
+
+    def bound(self) -> set[str]:
+        """The names that the program binds somewhere."""
+        names = {node.id for node in self[ast.Name] if not isinstance(node.ctx, ast.Load)}
+        return names.union(*(bound_names(node) for node in ast.walk(self._tree)))
+
+
+def lacking(nodes: Nodes, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
     """The first thing in a program that Monty is known not to have."""
-    nodes = list(_nodes(tree))
-    bound = {name for node in nodes for name in _bound(node)}
-    found = [Lack(node, f"the engine `monty` has no {what}") for node in nodes if (what := _lacks(node, bound))]
-    found += [Lack(node, f"the engine `monty` has no module `{name}`") for node in imports for name in _missing(node)]
+    found = [Lack(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
+    found += [Lack(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
+    found += [Lack(node, f"module `{name}`") for node in imports for name in _missing(node)]
+    names = [node for node in nodes[ast.Name] if node.id in LACKING]
+    bound = nodes.bound() if names else set[str]()
+    found += [Lack(node, f"`{node.id}`") for node in names if node.id not in bound]
     return min(found, key=lambda lack: place_of(lack.node)) if found else None
 
 
-def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += children(node)
-
-
-def _bound(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Name):
-        return [] if isinstance(node.ctx, ast.Load) else [node.id]
-    return bound_names(node)
-
-
-def _lacks(node: ast.AST, bound: set[str]) -> str | None:
-    if type(node) in _WORDS:
-        return _WORDS[type(node)]
-    match node:
-        case ast.Name(id=name) if name in LACKING and name not in bound:
-            return f"`{name}`"
-        case ast.ClassDef(bases=bases, keywords=keywords) if bases or keywords:
-            return "class inheritance, nor metaclasses"
-        case ast.ClassDef(body=body) if any(getattr(item, "decorator_list", ()) for item in body):
-            return "decorators of methods (`@property`, `@staticmethod`, `@classmethod`)"
-        case ast.comprehension(is_async=1):
-            return "asynchronous comprehensions"
-        case ast.ImportFrom(names=[ast.alias(name="*")]):
-            return "`from … import *`"
-        case ast.Attribute(value=ast.Name(id="asyncio"), attr=name) if name not in IN_ASYNCIO:
-            return f"`asyncio.{name}`"
-        case ast.ImportFrom(module="asyncio", names=names):
-            missing = next((alias.name for alias in names if alias.name not in IN_ASYNCIO), None)
-            return f"`asyncio.{missing}`" if missing else None
+def _class(node: ast.ClassDef) -> str | None:
+    if node.bases or node.keywords:
+        return "class inheritance, nor metaclasses"
+    if any(getattr(item, "decorator_list", ()) for item in node.body):
+        return "decorators of methods (`@property`, `@staticmethod`, `@classmethod`)"
     return None
+
+
+def _import_from(node: ast.ImportFrom) -> str | None:
+    if node.names[0].name == "*":
+        return "`from … import *`"
+    missing = [alias.name for alias in node.names if node.module == "asyncio" and alias.name not in IN_ASYNCIO]
+    return f"`asyncio.{missing[0]}`" if missing else None
+
+
+def _of_asyncio(node: ast.Attribute) -> str | None:
+    if isinstance(node.value, ast.Name) and node.value.id == "asyncio" and node.attr not in IN_ASYNCIO:
+        return f"`asyncio.{node.attr}`"
+    return None
+
+
+def _comprehension(node: ast.comprehension) -> str | None:
+    return "asynchronous comprehensions" if node.is_async else None
 
 
 _WORDS: dict[type, str] = {
@@ -103,9 +122,15 @@ _WORDS: dict[type, str] = {
     ast.AsyncWith: "`async with`",
     ast.AsyncFor: "`async for`",
     ast.TryStar: "`except*`",
-    getattr(ast, "TypeAlias", ast.TryStar): "type aliases (`type X = …`)",
+    **({ast.TypeAlias: "type aliases (`type X = …`)"} if sys.version_info >= (3, 12) else {}),
 }
-_WORDS[ast.TryStar] = "`except*`"
+_LOOKS: dict[type, Callable[[Any], str | None]] = {
+    ast.ClassDef: _class,
+    ast.ImportFrom: _import_from,
+    ast.Attribute: _of_asyncio,
+    ast.comprehension: _comprehension,
+}
+_KINDS = (*_WORDS, *_LOOKS, ast.Name, ast.ExceptHandler, ast.Raise, ast.Subscript)
 
 
 def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -113,19 +138,19 @@ def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [name for name in names if name not in MODULES]
 
 
-def edits(tree: ast.Module, code: str) -> list[Edit]:
+def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
     """What is said otherwise."""
     lines = Lines(code)
     # Of insertions in one place, the outermost comes first.
     out = [edit for value in _results(tree) for edit in _wrapped(value, f"await {SETTLED}", lines)]
-    for node in _nodes(tree):
-        match node:
-            case ast.ExceptHandler():
-                out += _handler(node, lines, code)
-            case ast.Raise(exc=ast.expr() as raised) if _may_be_ours(raised):
-                out += _wrapped(raised, RAISED, lines)
-            case ast.Subscript(ctx=ast.Load()) if _on_tools(node):
-                out += _attribute(node, lines)
+    for node in nodes[ast.ExceptHandler]:
+        out += _handler(node, lines, code)
+    for node in nodes[ast.Raise]:
+        if node.exc and _may_be_ours(node.exc):
+            out += _wrapped(node.exc, RAISED, lines)
+    for node in nodes[ast.Subscript]:
+        if _on_tools(node):
+            out += _attribute(node, lines)
     return out
 
 
@@ -160,7 +185,7 @@ def _may_be_ours(raised: ast.expr) -> bool:
 
 def _on_tools(node: ast.Subscript) -> bool:
     root: ast.AST = node
-    while isinstance(root, ast.Attribute | ast.Subscript):
+    while isinstance(root, _LINKS):
         root = root.value
     return isinstance(root, ast.Name) and root.id in TOOLS
 
@@ -174,13 +199,14 @@ def _attribute(node: ast.Subscript, lines: Lines) -> Iterator[Edit]:
 
 def _results(tree: ast.Module) -> Iterator[ast.expr]:
     """What a program gives, where that may be awaitable: its last expression, and what its top level returns."""
-    pending: list[ast.AST] = list(tree.body)
+    pending: list[Any] = list(tree.body)
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Return) and isinstance(node.value, AWAITABLE):
             yield node.value
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            pending += children(node)
+        elif not isinstance(node, _SCOPES):
+            for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+                pending += getattr(node, name, ())
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr) and isinstance(last.value, AWAITABLE):
         yield last.value

@@ -52,7 +52,9 @@ PROGRAM_FILE = "<python-input-1>"
 
 ENTRY = "_gloveport_main"
 GETTER, LISTING = "__getToolInterface", "__interfaces"
-GIVEN = frozenset({"tools", "codemode", "emit", "step", "state", "ToolError", "input", GETTER, LISTING})
+TAKEN = frozenset(
+    {*dir(builtins), *keyword.kwlist, "tools", "codemode", "emit", "step", "state", "ToolError", GETTER, LISTING}
+)
 FUNCTIONS = frozenset({"emit", GETTER, "exit", "quit"})
 LONGEST_SLEEP = 10 * 365 * 86400
 MANY_TURNS = 500  # without an event: the program polls, and what it polls for must be let in
@@ -121,11 +123,9 @@ class Driver:
 
     def _givens(self, writer: Writer) -> list[tuple[str, int]]:
         """The objects that the program finds by name: `tools`, and each source where that hides nothing."""
-        taken = vars(builtins).keys() | GIVEN
         sources = {name: self._object(writer, name) for name in self._setup["sources"]}
         tools = self._object(writer, "", sources)
-        free = [(name, index) for name, index in sources.items() if name not in taken and not keyword.iskeyword(name)]
-        return [("tools", tools), ("codemode", tools), *free]
+        return [("tools", tools), ("codemode", tools), *(pair for pair in sources.items() if pair[0] not in TAKEN)]
 
     def _resume(self, request: bytes) -> None:
         self._wait = None

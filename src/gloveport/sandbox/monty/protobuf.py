@@ -82,6 +82,20 @@ def read(data: bytes) -> Fields:
     return fields
 
 
+def read_one(data: bytes) -> tuple[int, int | bytes]:
+    """The field of a message that has one; nearly all are short, and many are read."""
+    if len(data) > 1 and data[0] < 0x80 and data[1] < 0x80:
+        kind = data[0] & 7
+        if kind == BYTES and data[1] == len(data) - 2:
+            return data[0] >> 3, data[2:]
+        if kind == VARINT and len(data) == 2:
+            return data[0] >> 3, data[1]
+    fields = read(data)
+    if not fields:
+        raise WireError("a message of the worker is empty")
+    return fields[-1]
+
+
 def read_packed(data: bytes) -> list[int]:
     """A row of numbers."""
     values: list[int] = []
