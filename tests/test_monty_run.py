@@ -397,6 +397,7 @@ async def test_names_arguments_and_imports_are_checked_before_the_run(port: Glov
         ("for i in range(20): await tools.add(i, 1)", {"max_calls": 10}, "call-limit"),
         ("'x' * 5000", {"max_result_bytes": 1000}, "result-too-large"),
         ("'x' * 90000", {"max_frame_bytes": 65536}, "result-too-large"),
+        ("await tools.echo(value='x' * 90000)", {"max_frame_bytes": 65536}, "frame-too-large"),
         ("a = [1]\nfor _ in range(60): a = [a, a]\na", {}, "result-too-large"),
     ],
 )
@@ -475,6 +476,13 @@ async def test_python_means_monty_where_the_jail_does_not_hold_native_code() -> 
     assert (told["engine"], told["value"], told["error"]) == ("monty", 3, None)
     told = await play("run", {"code": GENERATOR, "minimum": "kernel"}, **weak)
     assert told["error"][0] == "engine-lacks"
+
+
+async def test_the_engines_that_are_chosen_are_those_that_the_machine_can_hold() -> None:
+    everything = {"deno": ["typescript", "javascript"], "cpython": ["python"], "monty": []}
+    assert await play("engines", {}, user="self", without=[]) == everything
+    weak = await play("engines", {}, user="reachable", without=["namespaces", "signal scope"])
+    assert weak == everything | {"cpython": None, "monty": ["python"]}
 
 
 async def test_an_engine_that_was_named_is_refused_and_never_replaced() -> None:

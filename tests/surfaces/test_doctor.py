@@ -105,6 +105,16 @@ def test_an_escape_and_an_attempt_that_proves_nothing_are_failures(
     assert shown.splitlines()[-1].startswith(verdict)
 
 
+@pytest.mark.parametrize(
+    ("strength", "scoped", "engine"),
+    [("full", False, "cpython "), ("kernel", True, "cpython "), ("kernel", False, "monty ")],
+)
+def test_doctor_says_which_engine_runs_python_here(strength: Any, scoped: bool, engine: str) -> None:
+    check = doctor._python_engine(JailReport(strength, (Layer("signal scope", scoped, "…"),)))
+    assert check.ok
+    assert check.detail.startswith(engine)
+
+
 def test_a_canary_that_tripped_counts_whatever_the_guest_says() -> None:
     said = {"name": "dns", "escaped": False, "detail": "no answer"}
     assert _judge("dns", said, True, {}).escaped

@@ -25,6 +25,7 @@ from gloveport import Gloveport, MemoryJournal
 from gloveport.errors import SandboxError
 from gloveport.sandbox import forkserver, jail, privileges, seccomp
 from gloveport.sandbox.cpython import PACKAGE, CPythonOptions, cpython_launch
+from gloveport.sandbox.engines import engines
 from gloveport.sandbox.launcher import Folder, Guest, Launch, Launcher
 from gloveport.sandbox.syscalls import MACHINE, call
 from gloveport.types import Strength
@@ -225,6 +226,11 @@ async def play_run(plan: dict[str, Any]) -> dict[str, Any]:
     return {"value": outcome.value, "error": error, "engine": recording and recording.engine}
 
 
+async def play_engines(_: dict[str, Any]) -> dict[str, Any]:
+    """The languages that each engine runs here when a run names none; None for an engine that can't be used."""
+    return {engine.name: engine.chosen if engine.available else None for engine in await engines()}
+
+
 async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:
     """Start guests, tell their pids, and wait to be killed."""
     launcher = Launcher(echo_launch(plan))
@@ -400,6 +406,7 @@ SCENES = {
     "exec_again": play_exec_again,
     "report": play_report,
     "run": play_run,
+    "engines": play_engines,
     "linger": play_linger,
     "churn": play_churn,
     "broken": play_broken,

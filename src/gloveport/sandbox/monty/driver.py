@@ -110,7 +110,7 @@ class Driver:
     def _start(self, event: Event) -> None:
         _, now, setup = event
         self._setup = setup
-        self._world.start(now, base64.b64decode(setup["seed"]), setup["env"])
+        self._world.start(now, base64.b64decode(setup["seed"]), from_wire(setup["env"]))
         self._lines.left = setup["max_log_bytes"]
         writer = Writer()
         inputs = self._givens(writer)
@@ -398,11 +398,13 @@ class Driver:
 
     def break_off(self, error: WireError) -> None:
         """End the run: the worker said what can't be taken."""
-        if error.code == "wire-violation":
+        if self._ended:
+            return
+        if error.code == "bad-value":
+            self._done_error({"type": "ValueError", "code": error.code, "message": error.message})
+        else:
             self._ended = True
             self._say(b'["violation"]')  # which the host takes for what it is
-        else:
-            self._done_error({"type": "ValueError", "code": error.code, "message": error.message})
 
     def _completed(self, completed: Completed) -> None:
         limit = self._setup["max_frame_bytes"]
@@ -420,6 +422,8 @@ class Driver:
 
     def end_too_large(self, size: int) -> None:
         """End the run: its result has more bytes than one message may have."""
+        if self._ended:
+            return
         message = f"the result is too large: {size:,} bytes are over the limit of {self._setup['max_frame_bytes']:,}"
         self._done_error({"type": "ValueError", "code": "result-too-large", "message": f"{message} for one message"})
 

@@ -177,8 +177,13 @@ def _datetime(content: int | bytes) -> datetime:
     zone = None
     if 8 in parts:
         zone = _moment(lambda: timezone(timedelta(seconds=protobuf.signed(as_number(parts[8])))))
-    naive: datetime = _moment(lambda: datetime(*_numbers(content, 7)))  # pyright: ignore[reportArgumentType]
-    return naive.replace(tzinfo=zone)
+    year, month, day, hour, minute, second, micros = _numbers(content, 7)
+    return _moment(lambda: datetime(year, month, day, hour, minute, second, micros, zone))
+
+
+def _time(content: int | bytes) -> str:
+    hour, minute, second, micros = _numbers(content, 4)
+    return _moment(lambda: time(hour, minute, second, micros).isoformat())
 
 
 def _timedelta(content: int | bytes) -> float:
@@ -227,7 +232,7 @@ _DECODERS: dict[int, Callable[[Table, int | bytes], Any]] = {
     SET: Table._set,
     FROZEN_SET: Table._set,
     DATE: lambda table, content: _moment(lambda: date(*_numbers(content, 3))),
-    TIME: lambda table, content: _moment(lambda: time(*_numbers(content, 4)).isoformat()),
+    TIME: lambda table, content: _time(content),
     DATETIME: lambda table, content: _datetime(content),
     TIMEDELTA: lambda table, content: _timedelta(content),
     EXCEPTION: lambda table, content: _exception(content),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.resources
+import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -15,6 +16,8 @@ from gloveport.sandbox.monty.driver import Driver
 from gloveport.sandbox.monty.messages import HEADER, Completed, Done, GaveUp, Message, Raised
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB
+
+logger = logging.getLogger(__name__)
 
 LARGE = 256 * 1024
 """Bytes from which on a message is decoded beside the event loop, which it would keep for too long."""
@@ -42,7 +45,7 @@ class MontyWorker(Worker):
         if self._ending is not None:
             return 0
         for payload in self._events.feed(data):
-            self._driver.take(payload)
+            self._guarded(partial(self._driver.take, payload))
         self._pass_on()
         if self._frames:
             self._loop.call_soon(self._deliver)
@@ -85,7 +88,7 @@ class MontyWorker(Worker):
                 self._decoding = True
                 self._loop.run_in_executor(None, messages.parse, payload).add_done_callback(self._decoded)
             else:
-                self._take(partial(messages.parse, payload))
+                self._guarded(partial(self._take, payload))
         self._pass_on()
         self._deliver()
 
@@ -93,14 +96,20 @@ class MontyWorker(Worker):
         self._decoding = False
         if decoded.cancelled() or self._ending is not None:
             return
-        self._take(decoded.result)
+        self._guarded(lambda: self._driver.hear(decoded.result()))
         self._read_on()
 
-    def _take(self, message: Callable[[], Message]) -> None:
+    def _take(self, payload: bytes) -> None:
+        self._driver.hear(messages.parse(payload))
+
+    def _guarded(self, step: Callable[[], None]) -> None:
         try:
-            self._driver.hear(message())
+            step()
         except WireError as error:
             self._driver.break_off(error)
+        except Exception:
+            logger.exception("a Monty worker could not be followed; its run ends")
+            self._driver.break_off(WireError("something broke in Gloveport"))
 
     def _cut(self) -> bytes | None:
         """The next message, when all of it has come."""
@@ -122,7 +131,7 @@ class MontyWorker(Worker):
         if result:
             self._driver.end_too_large(size)
         else:
-            self._driver.break_off(WireError(f"a message of {size:,} bytes is too large", code="frame-too-large"))
+            self._on_bytes(size.to_bytes(wire.HEADER))  # the host refuses a frame of this size itself
 
     def _deliver(self) -> None:
         if self._frames and self._ending is None:
