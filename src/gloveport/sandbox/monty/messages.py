@@ -220,11 +220,11 @@ Message = Printed | Called | Asked | Named | Waiting | Completed | Raised | Done
 
 def parse(payload: bytes) -> Message:
     """The message in a frame of the worker; a WireError for anything else."""
-    for field, content in protobuf.read(payload):
-        read = _READERS.get(field)
-        if read is not None:
-            return read(protobuf.read(as_bytes(content)))
-    raise WireError("the worker said something that is not its protocol")
+    field, content = protobuf.read_first(payload)  # what follows are figures on the session
+    read = _READERS.get(field)
+    if read is None:
+        raise WireError("the worker said something that is not its protocol")
+    return read(protobuf.read(as_bytes(content)))
 
 
 def _printed(fields: Fields) -> Printed:

@@ -56,7 +56,7 @@ class Table:
     def _add(self, data: bytes) -> None:
         if len(self._values) >= MAX_NODES:
             raise WireError(f"a message holds more than {MAX_NODES:,} values", code="bad-value")
-        kind, content = protobuf.read_one(data)
+        kind, content = protobuf.read_first(data)
         self._weight = NODE_WEIGHT + (len(content) if isinstance(content, bytes) and kind not in CONTAINERS else 0)
         decode = _DECODERS.get(kind)
         value = decode(self, content) if decode else Foreign("is something that only Monty knows: only data can cross")

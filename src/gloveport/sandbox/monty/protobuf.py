@@ -11,8 +11,13 @@ Fields = list[tuple[int, int | bytes]]
 """Field numbers and what they hold: a number, or the bytes of text, of a message, or of a double."""
 
 
+_SMALL = [bytes((value,)) for value in range(0x80)]
+
+
 def varint(value: int) -> bytes:
     """A whole number from 0 to 2^64 - 1."""
+    if value < 0x80:
+        return _SMALL[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -66,34 +71,33 @@ def read(data: bytes) -> Fields:
     fields: Fields = []
     at, end = 0, len(data)
     while at < end:
-        key, at = _varint(data, at)
-        kind = key & 7
-        if kind == VARINT:
-            value, at = _varint(data, at)
-            fields.append((key >> 3, value))
-            continue
-        size = 8 if kind == FIXED64 else 4 if kind == FIXED32 else -1
-        if kind == BYTES:
-            size, at = _varint(data, at)
-        if size < 0 or at + size > end:
-            raise WireError("a message of the worker is cut off, or is no protobuf")
-        fields.append((key >> 3, data[at : at + size]))
-        at += size
+        field, value, at = _field(data, at)
+        fields.append((field, value))
     return fields
 
 
-def read_one(data: bytes) -> tuple[int, int | bytes]:
-    """The field of a message that has one; nearly all are short, and many are read."""
-    if len(data) > 1 and data[0] < 0x80 and data[1] < 0x80:
-        kind = data[0] & 7
-        if kind == BYTES and data[1] == len(data) - 2:
-            return data[0] >> 3, data[2:]
-        if kind == VARINT and len(data) == 2:
-            return data[0] >> 3, data[1]
-    fields = read(data)
-    if not fields:
+def _field(data: bytes, at: int) -> tuple[int, int | bytes, int]:
+    """The field that begins at a place, and where the next one does. Most numbers have one byte."""
+    key, at = (data[at], at + 1) if data[at] < 0x80 else _varint(data, at)
+    kind = key & 7
+    if kind in (FIXED64, FIXED32):
+        size = 8 if kind == FIXED64 else 4
+    elif at < len(data) and data[at] < 0x80:
+        size, at = data[at], at + 1
+    else:
+        size, at = _varint(data, at)
+    if kind == VARINT:
+        return key >> 3, size, at
+    if kind not in (BYTES, FIXED64, FIXED32) or at + size > len(data):
+        raise WireError("a message of the worker is cut off, or is no protobuf")
+    return key >> 3, data[at : at + size], at + size
+
+
+def read_first(data: bytes) -> tuple[int, int | bytes]:
+    """The first field of a message, whatever follows it."""
+    if not data:
         raise WireError("a message of the worker is empty")
-    return fields[-1]
+    return _field(data, 0)[:2]
 
 
 def read_packed(data: bytes) -> list[int]:
@@ -108,11 +112,8 @@ def read_packed(data: bytes) -> list[int]:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     try:
-        byte = data[at]
-        if byte < 0x80:
-            return byte, at + 1
-        value, shift = byte & 0x7F, 7
-        for place in range(at + 1, at + LONGEST_VARINT):
+        value, shift = 0, 0
+        for place in range(at, at + LONGEST_VARINT):
             byte = data[place]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
