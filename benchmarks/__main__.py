@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks import monty
 from benchmarks.floor import Floor
 from gloveport import Gloveport
 from gloveport.catalog import Catalog
@@ -233,6 +234,7 @@ async def measure(rounds: int) -> list[Row]:
             await calls(port, "100 parallel calls, one core", PARALLEL, count=100, rounds=rounds // 2, bar="≤ 5 ms")
         )
     os.sched_setaffinity(0, cores)
+    rows += await monty.rows(rounds)
     rows += prepared("typescript", PROGRAM_TS) + prepared("python", PROGRAM_PY)
     rows.append(command("gloveport --help", ["--help"], "≤ 150 ms"))
     rows.append(command("first result of a cold `gloveport run`", ["run", "-e", "1 + 1"], "≤ 500 ms"))

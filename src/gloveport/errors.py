@@ -46,6 +46,9 @@ CODES: Mapping[str, Code] = {
     "import-refused": Code(
         1, 422, "The program imports something that is not approved.", "Use what the platform and the tools offer."
     ),
+    "engine-lacks": Code(
+        1, 422, "The engine does not have something that the program uses.", "Name an engine that has it, or do without."
+    ),
     # the program as it ran
     "program-failed": Code(1, 200, "The program threw an error that it did not catch.", "Correct the marked line."),
     "never-settles": Code(

@@ -24,7 +24,7 @@ from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.prepare import Judged, check, frame, locate, prepare
-from gloveport.sandbox.engines import Kind, kind_for, launch_for
+from gloveport.sandbox.engines import Kind, holds, kind_for, launch_for, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
@@ -56,7 +56,7 @@ PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
 # The codes of the error table that a guest may give to its own end; what a failed call brought it may give too.
 GUEST_CODES = frozenset(
-    {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied"}
+    {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
 )
 
 OnEvent = Callable[[Event], None]
@@ -94,6 +94,7 @@ class Gloveport:
         self._spare = spare_from(spare)
         self._journal = journal
         self._pools: dict[Kind, Pool] = {}
+        self._holds_cpython: bool | None = None  # None until Python is run for the first time
         self._home = Home(self._forsake)
         self._closed = False
         self._at_exit = False
@@ -128,7 +129,7 @@ class Gloveport:
         check_run(code, language)
         wanted = limits_from(self.limits, limits)
         kind = self._kind(language, engine, wanted)
-        order = _Order(secrets.token_hex(16), code, language, kind, input, wanted, env_from(env), on_event)
+        order = _Order(secrets.token_hex(16), code, language, kind, engine is None, input, wanted, env_from(env), on_event)
         self._check_open()
         return await self._home.run(lambda: self._run(order))
 
@@ -143,6 +144,7 @@ class Gloveport:
             logger.info("run %s: %s program %r", order.run, order.language, order.code)
         if self._closed:  # since this run was asked for
             return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
+        order = await self._choose_engine(order)
         pool = self._pool(order.kind)
         await self._connections.open()
         bridge = self._bridge
@@ -165,6 +167,15 @@ class Gloveport:
         finally:
             pool.retire(worker)
             pool.refill()
+
+    async def _choose_engine(self, order: _Order) -> _Order:
+        """The order; for `monty` where Python was asked for, of any engine, and no jail here holds `cpython`."""
+        if order.any_engine and order.kind.engine == "cpython":
+            if self._holds_cpython is None:
+                self._holds_cpython = await holds(self._pool(order.kind))
+            if not self._holds_cpython:
+                return replace(order, kind=self._kind(order.language, "monty", order.limits))
+        return order
 
     async def _leg(self, order: _Order, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
         began = time.monotonic()
@@ -215,7 +226,7 @@ class Gloveport:
 
     async def _replay(self, recording: Recording) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
-        language: Language = "python" if recording.engine == "cpython" else "typescript"
+        language: Language = "typescript" if recording.engine == "deno" else "python"
         pool = self._pool(self._kind(language, recording.engine, limits))
         worker = await pool.take()
         try:
@@ -306,7 +317,7 @@ class Gloveport:
                     f"one Gloveport keeps sandboxes of at most {MAX_POOLS} kinds",
                     hint="use a few fixed values of memory_mb",
                 )
-            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum)
+            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum, start=start_for(kind))
         return self._pools[kind]
 
     def _check_open(self) -> None:
@@ -327,6 +338,7 @@ class _Order:
     code: str
     language: Language
     kind: Kind
+    any_engine: bool
     input: Any
     limits: Limits
     env: Mapping[str, str]
@@ -345,7 +357,8 @@ class _Order:
 
 
 def _prepare(order: _Order, catalog: Catalog) -> Program:
-    program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
+    size = order.limits.max_code_bytes
+    program = prepare(order.code, language=order.language, max_code_bytes=size, engine=order.kind.engine)
     check(program, catalog)
     return program
 

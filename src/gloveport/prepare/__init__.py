@@ -22,8 +22,10 @@ from gloveport.types import LANGUAGES, MIB, Finding, Language, Program
 __all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "prepare"]
 
 
-def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int = MIB) -> Program:
-    """The program of a text; raises `ProgramError` with a diagnostic when there is none that can run."""
+def prepare(
+    text: str, *, language: Language = "typescript", max_code_bytes: int = MIB, engine: str | None = None
+) -> Program:
+    """The program of a text, for an engine; raises `ProgramError` with a diagnostic when there is none that can run."""
     if language not in LANGUAGES:
         raise OptionError(f"there is no language `{language}`", hint=f"the languages are {', '.join(LANGUAGES)}")
     _check_size(text, max_code_bytes)
@@ -31,7 +33,7 @@ def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int
     if language == "python":
         from gloveport.prepare.python import prepare_python
 
-        return prepare_python(text)
+        return prepare_python(text, engine or "cpython")
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
     return prepare_typescript(text, language)

@@ -40,6 +40,13 @@ def encode(value: Any, name: str = "value") -> bytes:
         raise ValueCrossingError(f"{name} can't cross the border: {error}") from None
 
 
+class Foreign:
+    """Stands for something of a guest that is no data; `reason` says why it can't cross, and what to do instead."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
 class _Crossing(Exception):
     """Carries the reason up the recursion while each level adds its step of the path."""
 
@@ -135,6 +142,8 @@ def _other_to_wire(value: Any, depth: int) -> Any:
         return _dict_to_wire(value, depth)
     if isinstance(value, (list, tuple)):
         return _items_to_wire(value, depth)
+    if isinstance(value, Foreign):
+        raise _Crossing(value.reason)
     raise _Crossing(f"is a {type(value).__name__}, which can't cross: only plain data can")
 
 

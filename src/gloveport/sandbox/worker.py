@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from gloveport.errors import SandboxError, WireError
 from gloveport.sandbox import wire
@@ -31,16 +31,18 @@ class Worker:
         self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for a process's CPU time
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
+        # One buffer for all reads, made while nobody waits: asking recv() for this much would allocate it each time.
+        self._buffer = memoryview(bytearray(READ_BYTES))
         self._unsent = bytearray()
         self._when_sent: Callable[[], None] | None = None
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
 
     @classmethod
-    async def start(cls, launcher: Launcher) -> Worker:
-        """A new worker, once its prelude has reported ready."""
+    async def start(cls, launcher: Launcher, greet: Callable[[Guest], Awaitable[str]] | None = None) -> Worker:
+        """A new worker, once `greet` knows that it is ready, and which engine it is; the prelude of most says so itself."""
         guest = await launcher.spawn()
         try:
-            engine = await asyncio.wait_for(_read_ready(guest), READY_SECONDS)
+            engine = await asyncio.wait_for((greet or _read_ready)(guest), READY_SECONDS)
             return cls(guest, engine)
         except (TimeoutError, WireError, OSError) as error:
             guest.kill()
@@ -79,9 +81,7 @@ class Worker:
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
         """Give every piece that the guest sends to `on_bytes`; empty bytes mean that it is gone."""
-
-        # One buffer for all reads: asking recv() for this much would allocate it anew each time, at 25 µs.
-        buffer = memoryview(bytearray(READ_BYTES))
+        buffer = self._buffer
 
         def readable() -> None:
             try:

@@ -15,6 +15,7 @@ from typing import Any
 from gloveport.config import Config, load_config
 from gloveport.errors import GloveportError
 from gloveport.host import NO_INPUT, Gloveport
+from gloveport.sandbox.engines import ENGINES_OF
 from gloveport.surfaces.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
 from gloveport.surfaces.live import LogHandler, Prints, View
 from gloveport.surfaces.outcome_json import outcome_document, parse_fields, select, write_document
@@ -30,6 +31,7 @@ class Options:
     file: str | None
     code: str | None
     language: str | None
+    engine: str | None
     tools: tuple[str, ...]
     input: str | None
     env: tuple[str, ...]
@@ -52,13 +54,15 @@ def run_command(options: Options) -> int:
     as_json = options.as_json or bool(fields)
     settings = load_config(Path(options.config) if options.config else None)
     limits = _limits(options, settings)
-    code, language = read_program(options.file, options.code, options.language, limits.max_code_bytes)
+    named = options.language or ("python" if options.engine in ENGINES_OF["python"] else None)
+    code, language = read_program(options.file, options.code, named, limits.max_code_bytes)
     given = _input(options)
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     port = _port(options, settings, limits)
     view = View(err, quiet=options.quiet or as_json)
-    outcome = asyncio.run(_run(port, view, code, {"language": language, "input": given, "env": env}))
+    asked = {"language": language, "engine": options.engine, "input": given, "env": env}
+    outcome = asyncio.run(_run(port, view, code, asked))
     if as_json:
         write_document(out, select(outcome_document(outcome), fields))
     else:
