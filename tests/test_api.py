@@ -29,7 +29,7 @@ def imported(tree: ast.Module) -> set[str]:
 def test_the_public_names_are_these() -> None:
     assert gloveport.__all__ == [
         "CallRecord", "Divergence", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "MemoryJournal", "OptionError",
-        "Outcome", "SandboxError", "ToolError", "Usage", "tool",
+        "Outcome", "SandboxError", "SourceConfig", "SourceError", "ToolError", "Usage", "tool",
     ]  # fmt: skip
     assert gloveport.__all__ == sorted(gloveport.__all__)
     for name in gloveport.__all__:
@@ -65,8 +65,11 @@ def test_no_shell_is_ever_started() -> None:
 
 def test_nothing_deserialises_anything_but_data() -> None:
     forbidden = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml"}
+    reads_events = {"sources/openapi/yamltext.py"}  # it uses YAML's parser, and none of what makes objects of a text
     for name, tree in modules():
-        assert not imported(tree) & forbidden, name
+        assert not imported(tree) & forbidden - ({"yaml"} if name in reads_events else set()), name
+        used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        assert not {use for use in used if use.startswith("yaml.") and "load" in use}, name
         calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         assert not calls & {"eval", "exec", "compile"}, name
 
