@@ -316,12 +316,13 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
         if call.id in pending
     ]
     if warnings:
-        warnings.append("await every call: `for … of` with await, or `await Promise.all(items.map(…))`")
+        together = "asyncio.gather(*calls)" if order.language == "python" else "Promise.all(items.map(…))"
+        warnings.append(f"await every call: one by one in a loop, or all with `await {together}`")
     return Outcome(
         run=order.run,
         status="completed" if ending.error is None else "failed",
         value=ending.value,
-        error=None if ending.error is None else _failure(program, _believed(ending, calls)),
+        error=None if ending.error is None else port.bridge.hinted(_failure(program, _believed(ending, calls))),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
@@ -332,7 +333,7 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
             calls=len(calls),
             log_bytes=sum(len(line.text.encode()) for line in port.logs),
         ),
-        warnings=(*warnings, *ending.warnings),
+        warnings=(*warnings, *port.bridge.notes, *ending.warnings),
     )
 
 
