@@ -731,7 +731,7 @@ def test_messages_that_are_too_large_are_refused(host: Host) -> None:
         "try:\n    await tools.raw('x' * 2_000_000)\nexcept ToolError as error:\n    print(error.code, error)\n'x' * 2_000_000",
         max_frame_bytes=1_000_000,
     )
-    assert run.printed == "bad-value tools.raw: 2,000,021 bytes are over the limit of 1,000,000 for one message"
+    assert run.printed == "frame-too-large tools.raw: 2,000,021 bytes are over the limit of 1,000,000 for one message"
     assert run.error["code"] == "result-too-large"
 
 

@@ -17,7 +17,7 @@ import {
   stringSlice,
   stringStartsWith,
 } from "./primordials.js";
-import { encode } from "./values.js";
+import { BadValue, encode } from "./values.js";
 
 // The trap of `tools`, and the line of the program. Defined, not assigned: the guest may have put an accessor there.
 const FEW = { __proto__: null, value: 2, writable: true, enumerable: true, configurable: true };
@@ -149,6 +149,7 @@ export function describe(thrown, depth = 0) {
   let out = `{"type":${quote(typeof name === "string" ? stringSlice(name, 0, 200) : "Error")}`;
   out += field("message", quote(text(typeof message === "string" ? message : "")));
   out += place(read(thrown, "stack"), PLACE, false);
+  if (thrown instanceof BadValue) out += field("code", '"bad-value"');
   if (thrown instanceof ToolError) {
     for (const key of ["code", "tool", "hint"]) {
       const value = read(thrown, key);
