@@ -4,32 +4,14 @@ import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gloveport import ErrorValue, Gloveport, Outcome
-from gloveport.types import Language
-
-
-class Engine(NamedTuple):
-    """An engine, and the language that the table speaks to it."""
-
-    name: str
-    language: Language
-
-
-ENGINES = (Engine("deno", "typescript"), Engine("cpython", "python"))
-
-
-class Per(NamedTuple):
-    """Something that differs between the languages; None where the row has no meaning in one."""
-
-    typescript: Any = None
-    python: Any = None
-
+from tests.engines import ENGINES, Engine, Per, said
 
 NOTHING: Any = object()
 SAME: Any = object()
@@ -235,11 +217,6 @@ DIRECTIONS = ("input", "reply", "argument", "result", "emit")
 INWARDS = ("input", "reply")
 
 
-def said(what: Any, engine: Engine) -> Any:
-    """What a row says about one engine."""
-    return getattr(what, engine.language) if isinstance(what, Per) else what
-
-
 def cases() -> list[Any]:
     """Every row in every engine and direction where it has a meaning."""
     found = []
@@ -347,7 +324,7 @@ plain = st.recursive(
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=[engine.name for engine in ENGINES])
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.lists(plain, max_size=40))
 async def test_any_plain_data_makes_the_round_trip(own: Gloveport, engine: Engine, values: list[Any]) -> None:
@@ -356,7 +333,7 @@ async def test_any_plain_data_makes_the_round_trip(own: Gloveport, engine: Engin
     assert outcome.value == values
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=[engine.name for engine in ENGINES])
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
 async def test_half_a_surrogate_pair_is_replaced_in_logs_and_errors_too(own: Gloveport, engine: Engine) -> None:
     program = r"console.log('log \ud800'); throw new Error('\ud800')"
     if engine.language == "python":

@@ -216,7 +216,7 @@ print("no end", end="")
         ("log", "lines"),
         ("log", "bytes: ü"),
         ("error", "careful"),
-        ("error", "WARNING:root:logged 5"),
+        ("warn", "WARNING:root:logged 5"),
         ("warn", 'program.py:10: UserWarning: watch out\n  warnings.warn("watch out")'),
         ("log", "no end"),
     ]

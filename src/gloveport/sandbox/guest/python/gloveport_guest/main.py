@@ -16,6 +16,7 @@ from .clock import Clock, os_times, restart_logging, time_functions, turn_dateti
 from .errors import show_only_the_program
 from .guest import Guest
 from .loop import turn_asyncio
+from .output import turn_logging
 from .randomness import Randomness, start_random, turn_random
 from .rehearsal import rehearse
 from .swap import replace_everywhere
@@ -74,6 +75,7 @@ def _turn_platform(guest: Guest) -> None:
     turn_random(guest.randomness)
     turn_threads(guest.loop.block)
     turn_asyncio(guest.loop)
+    turn_logging(guest.output)
     show_only_the_program()
 
 
