@@ -111,6 +111,7 @@ BEHAVIOURS = (
     B("a failure that nobody saw", "tools.fail({message: 'unseen'}); await tools.add(1, 2)", "tools.fail(message='unseen')\nawait tools.add(1, 2)", value=3, warnings=("unhandled rejection: ToolError: unseen",)),
     B("waiting for nothing", "await new Promise(() => {})", "import asyncio\nawait asyncio.Event().wait()", error={"code": "never-settles"}),
     B("an error and its place", "const f = () => {\n  throw new Error('oh');\n};\nf()", "def f():\n  raise ValueError('oh')\n\nf()", error={"code": "program-failed", "message": "oh", "line": 2, "column": Per(9, 3), "frame": Per("2 |   throw new Error('oh');", "2 |   raise ValueError('oh')")}),
+    B("an error below a condition", "const n: number = 1;\nif (n > 0) {\n  throw new Error('oh');\n}", "n: int = 1\nif n > 0:\n  raise ValueError('oh')", error={"code": "program-failed", "message": "oh", "line": 3}),
     B("an error inside a fence", "Look:\n```ts\nconst a: any = null;\na.b\n```", "Look:\n```python\na = None\na.b\n```", error={"code": "program-failed", "type": Per("TypeError", "AttributeError"), "line": 4, "column": Per(3, 1)}),
     B("an error after odd characters", "const a: any = null;\n'é😀', a.b", "a = None\n'é😀', a.b", error={"line": 2, "column": Per(9, 7)}),
     B("causes", "throw new Error('outer', {cause: new TypeError('inner')})", "raise ValueError('outer') from TypeError('inner')", error={"message": "outer", "cause.type": "TypeError", "cause.message": "inner"}),

@@ -7,6 +7,7 @@ import inspect
 import keyword
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -81,5 +82,6 @@ def turn_process() -> None:
     os.getpid = lambda: 1
     os.getppid = lambda: 0
     os.cpu_count = lambda: 1
+    threading.get_native_id = lambda: 1
     sys.argv = ["program.py"]
     sys.executable = ""

@@ -6,13 +6,14 @@ import base64
 import gc
 import os
 import platform
+import resource
 import sys
 import time
 import traceback
 from typing import Any, NoReturn
 
 from . import givens
-from .clock import Clock, os_times, restart_logging, time_functions, turn_datetime
+from .clock import Clock, os_times, restart_logging, time_functions, turn_datetime, usage
 from .errors import show_only_the_program
 from .guest import Guest
 from .loop import turn_asyncio
@@ -70,9 +71,14 @@ def _turn_platform(guest: Guest) -> None:
     sources = (("os", "urandom"), ("os", "getrandom"), ("_ssl", "RAND_bytes"))
     held = [getattr(sys.modules.get(module), name, None) for module, name in sources]
     random = [(function, guest.randomness.bytes) for function in held if function is not None]
-    replace_everywhere([*clocks, *random, (os.times, os_times(guest.clock))])
+    counts = [(os.times, os_times(guest.clock)), (resource.getrusage, usage(guest.clock))]
+    replace_everywhere([*clocks, *random, *counts])
     turn_datetime(guest.clock)
     turn_random(guest.randomness)
+    if "sqlite3" in sys.modules:  # not every build has it
+        from .sqlite import turn_sqlite
+
+        turn_sqlite(guest.clock, guest.randomness)
     turn_threads(guest.loop.block)
     turn_asyncio(guest.loop)
     turn_logging(guest.output)
