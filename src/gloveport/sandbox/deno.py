@@ -34,8 +34,8 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
 }
 
-# To format a stack, Deno compiles the program's TypeScript once more, on its main thread, and asks the C library how far its
-# stack reaches; that one reads this file, and without it the engine aborts. The line says: as far as you like.
+# To format a stack, Deno compiles the program's TypeScript once more, on its main thread, and asks the C library how far
+# its stack reaches; that one reads this file, and without it the engine aborts. The line says: as far as you like.
 STACK_MAP = {"/proc/self/maps": b"1000-ffffffffffffffff rw-p 00000000 00:00 0 [stack]\n"}
 
 
