@@ -19,7 +19,7 @@ from .guest import Guest
 from .loop import turn_asyncio
 from .output import turn_logging
 from .randomness import Randomness, start_random, turn_random
-from .rehearsal import rehearse
+from .rehearsal import TAIL, rehearse
 from .swap import replace_everywhere
 from .threads import turn_threads
 from .values import decode, quote
@@ -91,7 +91,7 @@ def _perform(channel: Channel, script: str) -> str:
     guest.output.left = 1000
     guest.loop.start()
     sys.stdout = guest.output.streams[0]
-    setup = {"code": script, "has_input": False, "entry": "body", "sources": []}
+    setup = {"code": script, "has_input": False, "entry": "body", "sources": [], "tail": TAIL}
     names = givens.names(setup, guest.calls, guest.tools, guest.output.emit)
     result = guest.run(setup, names)
     guest.finish(result)

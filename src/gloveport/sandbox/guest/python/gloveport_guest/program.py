@@ -20,10 +20,18 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def compile_program(text: str) -> list[CodeType]:
-    """Code objects to run one after the other; what the last one gives is the result. May raise as `compile` does."""
+def compile_program(text: str, tail: int | None = None) -> list[CodeType]:
+    """Code objects to run one after the other; what the last one gives is the result. May raise as `compile` does.
+
+    `tail` is the line that an expression at the end begins, 0 if there is none; None if that is not known.
+    """
     lines = io.StringIO(text, newline=None).readlines()  # as the compiler counts them: a form feed ends none
     linecache.cache[PROGRAM] = (len(text), None, lines, PROGRAM)  # for tracebacks, and for `inspect`
+    if tail is not None:
+        try:
+            return _compile_lines(lines, tail)
+        except SyntaxError:  # a `return` at the top level, or brackets around the expression
+            pass
     tree = ast.parse(text, PROGRAM)
     if any(isinstance(node, ast.Return) for node in _own_nodes(tree.body)):
         return [_as_function(tree)]
@@ -34,6 +42,15 @@ def compile_program(text: str) -> list[CodeType]:
     if isinstance(last, ast.Expr):
         parts.append(compile(ast.Expression(last.value), PROGRAM, "eval", AWAIT, dont_inherit=True))
     return parts
+
+
+def _compile_lines(lines: list[str], tail: int) -> list[CodeType]:
+    """The same without a tree, which would take three times as long. If both parts compile, the whole means the same."""
+    if not tail:
+        return [compile("".join(lines), PROGRAM, "exec", AWAIT, dont_inherit=True)]
+    start, end = "".join(lines[: tail - 1]), "\n" * (tail - 1) + "".join(lines[tail - 1 :])
+    parts = [compile(start, PROGRAM, "exec", AWAIT, dont_inherit=True)] if start else []
+    return [*parts, compile(end, PROGRAM, "eval", AWAIT, dont_inherit=True)]
 
 
 async def run_program(parts: list[CodeType], space: dict[str, Any]) -> Any:

@@ -30,6 +30,7 @@ print(f"{both[0]} rows", sum(row.size for row in [Row()]))
 await fetch(3)
 """
 CALLS = 3
+TAIL = SCRIPT.count("\n")
 
 
 class Stage(Channel):
