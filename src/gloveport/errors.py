@@ -58,6 +58,9 @@ CODES: Mapping[str, Code] = {
     "tool-failed": Code(
         7, 200, "A tool call failed and the program did not catch it.", "Catch the error, or correct what was asked for."
     ),
+    "tool-busy": Code(
+        7, 200, "Too many functions still run for runs that have ended.", "Try again later; give such functions a timeout."
+    ),
     "egress-denied": Code(
         3,
         200,

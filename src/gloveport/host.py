@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,10 +20,11 @@ from gloveport.checks import TypeChecks
 from gloveport.config import Config, load_config
 from gloveport.connections import Connections, Given, Problem
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
+from gloveport.failures import believed, failure, internal, program_failure, told
 from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
-from gloveport.prepare import Judged, check, frame, locate, prepare
+from gloveport.prepare import Judged, check, prepare
 from gloveport.sandbox.engines import Kind, holds, kind_for, launch_for, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
@@ -51,13 +52,9 @@ from gloveport.types import (
 logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 5
-MAX_CAUSES = 16
 PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
-# The codes of the error table that a guest may give to its own end; what a failed call brought it may give too.
-GUEST_CODES = frozenset(
-    {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
-)
+
 
 OnEvent = Callable[[Event], None]
 
@@ -156,11 +153,11 @@ class Gloveport:
             if judged.error is not None:
                 raise judged.error
         except ProgramError as error:
-            return Outcome(order.run, "failed", error=_program_failure(error))
+            return Outcome(order.run, "failed", error=program_failure(error))
         try:
             worker = await pool.take()
         except GloveportError as error:
-            return Outcome(order.run, "failed", error=_failure(program, _told(error)))
+            return Outcome(order.run, "failed", error=failure(program, told(error)))
         try:
             outcome = await self._leg(order, program, worker, bridge)
             return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
@@ -192,9 +189,9 @@ class Gloveport:
         try:
             ending = await Leg(worker, port, order.limits, tape).run(program, setup)
         except GloveportError as error:
-            ending = Ending(error=_told(error))
+            ending = Ending(error=told(error))
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
-            ending = Ending(error=_internal(order.run, error))
+            ending = Ending(error=internal(order.run, error))
         finally:
             port.bridge.close()
             if self._journal and tape:
@@ -375,7 +372,7 @@ class _RunPort:
         self.emitted: list[Any] = []
 
     def broke(self, error: Exception) -> ToolError:
-        return ToolError(_internal(self._order.run, error)["message"], code="internal-error")
+        return ToolError(internal(self._order.run, error)["message"], code="internal-error")
 
     def log(self, line: LogLine) -> None:
         self.logs.append(line)
@@ -395,12 +392,13 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
         if call.id in pending
     ]
     if warnings:
-        warnings.append("await every call: `for … of` with await, or `await Promise.all(items.map(…))`")
+        together = "asyncio.gather(*calls)" if order.language == "python" else "Promise.all(items.map(…))"
+        warnings.append(f"await every call: one by one in a loop, or all with `await {together}`")
     return Outcome(
         run=order.run,
         status="completed" if ending.error is None else "failed",
         value=ending.value,
-        error=None if ending.error is None else _failure(program, _believed(ending, port.bridge.told)),
+        error=None if ending.error is None else port.bridge.hinted(failure(program, believed(ending, port.bridge.told))),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
@@ -411,7 +409,7 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
             calls=len(calls),
             log_bytes=sum(len(line.text.encode()) for line in port.logs),
         ),
-        warnings=(*warnings, *ending.warnings),
+        warnings=(*warnings, *port.bridge.notes, *ending.warnings),
     )
 
 
@@ -420,83 +418,6 @@ def _ended_how(call: CallRecord) -> str:
 
 
 # From what the guest or the host said went wrong to what the user reads. Every field from a guest is untrusted text.
-
-
-def _believed(ending: Ending, told: Collection[str]) -> Mapping[str, Any]:
-    """The error, without a code that only the host may give: a program can throw what it likes."""
-    error, code = ending.error or {}, (ending.error or {}).get("code")
-    if not ending.claimed or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
-        return error
-    if code in told:
-        return error
-    if code == "memory-limit" and error.get("type") == "MemoryError":  # Python raises it where another engine dies
-        return error
-    return {**error, "code": "program-failed"}
-
-
-def _failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failure:
-    code, type_ = _text(error, "code"), _text(error, "type")
-    if error.get("load") is True:
-        code = "syntax-error"
-    code = code or "program-failed"
-    place = _place(program, error)
-    cause = error.get("cause")
-    return Failure(
-        code=code,
-        type=type_ or "Error",
-        message=_message(error, type_),
-        line=place[0] if place else None,
-        column=place[1] if place else None,
-        frame=frame(program.source, *place) if place else None,
-        tool=_text(error, "tool"),
-        hint=_short(error, "hint") or (CODES[code].fix if code in CODES and code != "program-failed" else None),
-        cause=_failure(program, cause, depth + 1) if isinstance(cause, dict) and depth < MAX_CAUSES else None,
-        data=error.get("data"),
-    )
-
-
-def _message(error: Mapping[str, Any], type_: str | None) -> str:
-    message = _text(error, "message") or ""
-    if message or type_ in (None, "string"):
-        return message or ("the program threw an empty string" if type_ == "string" else "no message")
-    return f"the program threw {type_} without a message"
-
-
-def _short(error: Mapping[str, Any], name: str) -> str | None:
-    text = _text(error, name)
-    return text[:1000] if text else None
-
-
-def _text(error: Mapping[str, Any], name: str) -> str | None:
-    value = error.get(name)
-    return value if isinstance(value, str) and value else None
-
-
-def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None:
-    line, column = error.get("line"), error.get("column")
-    if type(line) is not int or type(column) is not int:
-        return None
-    return locate(program, line, column)
-
-
-def _program_failure(error: ProgramError) -> Failure:
-    type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
-    hint = error.hint or CODES[error.code].fix
-    return Failure(error.code, type_, error.message, error.line, error.column, error.frame, error.tool, hint)
-
-
-def _told(error: GloveportError) -> dict[str, Any]:
-    return {"code": error.code, "type": type(error).__name__, "message": error.message, "hint": error.hint}
-
-
-def _internal(run: str, error: Exception) -> dict[str, Any]:
-    reference = secrets.token_hex(4)
-    logger.error("run %s: internal error %s", run, reference, exc_info=error)
-    return {
-        "code": "internal-error",
-        "type": "InternalError",
-        "message": f"something broke in Gloveport (reference {reference})",
-    }
 
 
 def _settings(config: Config | str | os.PathLike[str] | None) -> Config:

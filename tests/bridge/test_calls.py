@@ -236,7 +236,7 @@ class Spiteful:
         (object(), "result is an object"),
         ({"a": {"on_click": print}}, "result.a.on_click is a builtin_function_or_method"),
         (Point(1, object()), "result.seen is an object"),  # type: ignore[arg-type]
-        ({"a": {(1, 2): 3}}, "has a key that is not a simple value"),
+        ({"a": {(1, 2): 3}}, "result.a has a key that is not a simple value"),
         (cyclic(), "contains itself"),
         (deep(), "is nested too deeply"),
         ([Spiteful()], "can't be read"),

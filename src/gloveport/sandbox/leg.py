@@ -169,6 +169,7 @@ class Leg:
             "code": program.code,
             "dialect": program.dialect,
             "entry": program.entry,
+            "tail": program.tail,
             "seed": base64.b64encode(setup.seed or os.urandom(32)).decode("ascii"),
             "sources": list(setup.sources),
             "has_input": setup.has_input,

@@ -164,7 +164,6 @@ def cli(ctx: click.Context) -> None:
     examples=(
         "gloveport run script.ts --tools tools.py",
         "gloveport run -e 'await tools.get_weather({city: \"Oslo\"})' --tools tools.py",
-        "cat script.ts | gloveport run - --input '{\"n\": 3}' --json",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")

@@ -399,7 +399,15 @@ async def _line(guest: Guest) -> Any:
     return json.loads(line)
 
 
+async def play_program(plan: dict[str, Any]) -> dict[str, Any]:
+    """How a program ends."""
+    async with Gloveport(minimum="kernel", spare=0) as port:
+        outcome = await port.run(plan["code"], language=plan["language"])
+    return {"value": outcome.value, "error": outcome.error and outcome.error.message}
+
+
 SCENES = {
+    "program": play_program,
     "hostile": play_hostile,
     "hostile_python": play_hostile_python,
     "ask": play_ask,

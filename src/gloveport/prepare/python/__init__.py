@@ -45,7 +45,9 @@ def prepare_python(source: str, engine: str = "cpython") -> Program:
         start = Lines(layout.code).start(foreign.node)
         _fail(layout, start, foreign.message, foreign.hint, length=len(foreign.node.id))
     function = entry_function(tree, layout.code)
-    return _program_for_monty(layout, tree, found, function) if engine == "monty" else _program(layout, function)
+    if engine == "monty":
+        return _program_for_monty(layout, tree, found, function)
+    return _program(layout, function, _tail(tree))
 
 
 def _program_for_monty(layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
@@ -64,12 +66,20 @@ def _program_for_monty(layout: Layout, tree: ast.Module, found: Survey, function
     return Program("python", layout.source, code, "python", entry, through(spans, layout.spans))
 
 
-def _program(layout: Layout, function: str | None) -> Program:
+def _program(layout: Layout, function: str | None, tail: int | None) -> Program:
     code = layout.code
     if function not in {None, "main"}:
         code += f"\nmain = {function}\n"
     entry = "function" if function else "body"
-    return Program("python", layout.source, code, "python", entry, layout.spans)
+    return Program("python", layout.source, code, "python", entry, layout.spans, tail)
+
+
+def _tail(tree: ast.Module) -> int | None:
+    """The line that a trailing expression begins; 0 without one, None for one that stands behind something."""
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr):
+        return 0
+    return last.lineno if last.col_offset == 0 else None
 
 
 def _read(source: str) -> tuple[Layout, ast.Module]:

@@ -1,7 +1,7 @@
 // `tools.<source>.<path…>(args)`: a path is collected by property reads and sent when it is called. Nothing here knows which
 // tools there are; the host looks every name up.
 
-import { callSite, ToolError } from "./errors.js";
+import { callSite, stackOf, ToolError } from "./errors.js";
 import { create, defineProperty, isArray, Promise_, Proxy_, quote, toPrimitive, toStringTag } from "./primordials.js";
 import { BadValue, encode } from "./values.js";
 import { flush, replyTo, send, TooLarge } from "./wire.js";
@@ -36,7 +36,7 @@ function noteSite(sites) {
 function placeOf(noted) {
   if (noted.count === undefined) return noted;
   const first = noted[0];
-  for (let index = 1; index < NOTED; index++) if (noted[index].stack !== first.stack) return undefined;
+  for (let index = 1; index < NOTED; index++) if (stackOf(noted[index]) !== stackOf(first)) return undefined;
   return first;
 }
 

@@ -93,7 +93,8 @@ class Calls:
             self._last_id = call_id = self._last_id + 1
             self._channel.send(f'["call",{call_id},{quoted},{text}]')
         except (CrossingError, FrameTooLarge) as error:
-            raise ToolError(f"tools.{name}: {error}", code="bad-value", tool=name) from None
+            code = "frame-too-large" if isinstance(error, FrameTooLarge) else "bad-value"
+            raise ToolError(f"tools.{name}: {error}", code=code, tool=name) from None
         call = self.waiting[call_id] = Call(name, loop=self._loop)
         return call
 
