@@ -17,7 +17,7 @@ from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.policy.writes import WritesShut
 from gloveport.sources import Source
-from gloveport.sources.accepted import Accepted
+from gloveport.sources.accepted import Accepted, Seen
 from gloveport.sources.detection import detect
 from gloveport.sources.opening import open_source
 from gloveport.sources.outside import Outside
@@ -131,6 +131,8 @@ class Connections:
         config, source = self._opened.get(tool.source, (None, None))
         seen = accepted().find(key_of(config)) if config else None
         earlier = getattr(source, "earlier_tool", None)
+        if seen and tool.address in seen.definitions:
+            return Tool(tool.address, *seen.definitions[tool.address], kind=tool.kind)
         return earlier(tool.address, seen.shelf) if seen and earlier else None
 
     def _suspended(self, config: SourceConfig, source: Source) -> Mapping[str, str]:
@@ -139,7 +141,7 @@ class Connections:
         told = (
             "the definition of `tools.{0}` has changed since it was accepted: look at it with `gloveport tools changes {1}`"
         )
-        changed = accepted().changed(key_of(config), fingerprints(source), getattr(source, "digest", ""))
+        changed = accepted().changed(key_of(config), seen_now(source))
         return {address: told.format(address, config.name) for address in changed}
 
 
@@ -163,10 +165,23 @@ def key_of(config: SourceConfig) -> str:
     return "\n".join((config.settings, config.name, config.kind, repr(config.location)))
 
 
-def fingerprints(source: Source) -> Mapping[str, str]:
-    """The fingerprint of each tool by its address."""
+def seen_now(source: Source) -> Seen:
+    """A source's definition as it is now: the fingerprints of its tools, and the definitions or where they are kept."""
+    tools = source.tools()
     given = getattr(source, "fingerprints", None)
-    return given if given is not None else {tool.address: fingerprint(tool) for tool in source.tools()}
+    prints = {tool.address: fingerprint(tool) for tool in tools} if given is None else dict(given)
+    shelf = getattr(source, "digest", "")
+    if shelf:
+        return Seen(prints, shelf)
+    shown = {
+        tool.address: (
+            tool.description,
+            dict(tool.input_schema),
+            None if tool.output_schema is None else dict(tool.output_schema),
+        )
+        for tool in tools
+    }
+    return Seen(prints, definitions=shown)
 
 
 def _checked(item: Given) -> Given:

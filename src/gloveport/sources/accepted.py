@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,10 +18,14 @@ from gloveport.errors import OptionError
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """The fingerprints of a source's tools as they were accepted, and the shelf that has their definitions."""
+    """The fingerprints of a source's tools as they were accepted, and the shelf that has their definitions.
+
+    Where there is no shelf, `definitions` has the description and the schemas of each.
+    """
 
     tools: dict[str, str]
     shelf: str = ""
+    definitions: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]] = {}
 
 
 class Accepted:
@@ -30,24 +34,27 @@ class Accepted:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def changed(self, key: str, now: Mapping[str, str], shelf: str = "") -> frozenset[str]:
+    def changed(self, key: str, now: Seen) -> frozenset[str]:
         """The tools whose definition is no longer the accepted one. What is seen for the first time is accepted."""
         seen = self.find(key)
         if seen is None:
-            self.accept(key, now, shelf)
+            self.accept(key, now)
             return frozenset()
-        changed = frozenset(address for address, print_ in now.items() if seen.tools.get(address, print_) != print_)
-        if not changed and seen.tools != now:  # new tools, or some that are gone: nothing that was shown has changed
-            self.accept(key, {**seen.tools, **now}, shelf)
+        changed = frozenset(address for address, print_ in now.tools.items() if seen.tools.get(address, print_) != print_)
+        if not changed and seen.tools != now.tools:
+            # New tools, or some that are gone, and nothing that was shown has changed. Those that are gone stay known: one
+            # that comes back must be what it was.
+            together = {**seen.definitions, **now.definitions}
+            self.accept(key, Seen({**seen.tools, **now.tools}, now.shelf, together))
         return changed
 
-    def accept(self, key: str, now: Mapping[str, str], shelf: str = "") -> None:
+    def accept(self, key: str, now: Seen) -> None:
         """Takes the definition as it is now."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, name = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(Seen(dict(now), shelf)))
+            file.write(msgspec.json.encode(now))
         os.replace(name, path)
 
     def find(self, key: str) -> Seen | None:

@@ -16,7 +16,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gloveport.config import FILE, SourceConfig, SourceKind, find_project
-from gloveport.connections import accepted, fingerprints, is_outside, key_of
+from gloveport.connections import accepted, is_outside, key_of, seen_now
 from gloveport.errors import GloveportError, OptionError
 from gloveport.folders import cache_folder, config_folder
 from gloveport.policy.credentials import EnvironmentCredentials
@@ -73,7 +73,7 @@ async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
             kept = replace(config, settings=str(path) if adding.scope == "project" else "")
             approve(kept)
             if is_outside(kept):
-                accepted().accept(key_of(kept), fingerprints(source), getattr(source, "digest", ""))
+                accepted().accept(key_of(kept), seen_now(source))
         finally:
             await source.close()
     finally:

@@ -14,7 +14,7 @@ from typing import Any
 
 from gloveport.catalog import stubs
 from gloveport.config import Config, SourceConfig, load_config
-from gloveport.connections import accepted, fingerprints, is_outside, key_of
+from gloveport.connections import accepted, is_outside, key_of, seen_now
 from gloveport.errors import OptionError, ToolError
 from gloveport.host import Gloveport
 from gloveport.sandbox.values import to_json
@@ -181,7 +181,7 @@ async def _accept(view: View, port: Gloveport, name: str) -> int:
         raise OptionError(
             f"there is nothing to accept of the source {name}", hint="`gloveport tools list` shows the sources"
         )
-    accepted().accept(key_of(config), fingerprints(opened), getattr(opened, "digest", ""))
+    accepted().accept(key_of(config), seen_now(opened))
     _done(view, f"the definition of {name} is accepted as it is now", {"source": name})
     return 0
 

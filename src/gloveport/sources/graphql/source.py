@@ -49,6 +49,11 @@ class GraphQLSource:
         self._tools = [compiler.tool(root) for root in roots]
         self.heads = tuple(compiler.head(root, tool) for root, tool in zip(roots, self._tools, strict=True))
 
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprint of each tool by its address."""
+        return {f"{self.name}.{head.address}": head.fingerprint for head in self.heads}
+
     def tools(self) -> Sequence[Tool]:
         """Queries, then mutations, in the schema's order."""
         return self._tools

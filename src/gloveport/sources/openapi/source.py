@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -55,6 +56,7 @@ class OpenApiSource:
         self.title: str = facts.get("title", "")
         self._config = config
         self._egress = outside.egress
+        self._cache = outside.cache
         self._shelf = shelf
         self._servers: Sequence[str] = facts.get("servers", ())
         self._variables: Mapping[str, Variables] = facts.get("variables", {})
@@ -113,6 +115,19 @@ class OpenApiSource:
             return Page(paging.without_items(plan.operation.paging, value))
         following = paging.next_step(plan.operation, args, reply, value, used=step, hidden=self._keys.in_query)
         return Page(value, self._cursors.seal(tool.address, following) if following else None)
+
+    def earlier_tool(self, address: str, digest: str) -> Tool | None:
+        """A tool as an earlier shelf has it, if that is still there."""
+        shelf = Shelf.open(self._cache, digest)
+        if shelf is None:
+            return None
+        with closing(shelf):
+            head = next((head for head in shelf.heads() if f"{self.name}.{head.address}" == address), None)
+            if head is None:
+                return None
+            stored = msgspec.json.decode(shelf.definition(head.address), type=_Stored)
+            taken, given = shelf.schema(bytes(stored.input_schema)), shelf.schema(bytes(stored.output_schema))
+            return Tool(address, head.description, taken, given, kind="openapi", writes=head.writes)
 
     async def close(self) -> None:
         """Closes the shelf; the connections are egress's."""
