@@ -583,6 +583,21 @@ class Mine(dt): pass
     assert host.replay(run) == run.frames
 
 
+def test_sqlite_asks_the_same_clock_and_its_dates_work_as_ever(host: Host) -> None:
+    code = """
+import sqlite3
+db = sqlite3.connect(":memory:")
+db.execute("create table t (x text, at text default current_timestamp)")
+db.execute("create index i on t (date(x))")
+db.execute("insert into t (x) values ('2024-01-31')")
+db.execute(\"\"\"select date(x, '+1 day'), at, strftime('%Y', x), datetime('now'), strftime('%f', 'NOW'), date(null), time(),
+    typeof(random()), length(randomblob(5)), typeof(julianday('now')), current_date, unixepoch('now') from t\"\"\").fetchone()
+"""
+    now = "2023-11-14 22:13:20"
+    said = ["2024-02-01", now, "2024", now, "20.000", None, "22:13:20", "integer", 5, "real", "2023-11-14", START // 10**6]
+    assert host.run(code).value == said
+
+
 def test_each_reading_takes_a_microsecond(host: Host) -> None:
     assert from_wire(host.run("import time\n[time.time_ns() for _ in range(3)]").value) == [
         (START + n) * 1000 for n in range(3)

@@ -1,0 +1,187 @@
+"""Search and type checks: what an agent waits for before its program runs."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+
+from benchmarks.sampling import Row, median
+from gloveport.catalog import Catalog
+from gloveport.catalog.slices import declarations
+from gloveport.checks import TypeChecks
+from gloveport.prepare import prepare
+from gloveport.surfaces.agent_tools import AgentTools
+from gloveport.types import Language, Tool
+
+VERBS = [
+    "list",
+    "get",
+    "create",
+    "update",
+    "delete",
+    "search",
+    "add",
+    "remove",
+    "merge",
+    "approve",
+    "cancel",
+    "download",
+    "upload",
+    "archive",
+    "restore",
+    "share",
+]
+NOUNS = [
+    "issue",
+    "pull",
+    "branch",
+    "commit",
+    "user",
+    "team",
+    "label",
+    "comment",
+    "release",
+    "asset",
+    "file",
+    "folder",
+    "message",
+    "channel",
+    "invoice",
+    "customer",
+]
+WHERE = ["repository", "organization", "project", "account", "workspace", "team", "user", "folder", "site", "group"]
+QUERIES = [f"{verb} {noun}s of a {place}" for verb in VERBS[::3] for noun in NOUNS[::3] for place in WHERE[::4]]
+QUERIES += ["creat isue", "listPullCommits", "repositry labels", "donwload invoice", "who is in the team"]
+TYPESCRIPT = """const found: number[] = [];
+for (const city of ["Oslo", "Rome", "Kyiv"]) {
+  const weather = await tools.weather.now.get({city, days: 3});
+  if (weather.temp > 10) found.push(weather.temp);
+}
+return {mean: found.reduce((a, b) => a + b, 0) / found.length};"""
+PYTHON = """found = []
+for city in ["Oslo", "Rome", "Kyiv"]:
+    weather = await tools.weather.now.get(city=city, days=3)
+    if weather["temp"] > 10:
+        found.append(weather["temp"])
+{"mean": sum(found) / len(found)}"""
+WEATHER = Tool(
+    "weather.now.get",
+    "The weather of a city",
+    {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]},
+    {"type": "object", "properties": {"temp": {"type": "number"}, "sky": {"type": "string"}}, "required": ["temp"]},
+)
+
+
+class Listed:
+    """A source that only lists."""
+
+    def __init__(self, name: str, tools: list[Tool]) -> None:
+        self.name = name
+        self._tools = tools
+
+    def tools(self) -> list[Tool]:
+        """Its tools."""
+        return self._tools
+
+    async def call(self, tool: Tool, args: dict[str, object]) -> object:
+        """Nothing."""
+        del tool, args
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def many(count: int) -> Catalog:
+    """A catalog of this many tools, with names and texts as APIs have them."""
+    chance = random.Random(1)
+    sources = []
+    for number in range(10):
+        tools = {}
+        while len(tools) < count // 10:
+            verb, noun, place = chance.choice(VERBS), chance.choice(NOUNS), chance.choice(WHERE)
+            address = f"api{number}.{place}s.{verb}_{noun}_{len(tools)}"
+            text = f"{verb.title()} the {noun}s of a {place}\nNeeds the right to {verb} {noun}s. See also {chance.choice(NOUNS)}."
+            tools[address] = Tool(address, text, {}, kind="openapi", named=(place, noun, "page", "per_page"))
+        sources.append(Listed(f"api{number}", list(tools.values())))
+    return Catalog(sources)
+
+
+def searches(catalog: Catalog) -> list[Row]:
+    """How long a search takes; the first builds the index."""
+    began = time.perf_counter()
+    catalog.search("first")
+    built = time.perf_counter() - began
+    catalog.search("creat isue")
+    times = []
+    for query in QUERIES * 3:
+        began = time.perf_counter()
+        catalog.search(query)
+        times.append(time.perf_counter() - began)
+    times.sort()
+    p95 = times[int(0.95 * len(times))]
+    count = f"{len(catalog.tools):,}"
+    return [
+        (
+            f"search on {count} tools, p95",
+            f"{p95 * 1e3:.1f} ms",
+            f"p50 {statistics.median(times) * 1e3:.1f} ms",
+            "",
+            "≤ 5 ms",
+        ),
+        (f"index of {count} tools", f"{built * 1e3:.0f} ms", "", "", ""),
+    ]
+
+
+def carried(catalog: Catalog) -> Row:
+    """How much text an agent always carries."""
+
+    class Port:
+        """A port that only has a catalog."""
+
+        problems = ()
+
+        def __init__(self, catalog: Catalog) -> None:
+            self.catalog = catalog
+
+    listed = AgentTools(Port(catalog)).listed()  # pyright: ignore[reportArgumentType]
+    import orjson
+
+    text = "".join(f"{one.name} {one.description} {orjson.dumps(one.input_schema).decode()}" for one in listed)
+    # Four characters are a token, nearly; three and a half is the careful estimate for text with punctuation.
+    return (
+        f"text an agent always carries, {len(catalog.tools):,} tools",
+        f"{len(text) / 3.5:,.0f} tokens",
+        f"{len(text):,} characters",
+        "",
+        "≤ 1,000 tokens",
+    )
+
+
+async def checks(rounds: int) -> list[Row]:
+    """How long a warm type check takes."""
+    catalog = Catalog([Listed("weather", [WEATHER])])
+    checker = TypeChecks("kernel")
+    rows = []
+    languages: list[tuple[Language, str, str]] = [("typescript", TYPESCRIPT, "≤ 30 ms"), ("python", PYTHON, "≤ 10 ms")]
+    for language, text, bar in languages:
+        program = prepare(text, language=language)
+        header = declarations(catalog, program.code, language)
+        times, first = [], 0.0
+        for round_ in range(rounds + 10):
+            began = time.perf_counter()
+            judged = await checker.check(program, catalog)
+            assert judged.error is None
+            first = first or time.perf_counter() - began
+            if round_ >= 10:
+                times.append(time.perf_counter() - began)
+        cold = f"the first {first * 1e3:,.0f} ms; {len(header):,} characters of declarations"
+        rows.append((f"type check of {language}, warm p50", f"{median(times) * 1e3:.1f} ms", cold, "", bar))
+    await checker.close()
+    return rows
+
+
+async def rows(rounds: int) -> list[Row]:
+    """The rows of this page."""
+    catalog = many(12_000)
+    return [*searches(catalog), carried(catalog), *await checks(rounds)]
