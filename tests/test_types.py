@@ -74,6 +74,10 @@ WORKS = {
         "typescript",
         "const v = (Math.abs(1) ? 'Oslo' : 5) as string | number; return (await tools.get_weather({city: v})).city",
     ),
+    "loops and conditions": (
+        "typescript",
+        "const found: string[] = []; for (const c of ['Oslo', 'Rome']) { const w = await tools.get_weather({city: c, days: 3}); if (w.temp > 10) { found.push(w.city) } } return found[0]",
+    ),
     "an any": ("typescript", "const v: any = 'Oslo'; return (await tools.get_weather({city: v})).city"),
     "a cast that lies": (
         "typescript",

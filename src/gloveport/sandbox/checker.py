@@ -18,7 +18,7 @@ import orjson
 
 from gloveport.errors import SandboxError
 from gloveport.sandbox.deno import ENVIRONMENT as DENO_ENVIRONMENT
-from gloveport.sandbox.deno import find_deno
+from gloveport.sandbox.deno import STACK_MAP, find_deno
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
 from gloveport.types import Finding, Strength
 
@@ -34,7 +34,7 @@ _OPTIONS = {"compilerOptions": {"strict": False, "noImplicitAny": False, "lib": 
 
 def typescript_launch() -> Launch:
     """How to start the checker of TypeScript."""
-    files = {f"{FOLDER}/deno.json": orjson.dumps(_OPTIONS)}
+    files = {f"{FOLDER}/deno.json": orjson.dumps(_OPTIONS), **STACK_MAP}
     return Launch(find_deno(), ("deno", "lsp", "--quiet"), {**DENO_ENVIRONMENT, "HOME": "/"}, files)
 
 
