@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from gloveport.catalog.nearest import Sieve, distance, tolerated
+from gloveport.catalog.semantic import Meanings, fused, meanings_of
 from gloveport.types import Tool
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
@@ -23,6 +24,7 @@ COMMON, FEW = 0.05, 100
 LONGEST_QUERY, MOST_WORDS = 400, 16
 LONGEST_TEXT = 240
 MOST_ENDINGS = 20
+FUSED = 60
 _STOP = "a am an and are as at by do for from get i in into is it me my of on or please that the this to want with"
 STOP = frozenset(_STOP.split())
 # Words that people use for one another when they ask for a tool.
@@ -99,8 +101,12 @@ class Index:
         scores = self._scores(telling)
         if source is not None:
             scores = {place: score for place, score in scores.items() if self._tools[place].source == source}
-        best = heapq.nsmallest(limit, scores, key=lambda place: (-scores[place], len(self._tools[place].address), place))
-        return Matches(tuple(self._tools[place] for place in best), len(scores))
+        wide = limit if self._meanings is None else max(limit, FUSED)
+        best = heapq.nsmallest(wide, scores, key=lambda place: (-scores[place], len(self._tools[place].address), place))
+        if self._meanings is not None:
+            near = self._meanings.nearest(query, FUSED)
+            best = fused(best, [place for place in near if source in (None, self._tools[place].source)])
+        return Matches(tuple(self._tools[place] for place in best[:limit]), max(len(scores), min(limit, len(best))))
 
     def _scores(self, wanted: list[str]) -> Places:
         """The rarer words choose the tools; words that many tools have then only rank them."""
@@ -135,6 +141,10 @@ class Index:
     def _starting_with(self, word: str) -> list[str]:
         start = bisect.bisect_right(self._vocabulary, word)
         return [other for other in self._vocabulary[start : start + MOST_ENDINGS] if other.startswith(word)]
+
+    @cached_property
+    def _meanings(self) -> Meanings | None:
+        return meanings_of(self._tools)
 
     @cached_property
     def _sieve(self) -> Sieve:

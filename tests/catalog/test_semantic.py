@@ -1,0 +1,44 @@
+"""Search by meaning: with the package, and without it."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from gloveport.catalog import semantic
+from gloveport.catalog.search import Index
+from gloveport.types import Tool
+
+TOOLS = [
+    Tool("hr.people.dismiss", "Terminate an employee", {}),
+    Tool("hr.people.hire", "Employ somebody new", {}),
+    Tool("money.invoices.pay", "Settle a bill", {}),
+    Tool("weather.forecast", "Rain and sunshine of the coming days", {}),
+]
+
+
+def found(query: str, **options: Any) -> list[str]:
+    return [tool.address for tool in Index(TOOLS).search(query, options.get("source"), 3).tools]
+
+
+def test_words_that_no_tool_has_find_what_they_mean() -> None:
+    assert found("get rid of a worker, dismissal")[0] == "hr.people.dismiss"
+    assert found("purchase payment")[0] == "money.invoices.pay"
+    assert found("climate tomorrow")[0] == "weather.forecast"
+
+
+def test_only_tools_of_the_source_that_was_asked_for_are_found() -> None:
+    assert all(address.startswith("weather.") for address in found("purchase payment", source="weather"))
+
+
+def test_what_stands_high_in_either_list_stands_high_in_both() -> None:
+    assert semantic.fused([1, 2, 3], [3, 4]) == [3, 1, 2, 4]
+    assert semantic.fused([], [5]) == [5]
+
+
+def test_without_the_package_search_goes_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert found("purchase payment") == []
+    assert found("settle bill") == ["money.invoices.pay"]
