@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gloveport.host import Gloveport
     from gloveport.journal.memory import MemoryJournal
     from gloveport.sources.functions import tool
+    from gloveport.surfaces.code_tool import code_tool
     from gloveport.types import CallRecord, Divergence, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
 
 __all__ = [
@@ -32,14 +33,18 @@ __all__ = [
     "SandboxError",
     "ToolError",
     "Usage",
+    "code_tool",
     "tool",
 ]
 
 __version__ = "0.1.0"
 
-_HOMES = {"Gloveport": "host", "MemoryJournal": "journal.memory", "tool": "sources.functions"} | dict.fromkeys(
-    ("GloveportError", "OptionError", "SandboxError", "ToolError"), "errors"
-)
+_HOMES = {
+    "Gloveport": "host",
+    "MemoryJournal": "journal.memory",
+    "code_tool": "surfaces.code_tool",
+    "tool": "sources.functions",
+} | dict.fromkeys(("GloveportError", "OptionError", "SandboxError", "ToolError"), "errors")
 
 
 def __getattr__(name: str) -> Any:
