@@ -9,6 +9,7 @@ import pytest
 
 from gloveport import Event, Gloveport, OptionError, code_tool
 from gloveport.types import Tool
+from tests.surfaces.command import REPOSITORY
 
 
 class Large:
@@ -86,6 +87,12 @@ async def test_what_goes_wrong_is_an_answer_that_the_model_can_learn_from(args: 
     answer = await code_tool(port).call(args)
     assert answer.failed
     assert said in answer.text
+
+
+async def test_an_error_looks_as_the_documentation_shows_it(port: Gloveport) -> None:
+    page = (REPOSITORY / "docs" / "programs.md").read_text()
+    answer = await code_tool(port).call({"code": 'await tools.get_wether({ city: "Oslo" })'})
+    assert f"```text\n{answer.text}\n```" in page
 
 
 async def test_a_long_result_is_read_on(port: Gloveport) -> None:

@@ -25,7 +25,7 @@ from gloveport.surfaces.entries import with_entry
 from gloveport.surfaces.outcome_json import to_text, write_document
 from gloveport.surfaces.terminal import Stream, stream
 
-SERVED = "http://127.0.0.1:8080/mcp"
+SERVED = "http://127.0.0.1:8484/mcp"
 TOKEN_FILE = "token"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
