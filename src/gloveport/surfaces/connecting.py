@@ -91,7 +91,8 @@ def connect_command(wanted: Connecting) -> int:
 def _print(wanted: Connecting, client: Client, about: Mapping[str, Any], warnings: list[str]) -> int:
     snippet = _snippet(client, about["entry"])
     if wanted.as_json:
-        write_document(wanted.out, {"ok": True, **about, "snippet": snippet, "changed": False, "warnings": warnings})
+        about = {**about, "changed": False, "backup": None, "warnings": warnings, "snippet": snippet}
+        write_document(wanted.out, {"ok": True, **about})
     else:
         err = wanted.err
         err.line(err.paint(f"{client.title} reads this from {about['file']}", "dim"))
