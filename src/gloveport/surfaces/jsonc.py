@@ -15,13 +15,9 @@ from typing import Any
 from gloveport.errors import OptionError
 
 DEEPEST = 100
-_TOKEN = re.compile(
-    r"""(?P<space>[\ \t\r\n\ufeff]+)
-    |(?P<comment>//[^\r\n]*|/\*.*?\*/)
-    |(?P<scalar>"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true\b|false\b|null\b)
-    |(?P<mark>[\[\]{}:,])""",
-    re.VERBOSE | re.DOTALL,
-)
+_SPACE = re.compile(r"[ \t\r\n\ufeff]*")
+_COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_SCALAR = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true\b|false\b|null\b')
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +148,14 @@ class _Reader:
 
     def _peek(self) -> str | None:
         """The character that the next token begins with; comments and spaces are passed."""
-        while self._at < len(self._text):
-            token = _TOKEN.match(self._text, self._at)
-            if token is None or token.lastgroup not in ("space", "comment"):
-                return self._text[self._at]
-            if token.lastgroup == "comment":
-                self._comments.append(token[0])
-            self._at = token.end()
-        return None
+        while True:
+            self._at = _SPACE.match(self._text, self._at).end()  # pyright: ignore[reportOptionalMemberAccess]
+            mark = self._text[self._at : self._at + 1]
+            comment = _COMMENT.match(self._text, self._at) if mark == "/" else None
+            if comment is None:
+                return mark or None
+            self._comments.append(comment[0])
+            self._at = comment.end()
 
     def _value(self, depth: int) -> Node:
         mark, start = self._peek(), self._at
@@ -169,8 +165,8 @@ class _Reader:
             return self._object(start, depth)
         if mark == "[":
             return self._array(start, depth)
-        token = _TOKEN.match(self._text, self._at)
-        if token is None or token.lastgroup != "scalar":
+        token = _SCALAR.match(self._text, self._at)
+        if token is None:
             raise self._wrong("a value is missing here")
         try:
             data = json.loads(token[0])

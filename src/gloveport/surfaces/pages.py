@@ -42,7 +42,7 @@ class Front(click.Group):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page."""
         formatter.write(f"{self.help}\n\n")
-        examples = [command.examples[0] for command in self.commands.values() if getattr(command, "examples", ())]
+        examples = [example for command in self.commands.values() for example in getattr(command, "examples", ())[:1]]
         for example in examples[:MOST_EXAMPLES]:
             formatter.write(f"  {example}\n")
         formatter.write(f"\nUsage: {ctx.command_path} COMMAND [OPTIONS]\n")
