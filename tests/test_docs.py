@@ -136,3 +136,8 @@ def test_every_dependency_is_explained() -> None:
         name = re.match(r"[\w-]+", dependency)
         assert name
         assert f"`{name[0]}`" in page, f"{name[0]} is not explained"
+    for extra, packages in project["optional-dependencies"].items():
+        for package in packages if extra != "dev" else ():
+            name = re.match(r"[\w-]+", package)
+            assert name
+            assert f"| `{extra}` | `{name[0]}` |" in page, f"{package} is not explained"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gloveport.host import Gloveport
     from gloveport.journal.memory import MemoryJournal
     from gloveport.sources.functions import tool
+    from gloveport.surfaces.code_tool import code_tool
     from gloveport.types import CallRecord, Divergence, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "SourceError",
     "ToolError",
     "Usage",
+    "code_tool",
     "tool",
 ]
 
@@ -44,6 +46,7 @@ _HOMES = {
     "Gloveport": "host",
     "MemoryJournal": "journal.memory",
     "SourceConfig": "config",
+    "code_tool": "surfaces.code_tool",
     "tool": "sources.functions",
 } | dict.fromkeys(("GloveportError", "OptionError", "SandboxError", "SourceError", "ToolError"), "errors")
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import shlex
 import sys
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from gloveport.sources.detection import detect
 from gloveport.sources.names import problem_with
 from gloveport.sources.opening import open_source
 from gloveport.sources.outside import Outside
+from gloveport.surfaces.changes import Change, ask, read_text
 from gloveport.surfaces.outcome_json import write_document
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 
@@ -61,15 +60,17 @@ async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
     try:
         config = await _settings(adding, outside)
         if not isinstance(config.location, str):
-            _ask(adding, err, f"{config.name} {what_it_does(config)}. Start it to see what it offers?")
+            question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
+            ask(question, err, yes=adding.yes, as_json=adding.as_json)
         source = await open_source(config, outside)
         try:
-            text, changed = _written(path, config)
+            change = _change(path, config)
             about = _about(source, config)
             if not adding.as_json:
-                _show(err, about, path, text, changed)
-            _ask(adding, err, f"Add it to {path}?")
-            _write(path, changed)
+                _show(err, about)
+                change.show(err)
+            ask(f"Add it to {path}?", err, yes=adding.yes, as_json=adding.as_json)
+            change.make()
             kept = replace(config, settings=str(path) if adding.scope == "project" else "")
             approve(kept)
             if is_outside(kept):
@@ -103,11 +104,11 @@ def _file(scope: str) -> Path:
     return config_folder() / FILE if scope == "user" else find_project() or Path.cwd() / FILE
 
 
-def _written(path: Path, config: SourceConfig) -> tuple[str, str]:
-    """The file's text as it is, and with the source in it: comments and order stay."""
-    text = path.read_text("utf-8") if path.is_file() else ""
+def _change(path: Path, config: SourceConfig) -> Change:
+    """The file with the source in it: comments and order stay."""
+    text = read_text(path)
     try:
-        document = tomlkit.parse(text)
+        document = tomlkit.parse(text or "")
     except TOMLKitError as error:
         raise OptionError(f"{path} is not valid TOML: {error}", hint="correct it first; nothing was changed") from None
     sources = document.setdefault("sources", tomlkit.table(is_super_table=True))
@@ -121,7 +122,7 @@ def _written(path: Path, config: SourceConfig) -> tuple[str, str]:
     if config.allow_private:
         table["allow_private"] = True
     sources[config.name] = table
-    return text, tomlkit.dumps(document)
+    return Change(path, text, tomlkit.dumps(document))
 
 
 def _relative(location: str, path: Path) -> str:
@@ -129,16 +130,6 @@ def _relative(location: str, path: Path) -> str:
         return location
     found = os.path.relpath(location, path.parent)
     return location if found.startswith("..") else found
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(name, mode)
-    os.replace(name, path)
 
 
 def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
@@ -162,7 +153,7 @@ def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
     }
 
 
-def _show(err: Stream, about: dict[str, Any], path: Path, text: str, changed: str) -> None:
+def _show(err: Stream, about: dict[str, Any]) -> None:
     err.line(f"{err.paint(visible_line(about['title']), 'bold')} · {about['kind']} · tools.{about['name']}")
     err.line(f"  {about['tools']:,} tools: {about['reads']:,} read, {about['writes']:,} write")
     for example in about["examples"]:
@@ -175,18 +166,3 @@ def _show(err: Stream, about: dict[str, Any], path: Path, text: str, changed: st
         err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
     if len(about["warnings"]) > SHOWN:
         err.line(f"  {err.paint('!', 'yellow')} … and {len(about['warnings']) - SHOWN} more warnings")
-    for line in difflib.unified_diff(text.splitlines(), changed.splitlines(), str(path), str(path), lineterm="", n=1):
-        colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-        err.line("  " + err.paint(visible_line(line), colour))
-
-
-def _ask(adding: Adding, err: Stream, question: str) -> None:
-    if adding.yes:
-        return
-    if adding.as_json or not sys.stdin.isatty():
-        raise OptionError(
-            f"nobody is there to answer: {question}", hint="give --yes to agree in advance; nothing was changed"
-        )
-    err.write(f"{question} [y/N] ")
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise GloveportError("nothing was changed", code="cancelled")

@@ -237,6 +237,41 @@ cli.add_command(tools)
 
 @cli.command(
     cls=Page,
+    help="Let an agent use Gloveport: writes it into the client's own configuration.",
+    examples=(
+        "gloveport connect claude-code",
+        "gloveport connect cursor --scope project",
+        "gloveport connect codex --http --print",
+    ),
+)
+@click.argument(
+    "client",
+    type=click.Choice(["claude-code", "cursor", "vscode", "codex", "gemini"]),
+    metavar="claude-code|cursor|vscode|codex|gemini",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["user", "project"]),
+    default="user",
+    metavar="SCOPE",
+    help="Write the user's own file (the default) or that of the project in this folder.",
+)
+@click.option("--http", is_flag=True, help="Let it talk to `gloveport serve`, not start a server of its own.")
+@click.option("--url", metavar="URL", help="The same, with a server at this address.")
+@click.option("--env", multiple=True, metavar="NAME", help="Hand on this variable of the environment too; repeatable.")
+@click.option("--print", "only_print", is_flag=True, help="Print the configuration, and write nothing.")
+@click.option("--yes", is_flag=True, help="Replace an entry that is there already, without asking.")
+@JSON
+@COLOR
+def connect(**options: Any) -> int:
+    """Connect a client."""
+    from gloveport.surfaces.connecting import Connecting, connect_command
+
+    return connect_command(Connecting(**options))
+
+
+@cli.command(
+    cls=Page,
     help="Check this machine, and try to break out of the sandbox from inside.",
     examples=("gloveport doctor", "gloveport doctor --json", "gloveport doctor --minimum full"),
 )

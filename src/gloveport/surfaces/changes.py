@@ -1,0 +1,104 @@
+"""A change to a file of the user's: shown as a diff, asked about, and made so that nothing can be lost."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from gloveport.errors import GloveportError, OptionError
+from gloveport.surfaces.terminal import Stream, visible_line
+
+LARGEST_FILE = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The text of a file as it is (None when there is no file) and as it shall be."""
+
+    path: Path
+    before: str | None
+    after: str
+
+    def show(self, err: Stream) -> None:
+        """Write the diff."""
+        old, new, name = (self.before or "").splitlines(), self.after.splitlines(), str(self.path)
+        for line in difflib.unified_diff(old, new, name, name, lineterm="", n=1):
+            colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+            err.line("  " + err.paint(visible_line(line), colour))
+
+    def make(self, *, mode: int = 0o644) -> None:
+        """Put the new text into the file's place, whole; a file that was changed meanwhile is left alone."""
+        if read_text(self.path) != self.before:
+            raise OptionError(
+                f"{self.path} was changed by somebody else just now", hint="run it again; nothing was changed"
+            )
+        mode = mode if self.before is None else self.path.stat().st_mode & 0o777
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+        except OSError as error:
+            raise _unwritten(self.path, error) from None
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(self.after)
+            os.chmod(name, mode)
+            os.replace(name, self.path)
+        except OSError as error:
+            os.unlink(name)
+            raise _unwritten(self.path, error) from None
+
+    def back_up(self) -> Path | None:
+        """A copy of the file as it is, beside it and readable by the same people; None when there is no file."""
+        if self.before is None:
+            return None
+        stamp = datetime.now().strftime("%Y%m%d%H%M%S")
+        mode = self.path.stat().st_mode & 0o777
+        for number in range(1, 100):
+            copy = self.path.with_name(f"{self.path.name}.bak-{stamp}{f'-{number}' if number > 1 else ''}")
+            try:
+                handle = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise _unwritten(copy, error) from None
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(self.before)
+            return copy
+        raise OptionError(f"no name is free for a backup of {self.path}", hint="delete old backups; nothing was changed")
+
+
+def _unwritten(path: Path, error: OSError) -> OptionError:
+    return OptionError(f"{path} can't be written: {error.strerror}", hint="nothing was changed")
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file, with its line ends as they are; None when there is no file."""
+    try:
+        if not path.is_file() and path.exists():
+            raise OptionError(f"{path} is not a file")
+        if path.exists() and path.stat().st_size > LARGEST_FILE:
+            raise OptionError(f"{path} is larger than {LARGEST_FILE // 1024 // 1024} MiB")
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path} can't be read: {error}") from None
+
+
+def ask(question: str, err: Stream, *, yes: bool, as_json: bool) -> None:
+    """Ask whether to go on; raises where the answer is no, or where nobody can give one."""
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise OptionError(
+            f"nobody is there to answer: {question}", hint="give --yes to agree in advance; nothing was changed"
+        )
+    err.write(f"{question} [y/N] ")
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise GloveportError("nothing was changed", code="cancelled")
