@@ -54,8 +54,12 @@ def bare_clients(tree: ast.AST) -> list[int]:
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        without = not any(keyword.arg == "transport" for keyword in node.keywords)
-        if name in DIALS or (name in {"AsyncClient", "create_mcp_http_client"} and without):
+        given = {keyword.arg for keyword in node.keywords}
+        without = "transport" not in given
+        dials = name in DIALS and not (
+            "sock" in given and not node.args
+        )  # a socket that is connected already dials nothing
+        if dials or (name in {"AsyncClient", "create_mcp_http_client"} and without):
             lines.append(node.lineno)
     return lines
 
@@ -85,3 +89,5 @@ def test_the_check_finds_what_it_looks_for() -> None:
     assert bare_clients(ast.parse("httpx2.AsyncClient(timeout=3)")) == [1]
     assert bare_clients(ast.parse("httpx2.AsyncClient(transport=egress.transport(reach))")) == []
     assert bare_clients(ast.parse("await asyncio.open_connection('example.org', 80)")) == [1]
+    assert bare_clients(ast.parse("await asyncio.open_connection('example.org', sock=one)")) == [1]
+    assert bare_clients(ast.parse("await asyncio.open_connection(sock=one, limit=5)")) == []

@@ -278,7 +278,7 @@ async def test_a_guest_that_computes_too_long_is_killed(launcher: Launcher) -> N
     async with asyncio.timeout(20):
         exit = await guest.wait()
     assert exit.signal == signal.SIGKILL
-    assert 0.9 < exit.cpu_seconds < 2
+    assert 0.5 < exit.cpu_seconds < 2
     guest.close()
 
 
