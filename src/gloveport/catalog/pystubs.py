@@ -15,6 +15,10 @@ from gloveport.catalog.stubs import DEEPEST, MOST_CHOICES, MOST_NODES, clean, no
 from gloveport.types import Tool
 
 HEAD = "from datetime import datetime\nfrom typing import Any, Literal, NotRequired, TypedDict\n"
+# A tool may be called `list`: for a checker, the types in its class have names of their own.
+BUILTINS = ("list", "dict", "str", "int", "float", "bool", "bytes")
+ALIASES = "".join(f"_{name} = {name}\n" for name in BUILTINS)
+_BUILTIN = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\b({"|".join(BUILTINS)})\b(?!\s*:)""")
 PRIMITIVES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
@@ -64,8 +68,14 @@ def _method(name: str, path: str, tool: Tool, types: Types, *, checked: bool) ->
     given = ", ".join([*(["*", *listed] if listed else []), *([rest] if rest else [])])
     told = "\n".join([clean(tool.description), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
     doc = f'    """{_quoted(told)}"""' if told else "    ..."
+    if checked:
+        given, result = _apart(given), _apart(result)
     head = f"@staticmethod\nasync def {name}({given}) -> {result}:\n"
     return f"{head}    ..." if checked else head + _indented(doc)
+
+
+def _apart(types: str) -> str:
+    return _BUILTIN.sub(lambda found: f"_{found[1]}" if found[1] else found[0], types)
 
 
 class Types:

@@ -14,7 +14,7 @@ MOST_MENTIONS = 2000
 GLOBALS = ("input", "emit", "step", "state", "files", "fetch")
 _CHAIN = r"\b({roots})\b((?:\s*\??\.\s*[\w$]+|\s*\[\s*[\"'][\w$]+[\"']\s*\])*)"
 _NAME = re.compile(r"[\w$]+")
-_PYTHON_HEAD = f"""{pystubs.HEAD}
+_PYTHON_HEAD = f"""{pystubs.HEAD}{pystubs.ALIASES}
 class _Open(type):
     def __getattr__(self, name: str) -> Any: ...
 class ToolError(Exception):
