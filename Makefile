@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench clean
+.PHONY: setup run test lint bench corpus clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -28,6 +28,10 @@ test: lint
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Loads every definition of two public collections; they are fetched into benchmarks/corpus.tmp.
+corpus: setup
+	$(BIN)/python -m benchmarks.corpus
 
 clean:
 	rm -rf .venv

@@ -107,6 +107,11 @@ class Shelf:
             return None
         return cls(path, database, heads, facts)
 
+    @property
+    def digest(self) -> str:
+        """The name that it was built under."""
+        return self._path.stem
+
     def heads(self) -> tuple[Head, ...]:
         """What is known of each tool without looking anything up, in the order to list them."""
         return self._heads

@@ -17,7 +17,7 @@ from gloveport.sources.openapi.fingerprints import Part, closures, fingerprint
 from gloveport.sources.openapi.hosts import Variables, servers
 from gloveport.sources.openapi.names import Named, addresses, machine_made
 from gloveport.sources.openapi.nextpage import lists, paging
-from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging, Parameter
+from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging
 from gloveport.sources.openapi.operations import Raw, View, openapi_view
 from gloveport.sources.openapi.parameters import Argument, arguments, followed
 from gloveport.sources.openapi.payload import Payload, payload
@@ -64,7 +64,9 @@ class Compiler:
             if len(raws) > MOST_OPERATIONS:
                 raise SourceError(f"{self._document.name} has more than {MOST_OPERATIONS:,} operations")
         if not raws:
-            raise SourceError(f"{self._document.name} has no operations", hint="check that it is the whole document")
+            where = "resources" if self._document.dialect == "discovery" else "paths"
+            problem = f"{self._document.name} has no operations under `{where}`"
+            raise SourceError(problem, hint="check that it is the whole document")
         names = addresses(self._named(raw) for raw in raws.values())
         for key, raw in raws.items():
             made = self._compile(raw, names[key])
@@ -81,7 +83,7 @@ class Compiler:
         """The heads, in the order of their addresses."""
         reached = closures(self._parts)
         for head, part in sorted(self._heads, key=lambda one: one[0].address):
-            shown = (head.address, head.description, *self._servers)
+            shown = (head.address, head.description)
             yield msgspec.structs.replace(head, fingerprint=fingerprint(shown, part, reached))
 
     def facts(self) -> dict[str, Any]:
@@ -129,9 +131,10 @@ class Compiler:
             self._warn(raw.place, f"the operation is left out: {error}")
             return None
         security = needed(node.get("security", self._view.security), self._slots)
-        called = calling(self._arguments(raw, security), body)
+        given = self._arguments(raw, security)
+        called = calling(given, body)
         answered = answer(node.get("responses"), raw.file, schemas, raw.place)
-        paged = self._paging(called.parameters, answered) if raw.method == "get" and not called.grouped else None
+        paged = self._paging(given, answered) if raw.method == "get" else None
         operation = Operation(
             method=raw.method.upper(),
             path=raw.path.partition("#")[0],
@@ -182,8 +185,8 @@ class Compiler:
                 return () if found == self._servers else found
         return ()
 
-    def _paging(self, parameters: tuple[Parameter, ...], answered: Answer) -> Paging | None:
-        query = [one.argument for one in parameters if one.place == "query"]
+    def _paging(self, given: list[Argument], answered: Answer) -> Paging | None:
+        query = {one.parameter.argument: one.schema for one in given if one.parameter.place == "query"}
         return paging(query, answered.json, self._schemas)
 
 

@@ -55,18 +55,20 @@ class Paging(msgspec.Struct, frozen=True, omit_defaults=True):
     """How to get the next page, as far as the definition tells; a Link header with rel="next" is always followed.
 
     `cursor`: the argument that takes the cursor found at `at` (a path of keys) in the answer.
-    `number`: the argument that counts pages; `offset`: the one that counts items. `items` is the path to the page's items.
+    `number`: the argument that counts pages, from `first`; `offset`: the one that counts items. `items` is the path to the
+    page's items. In a path, a number is a place in a list, `-1` the last.
     """
 
     cursor: str | None = None
     at: tuple[str, ...] = ()
     number: str | None = None
+    first: int = 1
     offset: str | None = None
     items: tuple[str, ...] = ()
 
 
 class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An operation. `path` is the template below a server's URL; `servers` are templates whose variables are filled.
+    """An operation. `path` is the template below a server's URL; `servers` are its own, as templates; else the document's.
 
     `grouped`: the arguments are `{path: {…}, query: {…}, header: {…}, cookie: {…}, body: …}` because names clash; else they
     are flat. `security` lists alternatives; each is the names of the slots that are needed together (empty: none needed).

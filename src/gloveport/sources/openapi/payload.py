@@ -208,7 +208,7 @@ def _choices(node: dict[str, Any]) -> list[Schema]:
         plain = isinstance(parts, list) and parts and all(_only_requires(part) for part in parts)
         if not plain:
             return []
-        found.append({"anyOf": [{"required": part["required"]} for part in parts]})
+        found.append({key: [{"required": part["required"]} for part in parts]})
     return found
 
 

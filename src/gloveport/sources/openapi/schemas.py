@@ -88,7 +88,7 @@ class Schemas:
         name = self._names.get(key)
         if name is None:
             plain = self._shared.get(place) or identifier(found.pointer.rpartition("/")[2] or found.file.rpartition("/")[2])
-            name = f"{plain}{side.capitalize()}" if key[1] and place in self._shared else plain
+            name = f"{plain}{side.capitalize()}" if differs else plain
             if name in self._taken and name != self._shared.get(place):
                 name = f"{name}_{hashlib.sha256(f'{place} {side}'.encode()).hexdigest()[:8]}"
             self._taken.add(name)
