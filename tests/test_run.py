@@ -136,6 +136,33 @@ async def test_calls_that_were_not_awaited_are_finished_and_named(port: Glovepor
     assert "the program ended while tools.add was under way (it went well)" in outcome.warnings[0]
 
 
+async def test_a_sync_tool_that_outlives_its_run_is_named_and_not_called_failed() -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def stuck() -> None:
+        begun.set()
+        gate.wait(60)
+
+    async with Gloveport(tools=[stuck], spare=0) as own:
+        events: list[Event] = []
+        outcome = await own.run("await tools.stuck()", limits={"wall_seconds": 0.5}, on_event=events.append)
+        assert begun.is_set()
+        gate.set()
+    assert outcome.error is not None
+    assert outcome.error.code == "time-limit"
+    assert [(call.status, call.seconds) for call in outcome.calls] == [("running", None)]
+    assert outcome.warnings == ("tools.stuck can't be stopped and still runs (1 ×)",)
+    assert [event.kind for event in events] == ["call-started"]
+
+
+async def test_a_search_that_was_cut_says_how_many_there_are() -> None:
+    async with Gloveport(tools=[{f"tool_{n}": lambda: 1 for n in range(30)}], spare=0) as own:  # type: ignore[list-item]
+        outcome = await own.run("return [(await tools.search('')).length, (await tools.search({limit: 50})).length]")
+        assert outcome.value == [10, 30]
+        assert outcome.warnings == ("tools.search('') gave 10 of 30 tools: narrow it down, or raise its limit",)
+        assert (await own.run("(await tools.search('nothing like it')).length")).warnings == ()
+
+
 async def test_an_unhandled_rejection_is_a_warning(port: Gloveport) -> None:
     outcome = await port.run("Promise.reject(new Error('lost')); await tools.add(1, 2)")
     assert outcome.value == 3

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gloveport.errors import GloveportError, OptionError, SandboxError, ToolError
+    from gloveport.config import SourceConfig
+    from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError, ToolError
     from gloveport.host import Gloveport
     from gloveport.journal.memory import MemoryJournal
     from gloveport.sources.functions import tool
@@ -30,6 +31,8 @@ __all__ = [
     "OptionError",
     "Outcome",
     "SandboxError",
+    "SourceConfig",
+    "SourceError",
     "ToolError",
     "Usage",
     "tool",
@@ -37,9 +40,12 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOMES = {"Gloveport": "host", "MemoryJournal": "journal.memory", "tool": "sources.functions"} | dict.fromkeys(
-    ("GloveportError", "OptionError", "SandboxError", "ToolError"), "errors"
-)
+_HOMES = {
+    "Gloveport": "host",
+    "MemoryJournal": "journal.memory",
+    "SourceConfig": "config",
+    "tool": "sources.functions",
+} | dict.fromkeys(("GloveportError", "OptionError", "SandboxError", "SourceError", "ToolError"), "errors")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,12 +1,29 @@
-"""What a user configured: the values of `gloveport.toml`, typed."""
+"""What a user configured: `gloveport.toml` → Config, with the place that each value came from.
+
+The user's own file lies in the platform's config folder, the project's is the `gloveport.toml` in the working folder or the
+nearest one above it. They are merged key by key; where both say something, the project's file wins.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from difflib import get_close_matches
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal
 
+from gloveport.errors import OptionError
+from gloveport.folders import config_folder
+
+FILE = "gloveport.toml"
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
+KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
+TABLES = ("sources", "limits", "sandbox")
+SANDBOX = ("minimum", "allow_eval", "allow_wasm")
+LARGEST_FILE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +31,12 @@ class SourceConfig:
     """One `[sources.NAME]`: what it is, where its definition is, and what may be reached for it.
 
     `location` is a URL, a file, or for an MCP server on stdio its argv. `base_url` overrides the definition's servers.
-    `include` and `exclude` are patterns over addresses without the source's name (`issues.*`). `credentials` maps a slot to
-    where its secret comes from (`env:GITHUB_TOKEN`). `variables` fill server variables, `env` is an MCP command's whole
-    environment. Loopback and private addresses are reached only with `allow_private`. `settings` names the file and table
-    that this came from.
+    `include` and `exclude` are patterns over addresses without the source's name (`issues.*`); `writes` are those of the
+    writing operations that are open, `*` for all. `credentials` maps a slot to where its secret comes from
+    (`env:GITHUB_TOKEN`). `variables` fill server variables, `env` is an MCP command's whole environment. Loopback and
+    private addresses are reached only with `allow_private`. `trust_annotations` lets an MCP server say itself which of its
+    tools only read. `settings` is the project's file that this came from; empty
+    for what the user wrote in code or in his own file.
     """
 
     name: str
@@ -30,8 +49,226 @@ class SourceConfig:
     credentials: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    writes: tuple[str, ...] = ()
     allow_private: bool = False
     verify_tls: bool = True
     timeout_seconds: float = 60
     max_response_bytes: int = 32 * 1024 * 1024
+    trust_annotations: bool = False
     settings: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The merged settings; `origins` says for each key (`sources.github.base_url`) which file and line it came from."""
+
+    sources: tuple[SourceConfig, ...] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+
+def load_config(project: Path | None = None, *, user: Path | None = None) -> Config:
+    """The settings of this user and of a project's file; files that don't exist say nothing, unless named."""
+    if project is not None and not project.is_file():
+        raise OptionError(f"there is no file {project}", hint="`gloveport add` makes one")
+    own = user or config_folder() / FILE
+    found = project or find_project()
+    layers = [_read(path) for path in (own, found) if path is not None and path.is_file()]
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for layer in layers:
+        _forget_kinds(values, layer)
+        for key, value in _leaves(layer.values):
+            _put(values, key, value)
+            origins[".".join(key)] = layer.place(key)
+    _check_tables(values, origins)
+    theirs = {name for layer in layers if layer.path == found and layer.path != own for name in layer.sources}
+    sources = tuple(
+        _source(name, table, origins, base=_folder_of(name, layers), settings=str(found) if name in theirs else "")
+        for name, table in values.get("sources", {}).items()
+    )
+    return Config(
+        sources, values.get("limits", {}), values.get("sandbox", {}), origins, tuple(layer.path for layer in layers)
+    )
+
+
+def find_project(start: Path | None = None) -> Path | None:
+    """The `gloveport.toml` of the working folder, or the nearest one above it."""
+    here = (start or Path.cwd()).resolve()
+    return next((folder / FILE for folder in (here, *here.parents) if (folder / FILE).is_file()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One file: its values, and its text to find lines in."""
+
+    path: Path
+    text: str
+    values: Mapping[str, Any]
+
+    @property
+    def sources(self) -> Mapping[str, Any]:
+        table = self.values.get("sources", {})
+        return table if isinstance(table, Mapping) else {}
+
+    def place(self, key: tuple[str, ...]) -> str:
+        """`gloveport.toml:12` for a key, or the file alone where the line can't be told."""
+        *above, last = key
+        header = r"^\s*\[\s*" + r"\s*\.\s*".join(map(_spelled, above)) + r"\s*\]"
+        found, inside = 0, not above
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if line.lstrip().startswith("["):
+                inside = bool(above and re.match(header, line))
+                found = found or (number if inside else 0)
+            elif inside and re.match(rf"\s*{_spelled(last)}\s*[=.]", line):
+                return f"{self.path}:{number}"
+        return f"{self.path}:{found}" if found else str(self.path)
+
+
+def _spelled(key: str) -> str:
+    return f"[\"']?{re.escape(key)}[\"']?"
+
+
+def _read(path: Path) -> _Layer:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise OptionError(f"{path} is larger than {LARGEST_FILE // 1024} KiB")
+        text = path.read_text("utf-8")
+        return _Layer(path, text, tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct the named line") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path} can't be read: {error}") from None
+
+
+def _leaves(values: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping) and (value or not above):
+            yield from _leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _put(values: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
+    *above, last = key
+    for part in above:
+        inner = values.get(part)
+        values[part] = inner = inner if isinstance(inner, dict) else {}
+        values = inner
+    values[last] = value
+
+
+def _forget_kinds(values: dict[str, Any], layer: _Layer) -> None:
+    """A source is of one kind: a later file may say that it is of another."""
+    for name, table in layer.sources.items():
+        if not set(KINDS).isdisjoint(_table(table)):
+            for kind in KINDS:
+                values.get("sources", {}).get(name, {}).pop(kind, None)
+
+
+def _folder_of(name: str, layers: list[_Layer]) -> Path:
+    """The folder that a source's relative paths start from: that of the file that says what it is."""
+    saying = [layer for layer in layers if not set(KINDS).isdisjoint(_table(layer.sources.get(name)))]
+    return (saying or layers)[-1].path.parent
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None:
+    for key, value in values.items():
+        if key not in TABLES:
+            raise _unknown("", key, TABLES, origins)
+        if not isinstance(value, Mapping):
+            raise OptionError(f"{_at(origins, key)}{key} must be a table: [{key}]")
+    for key in values.get("sandbox", {}):
+        if key not in SANDBOX:
+            raise _unknown("sandbox", key, SANDBOX, origins)
+
+
+# What a key of a source must be: a way to read it, and how to say what it must be.
+_TEXTS = "a table of texts"
+_WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
+_KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "base_url": (str, "a text"),
+    "headers": (dict, _TEXTS),
+    "include": (list, "a list of patterns"),
+    "exclude": (list, "a list of patterns"),
+    "credentials": (dict, _TEXTS),
+    "variables": (dict, _TEXTS),
+    "env": (dict, _TEXTS),
+    "writes": ((str, list), '"allow", "deny", or a list of patterns'),
+    "allow_private": (bool, "true or false"),
+    "verify_tls": (bool, "true or false"),
+    "trust_annotations": (bool, "true or false"),
+    "timeout_seconds": ((int, float), "a number of seconds"),
+    "max_response_bytes": (int, "a whole number"),
+}
+
+
+def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, settings: str) -> SourceConfig:
+    where = f"sources.{name}"
+    if not isinstance(table, Mapping):
+        raise OptionError(f"{_at(origins, where)}{where} must be a table: [{where}]")
+    kinds: list[SourceKind] = [kind for kind in KINDS if kind in table]
+    if len(kinds) != 1:
+        said = f"says {' and '.join(kinds)}" if kinds else "does not say what it is"
+        hint = f"give it exactly one of {', '.join(KINDS)}"
+        raise OptionError(f"{_at(origins, f'{where}.{next(iter(table), name)}')}[{where}] {said}", hint=hint)
+    options: dict[str, Any] = {}
+    for key, value in table.items():
+        if key == kinds[0]:
+            continue
+        options[key] = _option(where, key, value, origins)
+    location = _location(where, kinds[0], table[kinds[0]], origins, base)
+    return SourceConfig(name, kinds[0], location, settings=settings, **options)
+
+
+def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any:
+    if key not in _KEYS:
+        raise _unknown(where, key, (*KINDS, *_KEYS), origins)
+    kind, said = _KEYS[key]
+    wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+    if isinstance(value, (list, dict)):
+        items = value.values() if isinstance(value, dict) else value
+        wrong = wrong or not all(isinstance(item, str) for item in items)
+    elif not isinstance(value, (bool, str, NoneType)):
+        wrong = wrong or value <= 0
+    if wrong:
+        raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")
+    if key == "writes" and isinstance(value, str):
+        if value not in _WRITES:
+            raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")
+        return _WRITES[value]
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _location(where: str, kind: str, value: Any, origins: Mapping[str, str], base: Path) -> str | tuple[str, ...]:
+    if kind == "mcp" and isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+        return tuple(value)
+    if not isinstance(value, str) or not value:
+        takes = "a URL, or a command as a list of texts" if kind == "mcp" else "a URL or a file"
+        raise OptionError(f"{_at(origins, f'{where}.{kind}')}{kind} of [{where}] must be {takes}, not {value!r:.60}")
+    is_module = kind == "functions" and not value.endswith(".py")
+    return value if "://" in value or is_module else str((base / value).resolve())
+
+
+def _unknown(where: str, key: str, known: tuple[str, ...], origins: Mapping[str, str]) -> OptionError:
+    close = get_close_matches(key, known, n=1)
+    told = f"; did you mean `{close[0]}`?" if close else ""
+    full = f"{where}.{key}" if where else key
+    inside = f" in [{where}]" if where else ""
+    return OptionError(
+        f"{_at(origins, full)}there is no key `{key}`{inside}{told}", hint=f"the keys are {', '.join(known)}"
+    )
+
+
+def _at(origins: Mapping[str, str], key: str) -> str:
+    """`gloveport.toml:12: `, the place of a key or of the first thing below it."""
+    exact = origins.get(key)
+    below = next((place for name, place in origins.items() if name.startswith(f"{key}.")), None)
+    place = exact or below
+    return f"{place}: " if place else ""

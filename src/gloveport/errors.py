@@ -40,8 +40,14 @@ CODES: Mapping[str, Code] = {
     "bad-arguments": Code(
         1, 422, "A call's arguments don't fit the tool's schema.", "Use tools.describe to see the parameters."
     ),
+    "type-error": Code(
+        1, 422, "A call is given a value of a type that its tool does not take.", "Pass what tools.describe asks for."
+    ),
     "import-refused": Code(
         1, 422, "The program imports something that is not approved.", "Use what the platform and the tools offer."
+    ),
+    "engine-lacks": Code(
+        1, 422, "The engine does not have something that the program uses.", "Name an engine that has it, or do without."
     ),
     # the program as it ran
     "program-failed": Code(1, 200, "The program threw an error that it did not catch.", "Correct the marked line."),
@@ -52,8 +58,14 @@ CODES: Mapping[str, Code] = {
     "tool-failed": Code(
         7, 200, "A tool call failed and the program did not catch it.", "Catch the error, or correct what was asked for."
     ),
+    "tool-busy": Code(
+        7, 200, "Too many functions still run for runs that have ended.", "Try again later; give such functions a timeout."
+    ),
     "egress-denied": Code(
-        3, 200, "The program asked for a network address that it may not reach.", "Call a tool; the host makes the request."
+        3,
+        200,
+        "A request would go where it may not, or be more than one plain request.",
+        "Call a tool instead of fetch; if a source may reach a private address, give it allow_private = true.",
     ),
     "source-failed": Code(
         7, 502, "A source's definition can't be loaded or used.", "Correct what the message names; other sources work."
@@ -68,6 +80,12 @@ CODES: Mapping[str, Code] = {
         7, 502, "A service's reply is larger than max_response_bytes.", "Ask for less, or raise max_response_bytes."
     ),
     "http-error": Code(7, 502, "The service answered a call with an error status.", "Look at the error's status and data."),
+    "graphql-error": Code(
+        7,
+        502,
+        "The service answered a GraphQL call with errors.",
+        "Look at the error's data: its errors, and what came.",
+    ),
     "credential-missing": Code(
         4, 401, "A call needs a credential that nobody gave.", "Set the environment variable that the message names."
     ),

@@ -10,16 +10,22 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
+from gloveport.checks import TypeChecks
+from gloveport.config import Config, load_config
+from gloveport.connections import Connections, Given, Problem
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
+from gloveport.failures import believed, failure, internal, program_failure, told
 from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
-from gloveport.prepare import check, frame, locate, prepare
-from gloveport.sandbox.engines import Kind, kind_for, launch_for
+from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
+from gloveport.prepare import Judged, check, prepare
+from gloveport.sandbox.engines import Kind, holds, kind_for, launch_for, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
@@ -27,7 +33,6 @@ from gloveport.sandbox.replay import replay
 from gloveport.sandbox.worker import Worker
 from gloveport.sources.functions import functions
 from gloveport.types import (
-    LANGUAGES,
     CallRecord,
     Divergence,
     Event,
@@ -39,19 +44,17 @@ from gloveport.types import (
     Program,
     Recording,
     Strength,
+    Tool,
+    ToolCall,
     Usage,
 )
 
 logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 5
-MAX_CAUSES = 16
 PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
-# The codes of the error table that a guest may give to its own end; what a failed call brought it may give too.
-GUEST_CODES = frozenset(
-    {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied"}
-)
+
 
 OnEvent = Callable[[Event], None]
 
@@ -63,26 +66,48 @@ class Gloveport:
         self,
         *,
         tools: Iterable[Callable[..., Any]] = (),
+        sources: Iterable[Given] = (),
+        config: Config | str | os.PathLike[str] | None = None,
         limits: Limits | Mapping[str, Any] | None = None,
         allow_eval: bool = False,
         allow_wasm: bool = False,
         log_code: bool = False,
-        minimum: Strength = "kernel",
+        check_types: bool = False,
+        minimum: Strength | None = None,
         spare: int | None = None,
         journal: Journal | None = None,
     ) -> None:
-        _check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code)
-        self.limits = _limits(Limits(), limits)
-        self.catalog = Catalog([functions(tools)])
-        self._bridge = Bridge(self.catalog)
+        settings = _settings(config)
+        allow_eval = allow_eval or settings.sandbox.get("allow_eval", False)
+        allow_wasm = allow_wasm or settings.sandbox.get("allow_wasm", False)
+        check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
+        self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
+        self._connections = Connections(functions(tools), (*settings.sources, *sources))
+        self._connections.on_change = self._connect
+        self._bridge = Bridge(self._connections.catalog, self._connections.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
-        self._minimum: Strength = _strength(minimum)
-        self._spare = _spare(spare)
+        self._minimum: Strength = strength_from(minimum or settings.sandbox.get("minimum", "kernel"))
+        self._types = TypeChecks(self._minimum) if check_types else None
+        self._spare = spare_from(spare)
         self._journal = journal
         self._pools: dict[Kind, Pool] = {}
+        self._holds_cpython: bool | None = None  # None until Python is run for the first time
         self._home = Home(self._forsake)
         self._closed = False
         self._at_exit = False
+
+    @property
+    def catalog(self) -> Catalog:
+        """What programs can call now; sources are in it once they are open."""
+        return self._connections.catalog
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The sources that could not be opened, and what their owners should know of the others."""
+        return self._connections.problems
+
+    def _connect(self, catalog: Catalog) -> None:
+        self._bridge = Bridge(catalog, self._connections.policy)
 
     # Runs.
 
@@ -98,10 +123,10 @@ class Gloveport:
         on_event: OnEvent | None = None,
     ) -> Outcome:
         """How the program ended. Never raises for what the program did; cancelling this cancels the run."""
-        _check_run(code, language)
-        wanted = _limits(self.limits, limits)
+        check_run(code, language)
+        wanted = limits_from(self.limits, limits)
         kind = self._kind(language, engine, wanted)
-        order = _Order(secrets.token_hex(16), code, language, kind, input, wanted, _env(env), on_event)
+        order = _Order(secrets.token_hex(16), code, language, kind, engine is None, input, wanted, env_from(env), on_event)
         self._check_open()
         return await self._home.run(lambda: self._run(order))
 
@@ -116,35 +141,46 @@ class Gloveport:
             logger.info("run %s: %s program %r", order.run, order.language, order.code)
         if self._closed:  # since this run was asked for
             return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
+        order = await self._choose_engine(order)
         pool = self._pool(order.kind)
+        await self._connections.open()
+        bridge = self._bridge
         try:
             # A large text takes up to a second; other runs must not wait for it.
             large = len(order.code) > PREPARE_INLINE
-            program = await asyncio.to_thread(self._prepare, order) if large else self._prepare(order)
+            program = await asyncio.to_thread(_prepare, order, bridge.catalog) if large else _prepare(order, bridge.catalog)
+            judged = await self._types.check(program, bridge.catalog) if self._types else Judged()
+            if judged.error is not None:
+                raise judged.error
         except ProgramError as error:
-            return Outcome(order.run, "failed", error=_program_failure(error))
+            return Outcome(order.run, "failed", error=program_failure(error))
         try:
             worker = await pool.take()
         except GloveportError as error:
-            return Outcome(order.run, "failed", error=_failure(program, _told(error)))
+            return Outcome(order.run, "failed", error=failure(program, told(error)))
         try:
-            return await self._leg(order, program, worker)
+            outcome = await self._leg(order, program, worker, bridge)
+            return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
         finally:
             pool.retire(worker)
             pool.refill()
 
-    def _prepare(self, order: _Order) -> Program:
-        program = prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
-        check(program, self.catalog)
-        return program
+    async def _choose_engine(self, order: _Order) -> _Order:
+        """The order; for `monty` where Python was asked for, of any engine, and no jail here holds `cpython`."""
+        if order.any_engine and order.kind.engine == "cpython":
+            if self._holds_cpython is None:
+                self._holds_cpython = await holds(self._pool(order.kind))
+            if not self._holds_cpython:
+                return replace(order, kind=self._kind(order.language, "monty", order.limits))
+        return order
 
-    async def _leg(self, order: _Order, program: Program, worker: Worker) -> Outcome:
+    async def _leg(self, order: _Order, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
         began = time.monotonic()
         on_call = order.call_happened if order.on_event else None
-        port = _RunPort(order, self._bridge.for_run(order.limits, on_call, began=began))
+        port = _RunPort(order, bridge.for_run(order.limits, on_call, began=began))
         has_input = order.input is not NO_INPUT
         setup = Setup(
-            sources=tuple(sorted(self.catalog.roots)),
+            sources=tuple(sorted(bridge.catalog.roots)),
             env=order.env,
             input=order.input if has_input else None,
             has_input=has_input,
@@ -153,14 +189,27 @@ class Gloveport:
         try:
             ending = await Leg(worker, port, order.limits, tape).run(program, setup)
         except GloveportError as error:
-            ending = Ending(error=_told(error))
+            ending = Ending(error=told(error))
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
-            ending = Ending(error=_internal(order.run, error))
+            ending = Ending(error=internal(order.run, error))
         finally:
             port.bridge.close()
             if self._journal and tape:
                 self._journal.keep(tape.recording())
         return _outcome(order, program, port, ending, time.monotonic() - began)
+
+    async def call(self, tool: str, args: Mapping[str, Any] | None = None) -> Any:
+        """What one tool answers, checked and recorded like a call of a program; raises ToolError."""
+        self._check_open()
+        return await self._home.run(lambda: self._call(tool, args))
+
+    async def _call(self, tool: str, args: Mapping[str, Any] | None) -> Any:
+        await self._connections.open()
+        run = self._bridge.for_run(self.limits)
+        try:
+            return await run.call(ToolCall(1, tool, [dict(args or {})]))
+        finally:
+            run.close()
 
     async def replay(self, run: str) -> Divergence | None:
         """The first difference when a recorded run is run again on its events, without calling anything; None if none."""
@@ -174,7 +223,7 @@ class Gloveport:
 
     async def _replay(self, recording: Recording) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
-        language: Language = "python" if recording.engine == "cpython" else "typescript"
+        language: Language = "typescript" if recording.engine == "deno" else "python"
         pool = self._pool(self._kind(language, recording.engine, limits))
         worker = await pool.take()
         try:
@@ -186,9 +235,26 @@ class Gloveport:
     # Life.
 
     async def open(self) -> JailReport:
-        """Start the sandboxes in advance; what the jail holds here. Raises SandboxError below the minimum strength."""
+        """Start the sandboxes and open the sources in advance; what the jail holds here.
+
+        Raises SandboxError below the minimum strength. A source that can't be opened is told in `problems`.
+        """
         self._check_open()
-        return await self._home.run(lambda: self._pool(self._kind("typescript", None, self.limits)).open())
+        return await self._home.run(self._open)
+
+    async def _open(self) -> JailReport:
+        report = await self._pool(self._kind("typescript", None, self.limits)).open()
+        await self._connections.open()
+        return report
+
+    async def connect(self) -> None:
+        """Open the sources in advance, and start no sandbox."""
+        self._check_open()
+        await self._home.run(self._connections.open)
+
+    def accepted_tool(self, tool: Tool) -> Tool | None:
+        """A suspended tool as it was when it was accepted, where that is still known."""
+        return self._connections.accepted_tool(tool)
 
     async def close(self) -> None:
         """End every sandbox of this Gloveport."""
@@ -210,14 +276,16 @@ class Gloveport:
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.close()
-        for source in self.catalog.sources:
-            await source.close()
+        await self._connections.close()
+        if self._types is not None:
+            await self._types.close()
 
     def _forsake(self) -> None:
         """The event loop was closed under the sandboxes: end them without it."""
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             pool.abandon()
+        self._connections.forsake()
 
     async def __aenter__(self) -> Gloveport:
         await self.open()
@@ -246,7 +314,7 @@ class Gloveport:
                     f"one Gloveport keeps sandboxes of at most {MAX_POOLS} kinds",
                     hint="use a few fixed values of memory_mb",
                 )
-            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum)
+            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum, start=start_for(kind))
         return self._pools[kind]
 
     def _check_open(self) -> None:
@@ -267,6 +335,7 @@ class _Order:
     code: str
     language: Language
     kind: Kind
+    any_engine: bool
     input: Any
     limits: Limits
     env: Mapping[str, str]
@@ -284,6 +353,13 @@ class _Order:
         self.happened(Event(kind, self.run, call=record))
 
 
+def _prepare(order: _Order, catalog: Catalog) -> Program:
+    size = order.limits.max_code_bytes
+    program = prepare(order.code, language=order.language, max_code_bytes=size, engine=order.kind.engine)
+    check(program, catalog)
+    return program
+
+
 class _RunPort:
     """What the sandbox may reach of this run: its bridge, and a place for its output."""
 
@@ -296,7 +372,7 @@ class _RunPort:
         self.emitted: list[Any] = []
 
     def broke(self, error: Exception) -> ToolError:
-        return ToolError(_internal(self._order.run, error)["message"], code="internal-error")
+        return ToolError(internal(self._order.run, error)["message"], code="internal-error")
 
     def log(self, line: LogLine) -> None:
         self.logs.append(line)
@@ -316,12 +392,13 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
         if call.id in pending
     ]
     if warnings:
-        warnings.append("await every call: `for … of` with await, or `await Promise.all(items.map(…))`")
+        together = "asyncio.gather(*calls)" if order.language == "python" else "Promise.all(items.map(…))"
+        warnings.append(f"await every call: one by one in a loop, or all with `await {together}`")
     return Outcome(
         run=order.run,
         status="completed" if ending.error is None else "failed",
         value=ending.value,
-        error=None if ending.error is None else _failure(program, _believed(ending, calls)),
+        error=None if ending.error is None else port.bridge.hinted(failure(program, believed(ending, port.bridge.told))),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
@@ -332,7 +409,7 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
             calls=len(calls),
             log_bytes=sum(len(line.text.encode()) for line in port.logs),
         ),
-        warnings=(*warnings, *ending.warnings),
+        warnings=(*warnings, *port.bridge.notes, *ending.warnings),
     )
 
 
@@ -343,131 +420,10 @@ def _ended_how(call: CallRecord) -> str:
 # From what the guest or the host said went wrong to what the user reads. Every field from a guest is untrusted text.
 
 
-def _believed(ending: Ending, calls: tuple[CallRecord, ...]) -> Mapping[str, Any]:
-    """The error, without a code that only the host may give: a program can throw what it likes."""
-    error, code = ending.error or {}, (ending.error or {}).get("code")
-    if not ending.claimed or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
-        return error
-    if any((call.error or "").startswith(f"{code}:") for call in calls):
-        return error
-    if code == "memory-limit" and error.get("type") == "MemoryError":  # Python raises it where another engine dies
-        return error
-    return {**error, "code": "program-failed"}
-
-
-def _failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failure:
-    code, type_ = _text(error, "code"), _text(error, "type")
-    if error.get("load") is True:
-        code = "syntax-error"
-    code = code or "program-failed"
-    place = _place(program, error)
-    cause = error.get("cause")
-    return Failure(
-        code=code,
-        type=type_ or "Error",
-        message=_message(error, type_),
-        line=place[0] if place else None,
-        column=place[1] if place else None,
-        frame=frame(program.source, *place) if place else None,
-        tool=_text(error, "tool"),
-        hint=_short(error, "hint") or (CODES[code].fix if code in CODES and code != "program-failed" else None),
-        cause=_failure(program, cause, depth + 1) if isinstance(cause, dict) and depth < MAX_CAUSES else None,
-        data=error.get("data"),
-    )
-
-
-def _message(error: Mapping[str, Any], type_: str | None) -> str:
-    message = _text(error, "message") or ""
-    if message or type_ in (None, "string"):
-        return message or ("the program threw an empty string" if type_ == "string" else "no message")
-    return f"the program threw {type_} without a message"
-
-
-def _short(error: Mapping[str, Any], name: str) -> str | None:
-    text = _text(error, name)
-    return text[:1000] if text else None
-
-
-def _text(error: Mapping[str, Any], name: str) -> str | None:
-    value = error.get(name)
-    return value if isinstance(value, str) and value else None
-
-
-def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None:
-    line, column = error.get("line"), error.get("column")
-    if type(line) is not int or type(column) is not int:
-        return None
-    return locate(program, line, column)
-
-
-def _program_failure(error: ProgramError) -> Failure:
-    type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
-    hint = error.hint or CODES[error.code].fix
-    return Failure(error.code, type_, error.message, error.line, error.column, error.frame, error.tool, hint)
-
-
-def _told(error: GloveportError) -> dict[str, Any]:
-    return {"code": error.code, "type": type(error).__name__, "message": error.message, "hint": error.hint}
-
-
-def _internal(run: str, error: Exception) -> dict[str, Any]:
-    reference = secrets.token_hex(4)
-    logger.error("run %s: internal error %s", run, reference, exc_info=error)
-    return {
-        "code": "internal-error",
-        "type": "InternalError",
-        "message": f"something broke in Gloveport (reference {reference})",
-    }
-
-
-# Options: what makes no sense is refused before anything starts.
-
-
-def _limits(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limits:
-    if given is None:
-        return base
-    if isinstance(given, Limits):
-        return given
-    if isinstance(given, Mapping):
-        return base.with_(**{str(name): value for name, value in given.items()})
-    raise OptionError(f"limits must be Limits(…) or a mapping, not {type(given).__name__}")
-
-
-def _check_flags(**flags: object) -> None:
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise OptionError(f"{name} must be True or False, not {value!r}")
-
-
-def _strength(minimum: str) -> Strength:
-    if minimum not in ("full", "kernel", "none"):
-        raise OptionError(f"minimum must be 'full', 'kernel' or 'none', not {minimum!r}")
-    return minimum
-
-
-def _spare(spare: int | None) -> int:
-    if spare is None:
-        return min(4, max(2, os.cpu_count() or 2))
-    if isinstance(spare, bool) or not isinstance(spare, int) or not 0 <= spare <= 256:
-        raise OptionError(f"spare must be a whole number from 0 to 256, not {spare!r}")
-    return spare
-
-
-def _check_run(code: object, language: object) -> None:
-    if not isinstance(code, str):
-        raise OptionError(f"code must be text, not {type(code).__name__}")
-    if language not in LANGUAGES:
-        raise OptionError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
-
-
-def _env(env: Mapping[str, str] | None) -> dict[str, str]:
-    if env is not None and not isinstance(env, Mapping):
-        raise OptionError(f"env must be a mapping of text to text, not {type(env).__name__}")
-    out = dict(env or {})
-    for name, value in out.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise OptionError(f"env must map text to text; {name!r} does not")
-    return out
+def _settings(config: Config | str | os.PathLike[str] | None) -> Config:
+    if config is None:
+        return Config()
+    return config if isinstance(config, Config) else load_config(Path(config))
 
 
 def _close_weakly(reference: weakref.ref[Gloveport], process: int) -> None:

@@ -115,7 +115,8 @@ class Program:
 
     `source` is the text as the agent wrote it, prose and fences included. `code` is what the engine gets: a module whose
     default export is the result (`entry="value"`), or a function to call for it: with no arguments (`"body"`), or with
-    `tools` or `input, tools` (`"function"`: the agent's own function).
+    `tools` or `input, tools` (`"function"`: the agent's own function). `tail` saves a Python engine looking for the result:
+    the line of `code` that the expression at its end begins, 0 when it ends otherwise, None when that is not so simple.
     """
 
     language: Language
@@ -124,6 +125,19 @@ class Program:
     dialect: Literal["javascript", "typescript", "python"]
     entry: Literal["body", "function", "value"]
     spans: tuple[Span, ...]
+    tail: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a type checker says of a place: 1-based lines and columns (in UTF-16 units) of where it starts and ends."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    code: str
 
 
 @dataclass(frozen=True, slots=True)

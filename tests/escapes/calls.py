@@ -16,6 +16,13 @@ pidfd_send_signal 424 424   pidfd_open 434 434   clone3 435 435   openat2 437 43
 open_tree 428 428   nanosleep 35 101   getdents64 217 61   ftruncate 77 46   mkdirat 258 34   symlinkat 266 36
 linkat 265 37   mknodat 259 33   uname 63 160   signalfd4 289 74   timerfd_create 283 85   epoll_create1 291 20
 process_madvise 440 440   vmsplice 278 75   splice 275 76   sendmsg 46 211   mq_open 240 180   tgkill 234 131
+readlinkat 267 78   sendfile 40 71   pipe2 293 59   copy_file_range 326 285   io_setup 206 0   io_submit 209 2
+madvise 28 233   munmap 11 215   rt_sigprocmask 14 135   tee 276 77   ioprio_set 251 30   personality 135 92
+seccomp 317 277   semget 64 190   msgget 68 186   mlock 149 228   keyctl 250 219   sched_setattr 314 274
+process_vm_writev 311 271   dup3 292 24   setsid 112 157   prctl 157 167   rt_sigtimedwait 128 137
+timer_create 222 107   mq_timedsend 242 182   mq_timedreceive 243 183   mq_unlink 241 181   add_key 248 217
+sched_getaffinity 204 123   gettid 186 178   memfd_secret 447 447   fspick 433 433   move_mount 429 429
+pkey_mprotect 329 288   remap_file_pages 216 234   setitimer 38 103
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -23,8 +24,10 @@ from typing import Any, NamedTuple
 VARIABLE = "GLOVEPORT_ESCAPE_CANARY"
 MOST_THREADS = 128
 MOST_MEMORY = 600 * 1024 * 1024
+MOST_DESCRIPTORS = 256
 _NAMESPACES = ("user", "pid", "net", "ipc", "uts", "cgroup", "mnt")
 _ORDINARY = ("pipe", "socket", "anon_inode:[eventpoll]", "anon_inode:[eventfd]", "/dev/", "anon_inode:[pidfd]")
+_BOUNDS = ("Max open files", "Max file size", "Max core file size", "Max processes", "Max locked memory", "Max nice")
 _KEYCTL, _KEY_SEARCH, _KEY_UNLINK, _USER_KEYRING = {"x86_64": 250, "aarch64": 219}, 10, 9, -4
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -69,6 +72,8 @@ class Canaries:
         (self._folder / "canary").write_text(self._token("file"))
         (self._folder / "canary.json").write_text(json.dumps({"default": self._token("json")}))
         (self._folder / "canary.js").write_text(f"export default {json.dumps(self._token('module'))};")
+        (self._folder / "canary.py").write_text(f"word = {json.dumps(self._token('python module'))}")
+        (self._folder / "link").symlink_to(self._token("link"))
         self._tcp = self._listener(socket.AF_INET, ("127.0.0.1", 0))
         self._unix = self._listener(socket.AF_UNIX, str(self._folder / "socket"))
         (self._folder / "socket").chmod(0o777)
@@ -98,9 +103,8 @@ class Canaries:
         return own
 
     def _start_victim(self) -> None:
-        separate = [path, "--uts"] if (path := shutil.which("unshare")) and os.geteuid() == 0 else []
         self._victim = subprocess.Popen(
-            [*separate, "sleep", "1000"], env={"VICTIM": self._token("victim"), "PATH": os.environ.get("PATH", "")}
+            [*_apart(), "sleep", "1000"], env={"VICTIM": self._token("victim"), "PATH": os.environ.get("PATH", "")}
         )
         self._pidfd = os.pidfd_open(self._victim.pid)
 
@@ -133,6 +137,8 @@ class Canaries:
             "file": str(self._folder / "canary"),
             "json": str(self._folder / "canary.json"),
             "module": str(self._folder / "canary.js"),
+            "python": str(self._folder / "canary.py"),
+            "link": str(self._folder / "link"),
             "directory": str(self._folder),
             "write": str(self._folder / "written"),
             "env": VARIABLE,
@@ -144,6 +150,7 @@ class Canaries:
             "tty": os.ttyname(self._slave),
             "key": self._key,
             "shm": self._shm,
+            "name": f"gloveport-{self._shm}",
             "prefix": "cnry",
             "round": 1,
         }
@@ -198,11 +205,20 @@ class Canaries:
                 names = ctypes.c_char_p(b"user"), ctypes.c_char_p(self._key.encode())
                 key = _libc.syscall(number, _KEY_SEARCH, _USER_KEYRING, *names, 0)
                 _libc.syscall(number, _KEY_UNLINK, key, _USER_KEYRING)
-        with contextlib.suppress(OSError):
-            for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
-                if int(line.split()[0]) == self._shm:
-                    found.add("shared memory")
-                    _libc.shmctl(int(line.split()[1]), 0, None)
+        for kind, remove in (
+            ("shm", lambda number: _libc.shmctl(number, 0, None)),
+            ("sem", lambda number: _libc.semctl(number, 0, 0)),
+            ("msg", lambda number: _libc.msgctl(number, 0, None)),
+        ):
+            with contextlib.suppress(OSError):
+                for line in Path("/proc/sysvipc", kind).read_text().splitlines()[1:]:
+                    if int(line.split()[0]) == self._shm:
+                        found.add(f"System V {kind}")
+                        remove(int(line.split()[1]))
+        for place in (f"/dev/shm/gloveport-{self._shm}", f"/dev/shm/sem.gloveport-{self._shm}"):
+            with contextlib.suppress(OSError):
+                os.unlink(place)
+                found.add("named shared memory")
         return found
 
     def posture(self, pid: int) -> Posture:
@@ -216,17 +232,36 @@ class Canaries:
                 if str(self._folder) in (place / "task" / task / "mountinfo").read_text():
                     facts.add("mount")
                 facts.add(f"root {os.readlink(place / 'task' / task / 'root')}")
-            facts |= _descriptors(place) | _sockets(place)
+            facts |= _descriptors(place) | _sockets(place) | _standing(place)
             children = (place / "task" / str(pid) / "children").read_text().split()
             facts |= {f"child {child}" for child in children}
             status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines() if ":\t" in line)
-            return Posture(frozenset(facts), int(status["Threads"]), int(status["VmHWM"].split()[0]) * 1024)
+            held = sum(int(status[name].split()[0]) * 1024 for name in ("VmHWM", "VmPTE"))
+            return Posture(frozenset(facts), int(status["Threads"]), held)
         return Posture(frozenset(facts), 0, 0)
 
 
+@functools.cache
+def _apart() -> tuple[str, ...]:
+    """What starts a process in a namespace of its own that another could join, where that can be had."""
+    path = shutil.which("unshare")
+    if path is None or subprocess.run([path, "--uts", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return ()
+    return path, "--uts"
+
+
+def _standing(place: Path) -> set[str]:
+    """What a process may use up, and how much the kernel favours it."""
+    rows = (place / "limits").read_text().splitlines()
+    limits = {f"limit {row}" for row in rows if row.startswith(_BOUNDS)}
+    nice = (place / "stat").read_text().rpartition(")")[2].split()[16]
+    return {*limits, f"nice {nice}", f"oom score {(place / 'oom_score_adj').read_text().strip()}"}
+
+
 def _descriptors(place: Path) -> set[str]:
-    found: set[str] = set()
-    for name in os.listdir(place / "fd"):
+    names = os.listdir(place / "fd")
+    found = {"descriptors"} if len(names) > MOST_DESCRIPTORS else set[str]()
+    for name in names:
         with contextlib.suppress(OSError):
             target = os.readlink(place / "fd" / name)
             if target.startswith(("anon_inode", "/memfd:")) and not target.startswith(_ORDINARY):
@@ -243,4 +278,9 @@ def _sockets(place: Path) -> set[str]:
             held = {os.readlink(fd) for fd in (place / "fd").iterdir()}
             if any(f"socket:[{inode}]" in held for inode in inodes):
                 found.add(f"socket {kind}")
+    with contextlib.suppress(OSError):
+        local = {f"socket:[{row.split()[6]}]" for row in (place / "net" / "unix").read_text().splitlines()[1:]}
+        held = {os.readlink(fd) for fd in (place / "fd").iterdir()}
+        if any(target.startswith("socket:") and target not in local for target in held):
+            found.add("socket of another family")
     return found

@@ -6,14 +6,12 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import secrets
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO, Any, Literal
 
 import orjson
@@ -30,8 +28,8 @@ from gloveport.types import MIB, Program
 from tests.conftest import TOOLS
 from tests.escapes.calls import NUMBERS
 from tests.escapes.canaries import VARIABLE, Canaries, Posture, token
+from tests.escapes.corpus import HERE, Escape, corpus
 
-HERE = Path(__file__).parent
 SECONDS = 10.0
 HARNESS = "/guest/plain.js"
 FLAGS = (
@@ -45,8 +43,6 @@ FLAGS = (
     "--unstable-broadcast-channel",
     "--unstable-vsock",
 )
-NAIVE = frozenset({"prelude-hijack", "output-forging"})
-TWICE = frozenset({"persistence-between-runs"})
 # What only the host may say of a run; a program that brings about one of them without the cause has forged it.
 HOST_CODES = frozenset(
     {
@@ -60,59 +56,6 @@ HOST_CODES = frozenset(
         "internal-error",
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Escape:
-    """A program of the corpus."""
-
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """`category/name`."""
-        return f"{self.category}/{self.path.stem}"
-
-    @property
-    def category(self) -> str:
-        """Its folder."""
-        return self.path.parent.name
-
-    @property
-    def code(self) -> str:
-        """Its text."""
-        return self.path.read_text()
-
-    @property
-    def naive(self) -> bool:
-        """Whether its control is the naive prelude, because it attacks a prelude."""
-        return self.category in NAIVE or "\n// control: naive prelude" in self.code
-
-    @property
-    def wrapped(self) -> str:
-        """A module that runs it, made without `prepare`, which would refuse some."""
-        if re.search(r"^export default", self.code, re.MULTILINE):
-            return self.code
-        return f"export default async (input, tools) => {{ {self.code}\n}}"
-
-    @property
-    def dialect(self) -> str:
-        """What the engine is to take it for."""
-        return "javascript" if self.path.suffix == ".js" else "typescript"
-
-
-def corpus() -> list[Escape]:
-    """Every program, in order."""
-    return [Escape(path) for path in sorted(HERE.glob("*/*.[tj]s")) if not path.parent.name.startswith("_")]
-
-
-def runnable() -> list[Escape]:
-    """Those whose machine code, if they bring any, is for this machine."""
-    return [
-        escape
-        for escape in corpus()
-        if "\n// machine: " not in escape.code or f"\n// machine: {os.uname().machine}\n" in escape.code
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,31 +81,34 @@ def plain_launch() -> Launch:
 
 async def outside(escape: Escape, deno_dir: str) -> Verdict:
     """The program as it would run without any sandbox."""
-    with Canaries() as canaries, _bare("plain.js", canaries, deno_dir) as engine:
-        inputs = _inputs(escape, canaries)
-        text, tripped = await _drive(engine.channel, engine.process.pid, escape, canaries, inputs)
+    with Canaries() as canaries, _bare_deno("plain.js", canaries, deno_dir) as engine:
+        text, tripped = await drive(engine.channel, engine.process.pid, escape, canaries, inputs(escape, canaries))
         text += engine.complaints()
-        judged = text.rpartition("middle-")[2] if escape.category in TWICE else text
+        judged = text.rpartition("middle-")[2] if escape.twice else text
         return Verdict(frozenset(tripped | canaries.tripped(judged)), text)
 
 
+def _bare_deno(script: str, canaries: Canaries, deno_dir: str, *words: str) -> contextlib.AbstractContextManager[_Bare]:
+    registry = f"http://127.0.0.1:{canaries.input()['tcp']}/"
+    env = {"DENO_DIR": deno_dir, "NO_COLOR": "1", "NPM_CONFIG_REGISTRY": registry, "JSR_URL": registry}
+    return bare([find_deno(), "run", *FLAGS, str(HERE / "_harness" / script), *words], canaries, deno_dir, env)
+
+
 @contextlib.contextmanager
-def _bare(script: str, canaries: Canaries, deno_dir: str, *words: str) -> Iterator[_Bare]:
+def bare(command: list[str], canaries: Canaries, folder: str, env: dict[str, str]) -> Iterator[_Bare]:
     """An engine outside of any sandbox, which has all that a careless host would leave to it."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    registry = f"http://127.0.0.1:{canaries.input()['tcp']}/"
     canaries.tokens["environment"] = HOST_VARIABLE
-    env = {**os.environ, VARIABLE: HOST_VARIABLE, "DENO_DIR": deno_dir, "NO_COLOR": "1"}
     with tempfile.TemporaryFile() as stderr, ours:
         process = subprocess.Popen(
-            [find_deno(), "run", *FLAGS, str(HERE / "_harness" / script), *words],
+            command,
             stdin=theirs,
             stdout=theirs,
             stderr=stderr,
-            env=env | {"NPM_CONFIG_REGISTRY": registry, "JSR_URL": registry},
+            env={**os.environ, VARIABLE: HOST_VARIABLE, **env},
             pass_fds=(canaries.inherited,),
-            cwd=deno_dir,
+            cwd=folder,
         )
         theirs.close()
         try:
@@ -193,10 +139,10 @@ async def fallen(escape: Escape, launcher: Launcher) -> Verdict:
         texts: list[str] = []
         tripped: set[str] = set()
         async with contextlib.AsyncExitStack() as guests:  # the first still lives while the second looks
-            for given in _inputs(escape, canaries):
+            for given in inputs(escape, canaries):
                 guest = await launcher.spawn()
                 guests.callback(guest.close)
-                text, found = await _drive(guest.socket, guest.pid, escape, canaries, [given], guest=guest)
+                text, found = await drive(guest.socket, guest.pid, escape, canaries, [given], guest=guest)
                 with contextlib.suppress(OSError):
                     text += os.read(guest.stderr, MIB).decode(errors="replace")
                 texts.append(text)
@@ -204,15 +150,16 @@ async def fallen(escape: Escape, launcher: Launcher) -> Verdict:
         return Verdict(frozenset(tripped | canaries.tripped(texts[-1])), "\n".join(texts))
 
 
-def _inputs(escape: Escape, canaries: Canaries) -> list[dict[str, Any]]:
+def inputs(escape: Escape, canaries: Canaries) -> list[dict[str, Any]]:
+    """What the program is told in each of its runs."""
     given = {**canaries.input(), "inherited": canaries.inherited}
-    if escape.category not in TWICE:
+    if not escape.twice:
         return [given]
     planted = canaries.tokens.setdefault("planted", token())
     return [{**given, "plant": planted}, {**given, "round": 2}]
 
 
-async def _drive(
+async def drive(
     channel: socket.socket,
     pid: int,
     escape: Escape,
@@ -236,7 +183,7 @@ async def _drive(
                 data += piece
             before = canaries.posture(pid)
             if guest is not None:
-                idle = worker._status_bytes(pid, b"VmData:")
+                (idle,) = worker._status_bytes(pid, b"VmData:")
                 guest.set_limits(data_bytes=idle + 256 * MIB, cpu_seconds=30)
                 watching = loop.create_task(_watch_memory(guest))
             plan = {"code": escape.wrapped, "dialect": escape.dialect, "inputs": inputs, "nonce": nonce}
@@ -256,9 +203,9 @@ async def _drive(
 
 async def _watch_memory(guest: Guest) -> None:
     """What a leg does beside setting limits: look at what no limit counts."""
-    most = worker._status_bytes(guest.pid, b"VmRSS:") + 256 * MIB * leg.RESIDENT_SLACK
+    most = worker.held_bytes(guest.pid) + 256 * MIB * leg.RESIDENT_SLACK
     with contextlib.suppress(OSError):
-        while worker._status_bytes(guest.pid, b"VmRSS:") < most:  # noqa: ASYNC110 - a process has no event for it
+        while worker.held_bytes(guest.pid) < most:  # noqa: ASYNC110 - a process has no event for it
             await asyncio.sleep(leg.MEMORY_SECONDS)
         guest.kill()
 
@@ -271,21 +218,22 @@ async def naive(escape: Escape, deno_dir: str) -> Verdict:
     with Canaries() as canaries:
         for place in ("wire", "betrayed", "argument"):
             canaries.tokens[place] = token()
-        with _bare("naive.js", canaries, deno_dir, canaries.tokens["argument"]) as engine:
-            frames = _Frames(engine.channel, canaries.tokens["wire"])
+        with _bare_deno("naive.js", canaries, deno_dir, canaries.tokens["argument"]) as engine:
+            frames = Frames(engine.channel, canaries.tokens["wire"])
             kind = "application/typescript" if escape.dialect == "typescript" else "text/javascript"
-            setup = {"code": escape.wrapped, "type": kind, "input": _inputs(escape, canaries)[0]}
+            setup = {"code": escape.wrapped, "type": kind, "input": inputs(escape, canaries)[0]}
             with contextlib.suppress(TimeoutError, ConnectionError):
                 async with asyncio.timeout(SECONDS):
                     await frames.next()
                     await frames.send(["start", 0, setup])
-                    await _serve_naively(frames, canaries)
+                    await serve_naively(frames, canaries)
             text = "\n".join(json.dumps(message) for message in frames.messages[1:]) + engine.complaints()
         forged = {"forged"} if frames.forged() else set()
         return Verdict(frozenset(canaries.tripped(text) | forged), text)
 
 
-async def _serve_naively(frames: _Frames, canaries: Canaries) -> None:
+async def serve_naively(frames: Frames, canaries: Canaries) -> None:
+    """Answer calls, and believe everything, until the program says that it is done."""
     while (message := await frames.next()) is not None and not frames.forged():
         match message:
             case ["call", int(number), "betray", _]:
@@ -301,23 +249,26 @@ async def _serve_naively(frames: _Frames, canaries: Canaries) -> None:
                 return
 
 
-class _Frames:
+class Frames:
     """The wire's framing, spoken by a host that believes what it hears."""
 
-    def __init__(self, channel: socket.socket, mark: str) -> None:
+    def __init__(self, channel: socket.socket, *mark: str) -> None:
         self._channel = channel
         self._mark = mark
         self._data = b""
         self.messages: list[Any] = []
 
     async def send(self, message: Any) -> None:
-        payload = json.dumps([*message, self._mark]).encode()
+        """Send a message."""
+        payload = json.dumps([*message, *self._mark]).encode()
         await asyncio.get_running_loop().sock_sendall(self._channel, len(payload).to_bytes(4) + payload)
 
     async def next(self) -> Any:
         """The next message, None at the end or when the bytes are no message."""
         loop = asyncio.get_running_loop()
         while len(self._data) < 4 or len(self._data) < 4 + int.from_bytes(self._data[:4]):
+            if len(self._data) >= 4 and self.forged():
+                return None
             if not (piece := await loop.sock_recv(self._channel, 65536)):
                 return None
             self._data += piece
@@ -342,7 +293,7 @@ class _Frames:
                     last = number
                 case ["done", "error", {"code": code}, *_] if code in HOST_CODES:
                     return True
-                case [("emit" | "log" | "done"), *_]:
+                case [("emit" | "log" | "done" | "timer" | "call_sync"), *_]:
                     pass
                 case _:
                     return True
@@ -419,7 +370,7 @@ async def sealed(escape: Escape, port: Gloveport, said: list[str], *, prepared: 
     with Canaries() as canaries:
         canaries.tokens |= ENGINE_TOKENS | {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
         outcomes: list[Outcome] = []
-        for given in _inputs(escape, canaries):
+        for given in inputs(escape, canaries):
             limits = {"wall_seconds": SECONDS, "cpu_seconds": SECONDS}
             code = escape.code if prepared else UNPREPARED + escape.name
             outcomes.append(await port.run(code, input=given, limits=limits))

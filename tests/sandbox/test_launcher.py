@@ -47,6 +47,13 @@ async def say(guest: Guest, data: bytes) -> None:
 # ── life ──
 
 
+@pytest.mark.parametrize("user", ["root", "nobody"])
+@pytest.mark.parametrize("without", [[], ["namespaces"]], ids=["full", "kernel"])
+async def test_an_engine_that_looks_for_the_end_of_its_stack_finds_one(user: str, without: list[str]) -> None:
+    plan = {"code": "const n: number = 1;\nif (n < 4) throw new Error('told')", "language": "typescript"}
+    assert await play("program", plan, user=user, without=without) == {"value": None, "error": "told"}
+
+
 async def test_a_guest_reads_its_socket_as_stdin_and_writes_it_as_stdout(launcher: Launcher) -> None:
     guest = await launcher.spawn()
     assert await receive(guest) == b"ready\n"

@@ -53,6 +53,12 @@ def host(zygote: Zygote) -> Host:
         ("from math import *\nfloor(2.5)", 2),
         ("[await tools.add(a=n, b=1) for n in range(3)]", [1, 2, 3]),
         ("async def count():\n    yield 1\nreturn [n async for n in count()]", [1]),
+        (
+            "try:\n    pass\nfinally:\n    n: int = 2\nmatch n:\n    case 2:\n        m: int\n        from math import *\nreturn floor(n)",
+            2,
+        ),
+        pytest.param("+".join(["1"] * 790), 790, id="790 terms"),
+        pytest.param("return " + "+".join(["1"] * 790), 790, id="return 790 terms"),
     ],
 )
 def test_a_program_gives_what_it_returns_or_what_its_last_line_says(host: Host, code: str, value: Any) -> None:
@@ -210,7 +216,7 @@ print("no end", end="")
         ("log", "lines"),
         ("log", "bytes: ü"),
         ("error", "careful"),
-        ("error", "WARNING:root:logged 5"),
+        ("warn", "WARNING:root:logged 5"),
         ("warn", 'program.py:10: UserWarning: watch out\n  warnings.warn("watch out")'),
         ("log", "no end"),
     ]
@@ -725,7 +731,7 @@ def test_messages_that_are_too_large_are_refused(host: Host) -> None:
         "try:\n    await tools.raw('x' * 2_000_000)\nexcept ToolError as error:\n    print(error.code, error)\n'x' * 2_000_000",
         max_frame_bytes=1_000_000,
     )
-    assert run.printed == "bad-value tools.raw: 2,000,021 bytes are over the limit of 1,000,000 for one message"
+    assert run.printed == "frame-too-large tools.raw: 2,000,021 bytes are over the limit of 1,000,000 for one message"
     assert run.error["code"] == "result-too-large"
 
 
@@ -847,6 +853,14 @@ Loud() and None
     assert "    return json.loads(text)" in shown and "ToolError: no luck" in shown and "[11]" in shown
     assert "/" not in shown.replace("Exception ignored", "") and "gloveport" not in shown
     assert "Exception ignored: ValueError: in del" in shown
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_as_the_compiler_counts_them(host: Host, end: str) -> None:
+    code = ["import traceback", "a = '\u2028\x0b\x1c\x85'", "\x0c", "try:", "    1 / 0 # here", "except ZeroDivisionError:"]
+    run = host.run(end.join([*code, "    traceback.print_exc()", "raise ValueError"]))
+    assert "line 5, in <module>\n    1 / 0 # here" in "\n".join(text for _, text in run.logs)
+    assert run.error["line"] == 8
 
 
 # Replay.

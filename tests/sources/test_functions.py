@@ -18,6 +18,7 @@ import pytest
 
 from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import functions, tool
+from gloveport.sources.threads import GOES_ON, Threads
 from gloveport.types import Tool
 
 DEADLINE = 5
@@ -370,6 +371,63 @@ async def test_more_blocking_calls_than_threads_all_end() -> None:
     async with asyncio.timeout(DEADLINE):
         assert await asyncio.gather(*(source.call(found, {"n": n}) for n in range(300))) == list(range(300))
     await source.close()
+
+
+async def test_functions_that_run_on_for_nobody_keep_others_from_nothing_until_there_are_too_many() -> None:
+    gate, begun = threading.Event(), threading.Semaphore(0)
+
+    def stuck() -> None:
+        begun.release()
+        gate.wait(4 * DEADLINE)
+
+    def quick() -> str:
+        return "done"
+
+    async def leave_one() -> None:
+        task = asyncio.create_task(threads.run(stuck, (), {}))
+        await asyncio.to_thread(begun.acquire)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError, match=GOES_ON):
+            await task
+
+    threads = Threads("few", most=2)
+    async with asyncio.timeout(4 * DEADLINE):
+        await leave_one()
+        await leave_one()
+        with pytest.raises(ToolError, match="2 functions of `few` still run") as busy:
+            await threads.run(quick, (), {})
+        assert (busy.value.code, busy.value.retryable) == ("tool-busy", True)
+        gate.set()
+        while threads._left:  # noqa: ASYNC110 - what ends it is another thread, a moment after its function
+            await asyncio.sleep(0)
+        assert await threads.run(quick, (), {}) == "done"
+    threads.close()
+
+
+async def test_a_job_that_waits_is_taken_over_when_a_thread_is_given_up() -> None:
+    gate, begun = threading.Event(), threading.Event()
+
+    def stuck() -> None:
+        begun.set()
+        gate.wait(4 * DEADLINE)
+
+    threads = Threads("one", most=1)
+    async with asyncio.timeout(4 * DEADLINE):
+        first = asyncio.create_task(threads.run(stuck, (), {}))
+        await asyncio.to_thread(begun.wait)
+        second = asyncio.create_task(threads.run(str, (5,), {}))
+        dropped = asyncio.create_task(threads.run(str, (6,), {}))
+        await asyncio.sleep(0)
+        dropped.cancel()
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError, match=GOES_ON):
+            await first
+        assert await second == "5"
+        with pytest.raises(asyncio.CancelledError) as plain:
+            await dropped
+        assert plain.value.args == ()
+    gate.set()
+    threads.close()
 
 
 async def test_an_inline_function_runs_in_the_loop() -> None:

@@ -35,6 +35,7 @@ def test_doctor_json_names_every_check_layer_and_attempt() -> None:
         "memory",
         "disk",
         "strength",
+        "python engine",
     ]
     assert {"landlock", "seccomp", "namespaces", "root"} <= {layer["name"] for layer in document["layers"]}
     assert [attempt["name"] for attempt in document["proof"]] == list(ATTEMPTS)
@@ -104,6 +105,16 @@ def test_an_escape_and_an_attempt_that_proves_nothing_are_failures(
     assert shown.splitlines()[-1].startswith(verdict)
 
 
+@pytest.mark.parametrize(
+    ("strength", "scoped", "engine"),
+    [("full", False, "cpython "), ("kernel", True, "cpython "), ("kernel", False, "monty ")],
+)
+def test_doctor_says_which_engine_runs_python_here(strength: Any, scoped: bool, engine: str) -> None:
+    check = doctor._python_engine(JailReport(strength, (Layer("signal scope", scoped, "…"),)))
+    assert check.ok
+    assert check.detail.startswith(engine)
+
+
 def test_a_canary_that_tripped_counts_whatever_the_guest_says() -> None:
     said = {"name": "dns", "escaped": False, "detail": "no answer"}
     assert _judge("dns", said, True, {}).escaped
@@ -111,8 +122,10 @@ def test_a_canary_that_tripped_counts_whatever_the_guest_says() -> None:
 
 def test_engines_lists_deno_with_what_it_can_do() -> None:
     done = gloveport("engines", "--json")
-    engine, python = done.document["engines"]
+    engine, python, monty = done.document["engines"]
     assert (python["name"], python["languages"], python["available"]) == ("cpython", ["python"], True)
+    assert (monty["name"], monty["languages"], monty["available"]) == ("monty", ["python"], True)
+    assert [listed["chosen"] for listed in (engine, python, monty)] == [["typescript", "javascript"], ["python"], []]
     assert (done.code, done.document["ok"], engine["name"], engine["available"]) == (0, True, "deno", True)
     assert engine["languages"] == ["typescript", "javascript"]
     abilities = {ability["name"]: ability["state"] for ability in engine["abilities"]}

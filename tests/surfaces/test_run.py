@@ -12,6 +12,15 @@ from gloveport.surfaces.outcome_json import FIELDS
 from tests.surfaces.command import REPOSITORY, TOOLS, all_end, descendants, gloveport, read_until, started
 
 
+def test_an_engine_can_be_named_and_brings_its_language() -> None:
+    assert gloveport("run", "--engine", "monty", "-e", "sum([1, 2])").out == "3\n"
+    lacking = gloveport("run", "--engine", "monty", "-e", "class A(B): pass", "--json")
+    assert (lacking.code, lacking.document["error"]["code"]) == (1, "engine-lacks")
+    wrong = gloveport("run", "--engine", "monty", "--language", "typescript", "-e", "1")
+    assert wrong.code == 2
+    assert "monty does not run typescript" in wrong.err
+
+
 def test_a_number_is_printed_as_json_and_nothing_else_is_said() -> None:
     done = gloveport("run", "-e", "1 + 1")
     assert (done.code, done.out, done.err) == (0, "2\n", "")

@@ -6,7 +6,8 @@ the plain JSON form: a date is its text, bytes are base64; what is sent keeps th
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 import jsonschema_rs
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from gloveport.bridge.complaints import complaint
 from gloveport.bridge.plain import copied
 from gloveport.errors import ToolError
-from gloveport.sources import Source
+from gloveport.sources import Paged, Source
 from gloveport.types import Tool
 
 BACKTRACKS = 10_000
@@ -24,12 +25,14 @@ FLAT = frozenset({type(None), bool, int, float, str})
 class Contract:
     """One tool as the bridge calls it: its source and its schema, compiled once."""
 
-    __slots__ = ("_is_valid", "_names", "_required", "_validator", "path", "source", "tool")
+    __slots__ = ("_is_valid", "_names", "_required", "_validator", "call", "path", "source", "suspended", "tool")
 
-    def __init__(self, tool: Tool, source: Source, path: str) -> None:
+    def __init__(self, tool: Tool, source: Source, path: str, suspended: str | None = None) -> None:
         self.tool = tool
         self.source = source
         self.path = path
+        self.suspended = suspended
+        self.call: Callable[[Tool, dict[str, Any]], Awaitable[Any]] = source.call
         self._names = tool.parameters
         self._required = frozenset(tool.input_schema.get("required", ()))
         self._validator = _compiled(tool, path)
@@ -43,7 +46,7 @@ class Contract:
             given = [copied(value) for value in values] if type(values) is list else copied(values)
         except TypeError as error:
             raise self._refusal(f"something in it {error}") from None
-        args = self.named(given)
+        args = self._name(given)
         if not self._fits(args):
             raise self._refusal(complaint(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))
         return args
@@ -67,6 +70,10 @@ class Contract:
             return False
 
     def named(self, given: Any) -> dict[str, Any]:
+        """The arguments that the values stand for, valid or not."""
+        return self._name(given)
+
+    def _name(self, given: Any) -> dict[str, Any]:
         """Names for the values.
 
         Nothing is `{}`. One object is the arguments; but where the tool has one parameter and the object fits as that
@@ -97,6 +104,32 @@ class Contract:
     def _refusal(self, problem: str) -> ToolError:
         message = f"bad arguments for `tools.{self.path}`: {problem}"
         return ToolError(message, code="bad-arguments", tool=self.path, hint=f'see tools.describe("{self.path}")')
+
+
+class PagedContract(Contract):
+    """A tool whose answer is gone through page by page: the last of the values is the cursor of the page to get."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, tool: Tool, source: Paged, path: str, suspended: str | None = None) -> None:
+        super().__init__(tool, cast("Source", source), path, suspended)
+        self._source = source
+        self.call = self._page
+
+    def accept(self, values: Any) -> dict[str, Any]:
+        """The arguments and the cursor."""
+        *given, cursor = values if isinstance(values, list) and values else [None]
+        if not isinstance(cursor, str | None):
+            raise self._refusal("a cursor is text that the page before gave")
+        return {"args": super().accept(given), "cursor": cursor}
+
+    def named(self, given: Any) -> dict[str, Any]:
+        """The arguments without the cursor."""
+        return self._name(given[:-1] if isinstance(given, list) else given)
+
+    async def _page(self, tool: Tool, sent: dict[str, Any]) -> dict[str, Any]:
+        page = await self._source.page(tool, sent["args"], sent["cursor"])
+        return {"value": page.value, "next": page.next}
 
 
 def _compiled(tool: Tool, path: str) -> jsonschema_rs.Validator:

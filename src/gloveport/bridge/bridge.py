@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from gloveport.bridge.arguments import Contract
+from typing import cast
+
+from gloveport.bridge.arguments import Contract, PagedContract
 from gloveport.bridge.builtins import Builtins
 from gloveport.bridge.runs import OnCall, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.policy import AllowAll, Policy
+from gloveport.sources import Paged
 from gloveport.types import Limits
+
+PAGE = "#page"
+"""What the guest adds to the name of a tool to get one page of its answer."""
 
 
 class Bridge:
@@ -27,7 +33,16 @@ class Bridge:
     def contract(self, name: str) -> Contract | None:
         """The tool of exactly this name, its schema compiled once; None when there is none."""
         found = self.contracts.get(name)
-        entry = self.catalog.entry(name) if found is None else None
-        if entry is not None:
-            found = self.contracts[name] = Contract(entry.tool, entry.source, self.catalog.spelled(entry.tool))
-        return found
+        if found is not None:
+            return found
+        wants_page = name.endswith(PAGE)
+        entry = self.catalog.entry(name.removesuffix(PAGE))
+        if entry is None or (wants_page and not entry.tool.pages):
+            return None
+        path = self.catalog.spelled(entry.tool)
+        if wants_page:
+            made = PagedContract(entry.tool, cast("Paged", entry.source), f"{path}.pages", entry.suspended)
+        else:
+            made = Contract(entry.tool, entry.source, path, entry.suspended)
+        self.contracts[name] = made
+        return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from gloveport.catalog import Catalog, stubs
 from gloveport.errors import ToolError
@@ -17,8 +17,16 @@ LONGEST_LISTING = 200_000
 LONGEST_DESCRIPTION = 300
 
 
+class Page(NamedTuple):
+    """A part of a list: the rows of it that were asked for, the question, and how many there are in all."""
+
+    rows: list[dict[str, Any]]
+    asked: str
+    total: int
+
+
 class Builtins:
-    """Answers without calling a source; each answer is plain data."""
+    """Answers without calling a source; each answer is plain data, or a page of it."""
 
     def __init__(self, catalog: Catalog, policy: Policy) -> None:
         self._catalog = catalog
@@ -32,11 +40,12 @@ class Builtins:
         self.sync_calls: Mapping[str, Callable[[list[Any]], Any]] = {
             **self.calls,
             "names": self._names,
+            "pages": self._pages,
             "interfaces": self._interfaces,
             "interface": self._interface,
         }
 
-    def _search(self, args: list[Any]) -> list[dict[str, Any]]:
+    def _search(self, args: list[Any]) -> Page:
         options: dict[str, Any] = {}
         for value in args:
             options |= value if isinstance(value, dict) else {} if value is None else {"query": value}
@@ -47,7 +56,7 @@ class Builtins:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise _bad("search", "takes a limit of 1 or more")
         found = self._catalog.search(query, source=source, limit=min(limit, MOST))
-        return [self._row(tool) for tool in found.tools]
+        return Page([self._row(tool) for tool in found.tools], query, found.total)
 
     def _row(self, tool: Tool) -> dict[str, Any]:
         return {
@@ -78,6 +87,9 @@ class Builtins:
     def _names(self, args: list[Any]) -> list[str]:
         prefix = args[0] if args and isinstance(args[0], str) else ""
         return list(self._catalog.names(prefix))
+
+    def _pages(self, args: list[Any]) -> bool:
+        return bool(args) and isinstance(args[0], str) and self._catalog.has_pages(f"{args[0]}.pages")
 
     def _interfaces(self, args: list[Any]) -> str:
         listed: list[tuple[str, Tool]] = []

@@ -80,8 +80,9 @@ def _record(value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
         if type(item) in AS_IT_IS and type(key) is str:
             out[key] = item
             continue
+        name = key if type(key) is str else _key(key, depth)
         try:
-            out[key if type(key) is str else _key(key, depth)] = _data(item, depth + 1)
+            out[name] = _data(item, depth + 1)
         except _NotData as problem:
             problem.steps.append(f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r:.50}]")
             raise

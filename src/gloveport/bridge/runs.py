@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from gloveport.bridge.builtins import unknown
+from gloveport.bridge.builtins import Page, unknown
 from gloveport.bridge.failures import failure, raised_at
+from gloveport.bridge.hints import hinted
 from gloveport.bridge.plain import plain
 from gloveport.errors import CallLimit, ToolError
 from gloveport.policy import AllowAll
-from gloveport.types import CallRecord, Limits, ToolCall
+from gloveport.sources.threads import left_running
+from gloveport.types import CallRecord, Failure, Limits, ToolCall
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
@@ -25,12 +27,13 @@ OnCall = Callable[[Literal["call-started", "call-ended"], CallRecord], None]
 MOST_QUESTIONS = 10_000
 DEAR = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MOST_GUESSES = 50
+MOST_NOTES = 10
 KEPT_BYTES = 2 * 1024 * 1024
 NOT_KEPT = {"…": "not kept: the calls of this run were too large"}
 
 
 class _Call:
-    """A call that has started. `status` leaves `running` once and never comes back."""
+    """A call that has started. `status` leaves `running` at most once and never comes back."""
 
     __slots__ = ("_args", "_contract", "_id", "error", "seconds", "started", "status")
 
@@ -74,19 +77,38 @@ class RunBridge:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._calls: list[_Call] = []
         self._kept = 0
+        self._pages: dict[str, Page] = {}
         self._closed = False
+        self.told: set[str] = set()  # the codes of the errors that the run was given
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
         """The calls that had started, in their order."""
         return tuple(call.record() for call in self._calls)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the calls: lists that were cut, functions that could not be stopped."""
+        way = "narrow it down, or raise its limit"
+        pages = self._pages.values()
+        cut = [f"tools.search({page.asked[:60]!r}) gave {len(page.rows)} of {page.total} tools: {way}" for page in pages]
+        left = Counter(call.tool for call in self._calls if call.status == "running")
+        return *cut, *(f"tools.{tool} can't be stopped and still runs ({count} ×)" for tool, count in left.items())
+
+    def hinted(self, failure: Failure) -> Failure:
+        """What ended the run, with a hint where it is a common mistake about the tools."""
+        return hinted(failure, self._bridge.catalog)
+
     async def call(self, call: ToolCall) -> Any:
         """What the tool answered, as plain data; raises ToolError, or CallLimit when the run has called too often."""
         contract = self._bridge.contracts.get(call.name)
         if contract is None and call.name in self._bridge.builtins.calls:
             return self.call_sync(call.name, call.args)
-        contract, sent = self._admit(call, contract)
+        try:
+            contract, sent = self._admit(call, contract)
+        except ToolError as refusal:
+            self.told.add(refusal.code)
+            raise
         if self._active < self._limits.max_concurrent_calls:
             self._active += 1
         else:
@@ -94,14 +116,16 @@ class RunBridge:
         made: _Call | None = None
         try:
             made = self._start(call, contract)
-            value = plain(await contract.source.call(contract.tool, sent), contract.path)
+            value = plain(await contract.call(contract.tool, sent), contract.path)
             if self._closed:
                 raise _ended(contract.path)
             self._finish(made, None)
             return value
         except BaseException as problem:
             error = self._told(problem, contract)
-            if made is not None:
+            if isinstance(error, ToolError):
+                self.told.add(error.code)
+            if made is not None and not left_running(problem):
                 self._finish(made, error, raised_at(problem))
             if error is problem:
                 raise
@@ -121,6 +145,8 @@ class RunBridge:
             raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
         if contract is None:
             contract = self._look_up(call.name)
+        if contract.suspended is not None:
+            raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path)
         # A copy that nobody else holds: policy, records and listeners look at what the guest sent (B3).
         sent = contract.accept(call.args)
         if not self._allows_all:
@@ -148,16 +174,21 @@ class RunBridge:
         builtin = self._bridge.builtins.sync_calls.get(name)
         if builtin is None:
             raise ToolError(f"no built-in `{name[:100]}` answers at once", code="unknown-tool")
-        return builtin(args if isinstance(args, list) else [args])
+        answer = builtin(args if isinstance(args, list) else [args])
+        if not isinstance(answer, Page):
+            return answer
+        if answer.total > len(answer.rows) and len(self._pages) < MOST_NOTES:
+            self._pages[answer.asked] = answer
+        return answer.rows
 
     def close(self) -> None:
-        """Lets no further call be made and drops what those under way may still answer; their tasks are the caller's."""
+        """Lets no further call be made and drops what those under way may still answer; their tasks are the caller's.
+
+        The records are final: one that says `running` belongs to a function that could not be stopped, and goes on.
+        """
         self._closed = True
         while self._waiting:
             self._waiting.popleft().cancel()
-        for call in self._calls:
-            if call.status == "running":
-                self._finish(call, _ended(call.tool))
 
     def _look_up(self, name: str) -> Contract:
         found = self._bridge.contract(name)
@@ -207,7 +238,7 @@ class RunBridge:
         return call
 
     def _finish(self, call: _Call, error: BaseException | None, place: str = "") -> None:
-        if call.status != "running":
+        if self._closed or call.status != "running":
             return
         call.seconds = time.monotonic() - self._began - call.started
         if error is None:

@@ -22,11 +22,15 @@ SUGGESTED = 3
 LONGEST_NAME = 200
 
 
+PAGES = ".pages"
+
+
 class Entry(NamedTuple):
-    """A tool and the source that it is called through."""
+    """A tool and the source that it is called through; `suspended` says why it must not be called for now."""
 
     tool: Tool
     source: Source
+    suspended: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,9 @@ class Description:
 class Catalog:
     """What a run can call. Names are exact: an address, a root-mounted name of `local`, or `source:path`."""
 
-    def __init__(self, sources: Iterable[Source]) -> None:
+    def __init__(self, sources: Iterable[Source], suspended: Mapping[str, str] | None = None) -> None:
         self.sources: tuple[Source, ...] = tuple(sources)
+        self._suspended = suspended or {}
         self._entries: dict[str, Entry] = {}
         self._children: dict[str, dict[str, None]] = {"": {}}
         self._sources = names = dict[str, Source]()
@@ -72,7 +77,7 @@ class Catalog:
                 raise OptionError(f"the name {part!a} in {tool.address!a} {problem}")
         if tool.address in self._entries:
             raise OptionError(f"the source {source.name} has two tools called {tool.address}", hint="rename one of them")
-        self._entries[tool.address] = Entry(tool, source)
+        self._entries[tool.address] = Entry(tool, source, self._suspended.get(tool.address))
         above = first
         for part in rest:
             self._children.setdefault(above, {})[part] = None
@@ -96,9 +101,16 @@ class Catalog:
         return found
 
     def find(self, name: str) -> Tool | None:
-        """The tool of exactly this name, or None."""
-        found = self.entry(name)
+        """The tool of exactly this name, or that whose pages it stands for; None when there is none."""
+        found = self.entry(name) or (self.entry(name.removesuffix(PAGES)) if self.has_pages(name) else None)
         return found.tool if found else None
+
+    def has_pages(self, name: str) -> bool:
+        """True for `x.list.pages` where the answer of `x.list` has pages and no tool has the longer name."""
+        if not name.endswith(PAGES) or self.entry(name):
+            return False
+        found = self.entry(name.removesuffix(PAGES))
+        return found is not None and found.tool.pages
 
     def is_namespace(self, name: str) -> bool:
         """True when there are tools below this name."""

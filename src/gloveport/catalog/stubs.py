@@ -23,8 +23,11 @@ PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "bool
 NOTED = ("format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "minLength", "maxLength")
 
 
-def declaration(tools: Iterable[tuple[str, Tool]]) -> str:
-    """One `declare const tools` for the tools, each under the path that programs write."""
+def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> str:
+    """One `declare const tools` for the tools, each under the path that programs write.
+
+    With `checked`, for a type checker: what is not declared may be anything.
+    """
     tree: dict[str, Any] = {}
     for path, tool in tools:
         *above, leaf = path.split(".")
@@ -32,17 +35,17 @@ def declaration(tools: Iterable[tuple[str, Tool]]) -> str:
         for part in above:
             node = node.setdefault(part, {})
         node[leaf] = {**node[leaf], "": tool} if isinstance(node.get(leaf), dict) else tool
-    return "declare const tools: " + _members(tree, "") + ";\n"
+    return "declare const tools: " + _members(tree, "", "[key: string]: any;" if checked else "") + ";\n"
 
 
-def _members(tree: Mapping[str, Any], indent: str) -> str:
-    lines = []
+def _members(tree: Mapping[str, Any], indent: str, more: str) -> str:
     inner = indent + "  "
+    lines = [inner + more] if more else []
     for name, node in tree.items():
         if isinstance(node, Tool):
             lines.append(_comment(node.description, inner) + f"{inner}{_key(name)}{signature(node, inner)};")
         else:
-            lines.append(f"{inner}{_key(name)}: {_members(node, inner)};")
+            lines.append(f"{inner}{_key(name)}: {_members(node, inner, more)};")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
@@ -65,7 +68,7 @@ def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
     for name, schema in tool.input_schema.get("properties", {}).items():
         row: dict[str, Any] = {"name": name, "type": types.of(schema, ""), "required": name in required}
         if isinstance(schema, Mapping):
-            if text := _clean(schema.get("description")):
+            if text := clean(schema.get("description")):
                 row["description"] = text
             if "default" in schema:
                 row["default"] = schema["default"]
@@ -97,8 +100,8 @@ class Types:
     def _reference(self, target: Any, indent: str) -> str:
         name = str(target).rpartition("/")[2]
         if target in self._open:
-            return f"unknown /* {_clean(name)} again */".replace("**/", "* /")
-        schema = _resolve(self.root, target)
+            return f"unknown /* {clean(name)} again */".replace("**/", "* /")
+        schema = resolve(self.root, target)
         if schema is None:
             return "unknown"
         self._open.append(target)
@@ -150,7 +153,7 @@ class Types:
         lines = []
         required = schema.get("required") or ()
         for name, member in (properties if isinstance(properties, Mapping) else {}).items():
-            note = _comment(_noted(member), inner)
+            note = _comment(noted(member), inner)
             lines.append(f"{note}{inner}{_key(name)}{'' if name in required else '?'}: {self.of(member, inner)};")
         if rest is not False:
             kind = self.of(rest, inner) if not lines else "unknown"
@@ -160,7 +163,7 @@ class Types:
         return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "Record<string, never>"
 
 
-def _resolve(root: Any, target: Any) -> Any:
+def resolve(root: Any, target: Any) -> Any:
     """What a reference inside the same schema points at; references elsewhere are not followed."""
     if not isinstance(target, str) or not target.startswith("#"):
         return None
@@ -203,7 +206,7 @@ def _key(name: str) -> str:
     return name if IDENTIFIER.match(name) else json.dumps(name)
 
 
-def _noted(schema: Any) -> str:
+def noted(schema: Any) -> str:
     """The description with default and bounds, which the type itself can't say."""
     if not isinstance(schema, Mapping):
         return ""
@@ -224,7 +227,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _clean(text: Any) -> str:
+def clean(text: Any) -> str:
+    """A text of others, without what hides or closes a comment, cut where it is too long."""
     if not isinstance(text, str):
         return ""
     shown = UNSEEN.sub("", text).replace("*/", "*\\/").strip()
@@ -232,7 +236,7 @@ def _clean(text: Any) -> str:
 
 
 def _comment(text: str, indent: str) -> str:
-    lines = [line.strip() for line in _clean(text).splitlines() if line.strip()]
+    lines = [line.strip() for line in clean(text).splitlines() if line.strip()]
     if not lines:
         return ""
     if len(lines) == 1:

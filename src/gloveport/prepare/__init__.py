@@ -9,17 +9,23 @@ Pure: nothing is executed, read or sent. Whatever is wrong is a `ProgramError` w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gloveport.errors import OptionError, ProgramError
 from gloveport.prepare.diagnostics import frame, problem
 from gloveport.prepare.index import ToolIndex
+from gloveport.prepare.judging import Judged, judge
+from gloveport.prepare.names import Certain, check_each
 from gloveport.prepare.positions import locate
-from gloveport.types import LANGUAGES, MIB, Language, Program
+from gloveport.types import LANGUAGES, MIB, Finding, Language, Program
 
-__all__ = ["ToolIndex", "check", "frame", "locate", "prepare"]
+__all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "prepare"]
 
 
-def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int = MIB) -> Program:
-    """The program of a text; raises `ProgramError` with a diagnostic when there is none that can run."""
+def prepare(
+    text: str, *, language: Language = "typescript", max_code_bytes: int = MIB, engine: str | None = None
+) -> Program:
+    """The program of a text, for an engine; raises `ProgramError` with a diagnostic when there is none that can run."""
     if language not in LANGUAGES:
         raise OptionError(f"there is no language `{language}`", hint=f"the languages are {', '.join(LANGUAGES)}")
     _check_size(text, max_code_bytes)
@@ -27,7 +33,7 @@ def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int
     if language == "python":
         from gloveport.prepare.python import prepare_python
 
-        return prepare_python(text)
+        return prepare_python(text, engine or "cpython")
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
     return prepare_typescript(text, language)
@@ -35,12 +41,21 @@ def prepare(text: str, *, language: Language = "typescript", max_code_bytes: int
 
 def check(program: Program, catalog: ToolIndex) -> None:
     """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
-    if program.language == "python":
-        from gloveport.prepare.python.calls import check_calls
-    else:
-        from gloveport.prepare.calls import check_calls
+    check_each(_certain_calls(program, catalog), program, catalog)
 
-    check_calls(program, catalog)
+
+def check_types(program: Program, catalog: ToolIndex, findings: Iterable[Finding], lines_before: int) -> Judged:
+    """What a type checker found, at its places in the agent's text; `lines_before` stood before the program's code."""
+    return judge(program, _certain_calls(program, catalog).calls, findings, lines_before)
+
+
+def _certain_calls(program: Program, catalog: ToolIndex) -> Certain:
+    if program.language == "python":
+        from gloveport.prepare.python.calls import certain_calls
+    else:
+        from gloveport.prepare.calls import certain_calls
+
+    return certain_calls(program, catalog)
 
 
 def _check_size(text: str, max_code_bytes: int) -> None:

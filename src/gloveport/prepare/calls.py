@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gloveport.prepare.grammar import TooDeepError, parse, shape_of
 from gloveport.prepare.index import ToolIndex
 from gloveport.prepare.literals import given
-from gloveport.prepare.names import TOOLS, Call, Chain, check_each
+from gloveport.prepare.names import TOOLS, Call, Certain, Chain
 from gloveport.prepare.survey import FUNCTIONS, kind_ids
 from gloveport.types import Program
 
@@ -67,22 +67,22 @@ class Calls:
         return self.code[node.start_byte : node.end_byte]
 
 
-def check_calls(program: Program, catalog: ToolIndex) -> None:
-    """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
+def certain_calls(program: Program, catalog: ToolIndex) -> Certain:
+    """The tool calls that can be read off the text."""
     roots = TOOLS | catalog.roots
     code = program.code
     if not any(root in code for root in roots):
-        return
+        return Certain()
     try:
         parsed = parse(shape_of(code))
     except TooDeepError:
-        return
+        return Certain()
     if parsed.root.has_error or not parsed.complete:
-        return
+        return Certain()
     root = parsed.root
     found = read_calls(root, code, roots)
     free = frozenset(name for name in roots if not _is_shadowed(name, found, root, program))
-    check_each((call for call in found.calls if call.chain.root in free), found.tested, program, catalog)
+    return Certain(tuple(call for call in found.calls if call.chain.root in free), found.tested)
 
 
 def _is_shadowed(name: str, found: Calls, root: Node, program: Program) -> bool:
@@ -163,7 +163,11 @@ def _take_call(found: Calls, node: Node, *, caught: bool) -> None:
     if any(child.type == "?." for child in node.children):
         found.tested.add(chain.names)
     elif not caught:
-        found.calls.append(Call(chain, partial(given, arguments, found.code)))
+        found.calls.append(Call(chain, partial(given, arguments, found.code), partial(_place, node)))
+
+
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_byte, node.end_byte
 
 
 def _take_test(found: Calls, node: Node, parent: Node) -> None:

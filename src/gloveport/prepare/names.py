@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, NoReturn, Protocol
 
 from gloveport.errors import ProgramError
@@ -52,16 +52,27 @@ class Chain(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call whose callee is a chain; `given` reads its arguments, or gives None when they can't be told."""
+    """A call whose callee is a chain; `given` reads its arguments, or gives None when they can't be told.
+
+    `place` is where the whole call starts and ends in the code.
+    """
 
     chain: Chain
     given: Callable[[], Given | None]
+    place: Callable[[], tuple[int, int]]
 
 
-def check_each(calls: Iterable[Call], tested: Collection[tuple[str, ...]], program: Program, catalog: ToolIndex) -> None:
-    """Nothing when every call fits; raises `ProgramError` for one that can't. Names that were `tested` may be missing."""
-    for call in calls:
-        _check_call(call, tested, program, catalog)
+class Certain(NamedTuple):
+    """The calls of a program that are certain to be made where they stand, and the names that it tests for."""
+
+    calls: tuple[Call, ...] = ()
+    tested: Collection[tuple[str, ...]] = ()
+
+
+def check_each(found: Certain, program: Program, catalog: ToolIndex) -> None:
+    """Nothing when every call fits; raises `ProgramError` for one that can't. Names that were tested may be missing."""
+    for call in found.calls:
+        _check_call(call, found.tested, program, catalog)
 
 
 def _check_call(call: Call, tested: Collection[tuple[str, ...]], program: Program, catalog: ToolIndex) -> None:

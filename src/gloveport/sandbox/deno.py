@@ -34,6 +34,10 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
 }
 
+# To format a stack, Deno compiles the program's TypeScript once more, on its main thread, and asks the C library how far
+# its stack reaches; that one reads this file, and without it the engine aborts. The line says: as far as you like.
+STACK_MAP = {"/proc/self/maps": b"1000-ffffffffffffffff rw-p 00000000 00:00 0 [stack]\n"}
+
 
 @dataclass(frozen=True, slots=True)
 class DenoOptions:
@@ -57,7 +61,7 @@ def deno_launch(options: DenoOptions) -> Launch:
             *_arguments(options),
         ),
         env=ENVIRONMENT,
-        files=prelude(),
+        files={**prelude(), **STACK_MAP},
     )
 
 

@@ -10,7 +10,7 @@ from gloveport.sandbox.launcher import Exit
 from gloveport.types import Limits
 
 NEARLY_FULL = 0.8  # a crash with this share of the memory in use is taken for the engine's failed allocation
-OUT_OF_MEMORY = ("out of memory", "memory allocation of", "Cannot allocate memory", "failed to allocate")
+OUT_OF_MEMORY = ("out of memory", "allocation of", "Cannot allocate memory", "failed to allocate")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,26 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from gloveport.errors import GloveportError, OptionError
+from gloveport.errors import GloveportError, OptionError, SandboxError
 from gloveport.sandbox.cpython import CPythonOptions, cpython_launch
 from gloveport.sandbox.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import Launch, Launcher
+from gloveport.sandbox.monty import PACKAGE as MONTY
+from gloveport.sandbox.monty import monty_launch, monty_version
+from gloveport.sandbox.monty.worker import MontyWorker, check_out
+from gloveport.sandbox.pool import Pool, Start
+from gloveport.sandbox.worker import Worker
 from gloveport.types import Language, Strength
 
-ENGINE_OF: Mapping[Language, str] = {"typescript": "deno", "javascript": "deno", "python": "cpython"}
+ENGINES_OF: Mapping[Language, tuple[str, ...]] = {
+    "typescript": ("deno",),
+    "javascript": ("deno",),
+    "python": ("cpython", "monty"),
+}
+"""The engines of each language, the one that is taken where it can be had first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +39,17 @@ class Kind:
 
 def kind_for(language: Language, named: str | None, *, allow_eval: bool, allow_wasm: bool, memory_mb: int) -> Kind:
     """The kind of process for a program; OptionError when the named engine does not speak its language."""
-    engine = ENGINE_OF[language]
-    if named not in (None, engine):
-        known = sorted(set(ENGINE_OF.values()))
-        if named not in known:
-            raise OptionError(f"there is no engine {named!r}", hint=f"the engines are: {', '.join(known)}")
-        raise OptionError(f"the engine {named} does not run {language}", hint=f"{language} is run by {engine}")
+    engine = named or ENGINES_OF[language][0]
+    if engine not in ENGINES_OF[language]:
+        known = sorted({name for names in ENGINES_OF.values() for name in names})
+        if engine not in known:
+            raise OptionError(f"there is no engine {engine!r}", hint=f"the engines are: {', '.join(known)}")
+        others = " or ".join(ENGINES_OF[language])
+        raise OptionError(f"the engine {engine} does not run {language}", hint=f"{language} is run by {others}")
     if engine == "cpython":  # nothing is fixed at the start of a zygote: one pool serves all
         return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=0)
+    if engine == "monty":
+        return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=memory_mb)
     return Kind(engine, allow_eval, allow_wasm, memory_mb)
 
 
@@ -43,7 +57,26 @@ def launch_for(kind: Kind) -> Launch:
     """How to start a process of this kind."""
     if kind.engine == "cpython":
         return cpython_launch(CPythonOptions())
+    if kind.engine == "monty":
+        return monty_launch()
     return deno_launch(DenoOptions(kind.allow_eval, kind.allow_wasm, kind.memory_mb))
+
+
+def start_for(kind: Kind) -> Start:
+    """How to make a worker of a process of this kind."""
+    if kind.engine == "monty":
+        greet = partial(check_out, version=monty_version(), memory_mb=kind.memory_mb)
+        return partial(MontyWorker.start, greet=greet)
+    return Worker.start
+
+
+async def holds(pool: Pool) -> bool:
+    """Whether the jail here is strong enough for an engine; found out when it starts, and never because a run failed."""
+    try:
+        await pool.open()
+    except SandboxError as error:
+        return "strength" not in error.data
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +90,10 @@ class Ability:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine: its version and languages; whether it can be used here, how strongly it is jailed, or why it can't."""
+    """An engine: its version and languages; whether it can be used here, how strongly it is jailed, or why it can't.
+
+    `chosen` are the languages that it runs here when a run names no engine.
+    """
 
     name: str
     version: str | None
@@ -65,6 +101,7 @@ class Engine:
     strength: Strength | None
     problem: str | None
     abilities: tuple[Ability, ...]
+    chosen: tuple[Language, ...] = ()
 
     @property
     def available(self) -> bool:
@@ -94,18 +131,41 @@ CPYTHON_ABILITIES = (
 )
 
 
+MONTY_ABILITIES = (
+    Ability("python", "yes", "a part of the language and of the standard library; what is missing is named before the run"),
+    Ability("await", "yes", "top-level await and return; parallel calls with asyncio.gather"),
+    Ability("eval", "yes", "eval and exec, in the interpreter itself: there is no native code"),
+    Ability("classes", "no", "classes without inheritance, properties and most special methods; dataclasses work"),
+    Ability("generators", "no", "no yield, async for, async with, del; comprehensions work"),
+    Ability("network", "no", "there are no sockets; tools make requests on the host"),
+    Ability("files", "no", "there is no file system; tools read and write on the host"),
+    Ability("packages", "no", "only Monty's part of the standard library can be imported"),
+)
+
+
 async def engines() -> tuple[Engine, ...]:
     """Every engine, tried out."""
-    return (
-        await _tried("deno", deno_version(), ("typescript", "javascript"), DENO_ABILITIES),
+    found = [
+        await _tried("deno", _version("deno"), ("typescript", "javascript"), DENO_ABILITIES),
         await _tried("cpython", platform.python_version(), ("python",), CPYTHON_ABILITIES),
+        await _tried("monty", _version(MONTY), ("python",), MONTY_ABILITIES),
+    ]
+    usable = {engine.name for engine in found if engine.available}
+    chosen = {language: next((name for name in names if name in usable), None) for language, names in ENGINES_OF.items()}
+    return tuple(
+        replace(engine, chosen=tuple(language for language in engine.languages if chosen[language] == engine.name))
+        for engine in found
     )
 
 
 def deno_version() -> str | None:
     """The version of the Deno that is installed."""
+    return _version("deno")
+
+
+def _version(package: str) -> str | None:
     try:
-        return importlib.metadata.version("deno")
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
 

@@ -104,7 +104,9 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
         place = quarters.on_host(spec, tree)
     tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
     calls = guest_filter(may_exec=not spec.zygote)
-    jail = Jail(tried, proc, place.engine, place.argv, place.env, (), exec_watch(), calls, _make_ruleset(place.rules))
+    shared = namespaced or spec.zygote
+    files, ruleset = ((), _make_ruleset(place.rules)) if shared else (place.rules, None)
+    jail = Jail(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, ruleset)
     report = judge([*outer, *probe.try_walls(jail), *(probe.try_addresses() if spec.zygote else ())])
     return replace(jail, holds=frozenset(layer.name for layer in report.layers if layer.in_force)), report, place
 

@@ -42,10 +42,10 @@ class Jail:
     engine: int  # a descriptor of the program to exec
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    files: tuple[tuple[int, int], ...]  # for Landlock: descriptors of files, and the access to each
+    files: tuple[tuple[int, int], ...]  # for Landlock: descriptors of files, and the access to each, without a `ruleset`
     watch: bytes
     filter: seccomp.Filter
-    ruleset: int | None = None  # made of `files` once, where Landlock holds
+    ruleset: int | None = None  # the same for all guests, where they need nothing of the host's /proc
 
     def clone(self) -> tuple[int, int]:
         """A new child, as `namespaces.clone` gives it."""
@@ -66,7 +66,12 @@ class Jail:
         return [(layer, step) for layer, step in steps if layer not in OPTIONAL or layer in self.holds]
 
     def _restrict_files(self) -> None:
-        landlock.restrict(landlock.ruleset(self.files) if self.ruleset is None else self.ruleset)
+        if self.ruleset is not None:
+            landlock.restrict(self.ruleset)
+            return
+        # On the host's own /proc: what the C library reads to tell how far the stack of the main thread reaches.
+        own_map = os.open(f"{os.getpid()}/maps", os.O_PATH | os.O_CLOEXEC, dir_fd=self.proc)
+        landlock.restrict(landlock.ruleset([*self.files, (own_map, landlock.READ)]))
 
     def restrict_calls(self) -> None:
         """Put the allow-list of system calls in force in this process."""

@@ -169,6 +169,7 @@ class Leg:
             "code": program.code,
             "dialect": program.dialect,
             "entry": program.entry,
+            "tail": program.tail,
             "seed": base64.b64encode(setup.seed or os.urandom(32)).decode("ascii"),
             "sources": list(setup.sources),
             "has_input": setup.has_input,
@@ -416,7 +417,7 @@ class Leg:
             self._watches[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)
 
     def _check_memory(self) -> None:
-        """What RLIMIT_DATA does not count (shared and read-only pages) is in the resident size."""
+        """What RLIMIT_DATA does not count (shared and read-only pages, page tables) is in what the process holds."""
         if self._worker.resident_mb() > self._worker.idle_mb + self._limits.memory_mb * RESIDENT_SLACK:
             self._end("error", out_of_memory(self._limits))
         else:

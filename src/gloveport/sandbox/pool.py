@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 from collections import deque
+from collections.abc import Awaitable, Callable
 
 from gloveport.errors import GloveportError, SandboxError
 from gloveport.sandbox.launcher import Exit, JailReport, Launch, Launcher
@@ -18,6 +19,8 @@ logger = logging.getLogger(__name__)
 # Starting an engine is all CPU; more at once than this only makes the first one later.
 MOST_STARTING = 2 * (os.cpu_count() or 1)
 
+Start = Callable[[Launcher], Awaitable[Worker]]
+
 
 class Pool:
     """Keeps `size` workers of one kind ready. A worker that was taken never comes back.
@@ -25,8 +28,9 @@ class Pool:
     Invariant: while anyone waits for a worker, none is ready, and one is being started for them or has just failed.
     """
 
-    def __init__(self, launch: Launch, *, size: int, minimum: Strength) -> None:
+    def __init__(self, launch: Launch, *, size: int, minimum: Strength, start: Start = Worker.start) -> None:
         self._launch = launch
+        self._start = start
         self._minimum: Strength = minimum
         self._launcher = Launcher(launch, minimum=minimum)
         self._size = size
@@ -99,7 +103,7 @@ class Pool:
     async def _start_one(self) -> None:
         try:
             await self._open()
-            worker = await Worker.start(self._launcher)
+            worker = await self._start(self._launcher)
         except GloveportError as error:
             self._fail(error)
         except OSError as error:  # out of descriptors, processes or memory

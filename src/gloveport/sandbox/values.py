@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -27,17 +28,28 @@ MAX_DEEP = MAX_DEPTH - 16
 MAX_INTEGER_DIGITS = 4000
 COLLIDING = 2**61 - 1
 MOST_WIDE_KEYS = 1000
+KEY_TAGS = ("number", "bigint", "date", "bytes")
 BARE = frozenset({str, bool, type(None)})
 
 
 def encode(value: Any, name: str = "value") -> bytes:
     """JSON bytes for a Python value; what can't cross is a ValueCrossingError that names its path below `name`."""
     try:
-        return orjson.dumps(value if type(value) in BARE else to_wire(value))
+        wire = value if type(value) in BARE else to_wire(value)
     except _Crossing as problem:
         raise ValueCrossingError(f"{name}{problem.path()} {problem.reason}") from None
-    except (orjson.JSONEncodeError, RecursionError) as error:
-        raise ValueCrossingError(f"{name} can't cross the border: {error}") from None
+    try:
+        return orjson.dumps(wire)
+    except orjson.JSONEncodeError:  # half a surrogate pair somewhere, which has no form in UTF-8
+        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+class Foreign:
+    """Stands for something of a guest that is no data; `reason` says why it can't cross, and what to do instead."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
 
 
 class _Crossing(Exception):
@@ -110,7 +122,22 @@ def _items_to_wire(value: Any, depth: int) -> list[Any]:
 
 
 def _map_to_wire(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    return {"$": "map", "v": [[to_wire(key, depth + 1), to_wire(item, depth + 1)] for key, item in value.items()]}
+    pairs = []
+    for key, item in value.items():
+        wire = _key_to_wire(key, depth)
+        try:
+            pairs.append([wire, to_wire(item, depth + 1)])
+        except _Crossing as problem:
+            problem.steps.append(f"[{key!r:.60}]")
+            raise
+    return {"$": "map", "v": pairs}
+
+
+def _key_to_wire(key: Any, depth: int) -> Any:
+    wire = to_wire(key, depth + 1)
+    if type(wire) is list or (type(wire) is dict and wire.get("$") not in KEY_TAGS):
+        raise _Crossing(f"has a key of class {type(key).__name__}: only text, numbers, dates and bytes can be keys")
+    return wire
 
 
 def _other_to_wire(value: Any, depth: int) -> Any:
@@ -135,6 +162,8 @@ def _other_to_wire(value: Any, depth: int) -> Any:
         return _dict_to_wire(value, depth)
     if isinstance(value, (list, tuple)):
         return _items_to_wire(value, depth)
+    if isinstance(value, Foreign):
+        raise _Crossing(value.reason)
     raise _Crossing(f"is a {type(value).__name__}, which can't cross: only plain data can")
 
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from gloveport.errors import SandboxError, WireError
 from gloveport.sandbox import wire
@@ -26,21 +26,23 @@ class Worker:
     def __init__(self, guest: Guest, engine: str) -> None:
         self.guest = guest
         self.engine = engine
-        self.idle_mb = _status_bytes(guest.pid, b"VmRSS:") / MIB
-        self._idle_data = _status_bytes(guest.pid, b"VmData:")
+        self.idle_mb = held_bytes(guest.pid) / MIB
+        (self._idle_data,) = _status_bytes(guest.pid, b"VmData:")
         self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for a process's CPU time
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
+        # One buffer for all reads, made while nobody waits: asking recv() for this much would allocate it each time.
+        self._buffer = memoryview(bytearray(READ_BYTES))
         self._unsent = bytearray()
         self._when_sent: Callable[[], None] | None = None
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
 
     @classmethod
-    async def start(cls, launcher: Launcher) -> Worker:
-        """A new worker, once its prelude has reported ready."""
+    async def start(cls, launcher: Launcher, greet: Callable[[Guest], Awaitable[str]] | None = None) -> Worker:
+        """A new worker, once `greet` knows that it is ready, and which engine it is; the prelude of most says so itself."""
         guest = await launcher.spawn()
         try:
-            engine = await asyncio.wait_for(_read_ready(guest), READY_SECONDS)
+            engine = await asyncio.wait_for((greet or _read_ready)(guest), READY_SECONDS)
             return cls(guest, engine)
         except (TimeoutError, WireError, OSError) as error:
             guest.kill()
@@ -79,9 +81,7 @@ class Worker:
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
         """Give every piece that the guest sends to `on_bytes`; empty bytes mean that it is gone."""
-
-        # One buffer for all reads: asking recv() for this much would allocate it anew each time, at 25 µs.
-        buffer = memoryview(bytearray(READ_BYTES))
+        buffer = self._buffer
 
         def readable() -> None:
             try:
@@ -150,14 +150,14 @@ class Worker:
     def resident_mb(self) -> float:
         """The memory that the process holds now; 0 when it is gone."""
         try:
-            return _status_bytes(self.guest.pid, b"VmRSS:") / MIB
+            return held_bytes(self.guest.pid) / MIB
         except OSError:
             return 0.0
 
     def peak_mb(self) -> float:
         """The most memory that the process has held at once; 0 when it is gone."""
         try:
-            return _status_bytes(self.guest.pid, b"VmHWM:") / MIB
+            return held_bytes(self.guest.pid, b"VmHWM:") / MIB
         except OSError:
             return 0.0
 
@@ -204,10 +204,23 @@ def _read_stderr(guest: Guest) -> str:
     return ""
 
 
-def _status_bytes(pid: int, field: bytes) -> int:
+def held_bytes(pid: int, pages: bytes = b"VmRSS:") -> int:
+    """The memory that a process has the machine hold, with its page tables; OSError when it is gone.
+
+    A page table costs the kernel 4 KiB for each 2 MiB in which the process has as much as read one empty page, and is
+    neither in its resident size nor under any limit.
+    """
+    return sum(_status_bytes(pid, pages, b"VmPTE:"))
+
+
+def _status_bytes(pid: int, *fields: bytes) -> list[int]:
     with open(f"/proc/{pid}/status", "rb", buffering=0) as status:
         text = status.read(4096)
+    return [_read_kb(text, field) * 1024 for field in fields]
+
+
+def _read_kb(text: bytes, field: bytes) -> int:
     start = text.find(field)
     if start < 0:
         raise OSError("the process is gone")
-    return int(text[start + len(field) : text.index(b"kB", start)]) * 1024
+    return int(text[start + len(field) : text.index(b"kB", start)])

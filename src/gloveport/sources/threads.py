@@ -8,22 +8,39 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
-MOST = 64
+from gloveport.errors import CODES, ToolError
+
+MOST = 256
 
 
-class _Job(NamedTuple):
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[tuple[bool, Any]]
-    context: contextvars.Context
-    function: Callable[..., Any]
-    args: Sequence[Any]
-    keywords: Mapping[str, Any]
+GOES_ON = "the function can't be stopped, and goes on"
+
+
+def left_running(error: BaseException) -> bool:
+    """True for the cancellation of a call whose function goes on. It is no class of its own: asyncio.timeout knows one."""
+    return isinstance(error, asyncio.CancelledError) and GOES_ON in error.args
+
+
+class _Job:
+    """A call of a function. `state` goes on under the lock of its Threads: who comes first, caller or thread, decides."""
+
+    __slots__ = ("args", "context", "function", "future", "keywords", "loop", "state")
+
+    def __init__(self, function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        self.function, self.args, self.keywords = function, args, keywords
+        self.context = contextvars.copy_context()
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[tuple[bool, Any]] = self.loop.create_future()
+        self.state: Literal["waiting", "dropped", "running", "left", "ended"] = "waiting"
 
 
 class Threads:
     """Runs blocking functions, each in its own copy of the caller's context.
+
+    Functions whose callers have gone must not keep others waiting: their threads don't count among the `most`, and are
+    replaced. Only when as many again are left running is a further call refused.
 
     Invariant: a permit of `_idle` stands for a thread that waits for a job nobody has claimed it for.
     """
@@ -34,21 +51,28 @@ class Threads:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._left = 0
         self._closed = False
 
     async def run(self, function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """What the function returned. A caller that is cancelled stops waiting; the function runs to its end."""
+        """What the function returned. A caller that is cancelled stops waiting; a function that has begun goes on."""
         if self._closed:
             raise RuntimeError(f"the source {self._name} is closed")
-        loop = asyncio.get_running_loop()
-        job = _Job(loop, loop.create_future(), contextvars.copy_context(), function, args, keywords)
+        if self._left >= self._most:
+            message = f"{self._left} functions of `{self._name}` still run for runs that have ended"
+            raise ToolError(message, code="tool-busy", retryable=True, hint=CODES["tool-busy"].fix)
+        job = _Job(function, args, keywords)
         self._jobs.put(job)
-        if not self._idle.acquire(blocking=False) and len(self._threads) < self._most:
-            thread = threading.Thread(target=self._work, name=f"gloveport-{self._name}-{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        # The exception travels as a value: a Future refuses to carry StopIteration.
-        worked, value = await job.future
+        if not self._idle.acquire(blocking=False):
+            self._grow()
+        try:
+            # The exception travels as a value: a Future refuses to carry StopIteration.
+            worked, value = await job.future
+        except asyncio.CancelledError:
+            if self._leave(job):
+                raise asyncio.CancelledError(GOES_ON) from None
+            raise
         if worked:
             return value
         raise value
@@ -60,10 +84,30 @@ class Threads:
             for _ in self._threads:
                 self._jobs.put(None)
 
+    def _grow(self) -> None:
+        if len(self._threads) - self._left < self._most:
+            thread = threading.Thread(target=self._work, name=f"gloveport-{self._name}-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _leave(self, job: _Job) -> bool:
+        """Gives a job up; true when its function runs on."""
+        with self._lock:
+            runs = job.state == "running"
+            job.state = "left" if runs else "dropped"
+            self._left += runs
+        if runs and not self._jobs.empty():
+            self._grow()
+        return runs
+
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            if not job.future.cancelled():
-                _do(job)
+            if self._begin(job):
+                outcome = _do(job)
+                if self._end(job):
+                    with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+                        job.loop.call_soon_threadsafe(_settle, job.future, outcome)
+                del outcome
             del job  # an idle thread must not keep the last arguments alive
 
     def _next(self) -> _Job | None:
@@ -73,14 +117,26 @@ class Threads:
             self._idle.release()
             return self._jobs.get()
 
+    def _begin(self, job: _Job) -> bool:
+        with self._lock:
+            if job.state == "waiting":
+                job.state = "running"
+            return job.state == "running"
 
-def _do(job: _Job) -> None:
+    def _end(self, job: _Job) -> bool:
+        """True when somebody waits for the outcome."""
+        with self._lock:
+            self._left -= job.state == "left"
+            waited = job.state == "running"
+            job.state = "ended"
+        return waited
+
+
+def _do(job: _Job) -> tuple[bool, Any]:
     try:
-        outcome = (True, job.context.run(job.function, *job.args, **job.keywords))
+        return True, job.context.run(job.function, *job.args, **job.keywords)
     except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller
-        outcome = (False, error)
-    with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-        job.loop.call_soon_threadsafe(_settle, job.future, outcome)
+        return False, error
 
 
 def _settle(future: asyncio.Future[tuple[bool, Any]], outcome: tuple[bool, Any]) -> None:

@@ -22,6 +22,8 @@ COLOR = click.option(
     metavar="WHEN",
     help="Colour: auto (on a terminal), always or never.",
 )
+CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml, not the nearest one.")
+YES = click.option("--yes", is_flag=True, help="Don't ask.")
 MINIMUM = click.option(
     "--minimum",
     type=click.Choice(["full", "kernel", "none"]),
@@ -29,6 +31,117 @@ MINIMUM = click.option(
     metavar="STRENGTH",
     help="Refuse a weaker sandbox than full, kernel (the default) or none.",
 )
+
+
+@click.group(
+    "tools",
+    cls=Front,
+    help="See and call what the configured sources offer.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
+)
+def tools() -> None:
+    """The tools of the configured sources."""
+
+
+@tools.command("search", cls=Page, help="Find tools by what they do.", examples=("gloveport tools search create issue",))
+@click.argument("query", nargs=-1, required=True, metavar="WORDS…")
+@click.option("--source", metavar="NAME", help="Only of this source.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most this many (10).")
+@CONFIG
+@JSON
+@COLOR
+def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view: Any) -> int:
+    """Find tools."""
+    from gloveport.surfaces.toolbox import View, search_command
+
+    return search_command(View(**view), " ".join(query), source, limit)
+
+
+@tools.command("list", cls=Page, help="List all tools, or those of a source.", examples=("gloveport tools list github",))
+@click.argument("source", required=False, metavar="[SOURCE]")
+@CONFIG
+@JSON
+@COLOR
+def tools_list(source: str | None, **view: Any) -> int:
+    """List tools."""
+    from gloveport.surfaces.toolbox import View, list_command
+
+    return list_command(View(**view), source)
+
+
+@tools.command(
+    "describe", cls=Page, help="Show how a tool is called.", examples=("gloveport tools describe github.issues.create",)
+)
+@click.argument("path", metavar="TOOL")
+@CONFIG
+@JSON
+@COLOR
+def tools_describe(path: str, **view: Any) -> int:
+    """Show a tool."""
+    from gloveport.surfaces.toolbox import View, describe_command
+
+    return describe_command(View(**view), path)
+
+
+@tools.command(
+    "call",
+    cls=Page,
+    help="Call one tool and print its answer.",
+    examples=("""gloveport tools call github.issues.get '{"owner": "a", "repo": "b", "issue_number": 1}'""",),
+)
+@click.argument("path", metavar="TOOL")
+@click.argument("args", required=False, metavar="[JSON]")
+@CONFIG
+@JSON
+@COLOR
+def tools_call(path: str, args: str | None, **view: Any) -> int:
+    """Call a tool."""
+    from gloveport.surfaces.toolbox import View, call_command
+
+    return call_command(View(**view), path, args)
+
+
+@tools.command(
+    "changes", cls=Page, help="Show what has changed since it was accepted.", examples=("gloveport tools changes github",)
+)
+@click.argument("source", required=False, metavar="[SOURCE]")
+@CONFIG
+@JSON
+@COLOR
+def tools_changes(source: str | None, **view: Any) -> int:
+    """Show changes."""
+    from gloveport.surfaces.toolbox import View, changes_command
+
+    return changes_command(View(**view), source)
+
+
+@tools.command(
+    "accept", cls=Page, help="Accept a source's definition as it is now.", examples=("gloveport tools accept github",)
+)
+@click.argument("source", metavar="SOURCE")
+@CONFIG
+@JSON
+@COLOR
+def tools_accept(source: str, **view: Any) -> int:
+    """Accept changes."""
+    from gloveport.surfaces.toolbox import View, accept_command
+
+    return accept_command(View(**view), source)
+
+
+@tools.command(
+    "approve", cls=Page, help="Let a source of a project's file be opened.", examples=("gloveport tools approve memory",)
+)
+@click.argument("source", metavar="SOURCE")
+@YES
+@CONFIG
+@JSON
+@COLOR
+def tools_approve(source: str, yes: bool, **view: Any) -> int:
+    """Approve a source."""
+    from gloveport.surfaces.toolbox import View, approve_command
+
+    return approve_command(View(**view), source, yes=yes)
 
 
 @click.group(
@@ -51,19 +164,25 @@ def cli(ctx: click.Context) -> None:
     examples=(
         "gloveport run script.ts --tools tools.py",
         "gloveport run -e 'await tools.get_weather({city: \"Oslo\"})' --tools tools.py",
-        "cat script.ts | gloveport run - --input '{\"n\": 3}' --json",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.option("-e", "--code", metavar="CODE", help="The program itself.")
 @click.option("--language", metavar="NAME", help="typescript, javascript or python; else by the file's name.")
+@click.option("--engine", metavar="NAME", help="deno, cpython or monty; else the one for the language here.")
 @click.option("--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or a .py file; repeatable.")
 @click.option("--input", "input_", metavar="JSON", help="What the program finds as `input`: JSON, or @file.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for `process.env`; repeatable.")
 @click.option("--timeout", metavar="SECONDS", help="How long the run may take (60).")
 @click.option("--cpu", metavar="SECONDS", help="How long the program may compute (30).")
 @click.option("--memory", metavar="MB", help="How much memory the program may use (256).")
-@MINIMUM
+@CONFIG
+@click.option(
+    "--minimum",
+    type=click.Choice(["full", "kernel", "none"]),
+    metavar="STRENGTH",
+    help="Refuse a weaker sandbox than full, kernel (the default) or none.",
+)
 @click.option("--allow-eval", is_flag=True, help="Let the program use eval and new Function.")
 @click.option("--allow-wasm", is_flag=True, help="Let the program use WebAssembly.")
 @JSON
@@ -75,6 +194,45 @@ def run(input_: str | None, **options: Any) -> int:
     from gloveport.surfaces.running import Options, run_command
 
     return run_command(Options(input=input_, **options))
+
+
+@cli.command(
+    cls=Page,
+    help="Add a source: shows what it would bring, asks, and writes it into gloveport.toml.",
+    examples=(
+        "gloveport add https://api.example.com/openapi.json",
+        "gloveport add schema.graphql --name shop --base-url https://shop.example.com/graphql",
+        "gloveport add -- npx -y @modelcontextprotocol/server-memory",
+    ),
+)
+@click.argument("what", nargs=-1, required=True, metavar="URL|FILE|COMMAND…")
+@click.option("--name", metavar="NAME", help="What programs call it: tools.NAME.")
+@click.option(
+    "--kind",
+    type=click.Choice(["openapi", "graphql", "mcp", "functions"]),
+    metavar="KIND",
+    help="openapi, graphql, mcp or functions; else it is found out.",
+)
+@click.option("--base-url", metavar="URL", help="Where its calls go, if not where its definition says.")
+@click.option("--private", is_flag=True, help="Let it reach loopback and private addresses.")
+@click.option(
+    "--scope",
+    type=click.Choice(["project", "user"]),
+    default="project",
+    metavar="SCOPE",
+    help="Write the project's file (the default) or the user's own.",
+)
+@YES
+@JSON
+@COLOR
+def add(**options: Any) -> int:
+    """Add a source."""
+    from gloveport.surfaces.adding import Adding, add_command
+
+    return add_command(Adding(**options))
+
+
+cli.add_command(tools)
 
 
 @cli.command(

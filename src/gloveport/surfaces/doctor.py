@@ -14,7 +14,9 @@ import gloveport
 from gloveport.errors import CODES, GloveportError
 from gloveport.sandbox.deno import find_deno
 from gloveport.sandbox.engines import deno_version
+from gloveport.sandbox.monty import monty_version
 from gloveport.sandbox.proof import Proof, prove
+from gloveport.sandbox.report import JailReport, holds_forks
 from gloveport.surfaces.outcome_json import write_document
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
 from gloveport.types import MIB, Strength
@@ -78,6 +80,7 @@ def diagnose(minimum: Strength) -> Diagnosis:
     fix = None if enough else (fixes[0] if fixes else f"lower the minimum: --minimum {strength}")
     detail = f"{_MEANING[strength]} (the minimum is {minimum})"
     checks.append(Check("strength", enough, detail, fix))
+    checks.append(_python_engine(proof.report))
     return Diagnosis(minimum, tuple(checks), proof)
 
 
@@ -100,6 +103,17 @@ def _engine() -> Check:
     except GloveportError as error:
         return Check("engine", False, error.message, error.hint)
     return Check("engine", True, f"deno {deno_version() or '(of unknown version)'}")
+
+
+def _python_engine(report: JailReport) -> Check:
+    """Which engine runs Python here when a run names none."""
+    if holds_forks(report):
+        return Check("python engine", True, f"cpython {platform.python_version()}")
+    reason = "this jail does not hold native code, which cpython runs"
+    try:
+        return Check("python engine", True, f"monty {monty_version()}: {reason}")
+    except GloveportError as error:
+        return Check("python engine", False, f"{reason}, and {error.message}", error.hint)
 
 
 def _space() -> Iterator[Check]:

@@ -35,7 +35,8 @@ def _show_engine(out: Stream, engine: Engine) -> None:
     mark = out.paint("✓", "green") if engine.available else out.paint("✗", "red")
     state = f"jailed: {engine.strength}" if engine.available else f"can't be used: {engine.problem}"
     name = out.paint(f"{engine.name} {engine.version or ''}".strip(), "bold")
-    out.line(f"{mark} {name} · {', '.join(engine.languages)} · {state}")
+    by_name = "" if engine.chosen or not engine.available else f" · when a run names it (--engine {engine.name})"
+    out.line(f"{mark} {name} · {', '.join(engine.languages)} · {state}{by_name}")
     for ability in engine.abilities:
         out.line(f"    {ability.name:<11} {ability.state:<4} {ability.detail}")
     if not engine.available:

@@ -9,10 +9,13 @@ import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from gloveport.config import Config, load_config
 from gloveport.errors import GloveportError
 from gloveport.host import NO_INPUT, Gloveport
+from gloveport.sandbox.engines import ENGINES_OF
 from gloveport.surfaces.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
 from gloveport.surfaces.live import LogHandler, Prints, View
 from gloveport.surfaces.outcome_json import outcome_document, parse_fields, select, write_document
@@ -28,13 +31,15 @@ class Options:
     file: str | None
     code: str | None
     language: str | None
+    engine: str | None
     tools: tuple[str, ...]
     input: str | None
     env: tuple[str, ...]
     timeout: str | None
     cpu: str | None
     memory: str | None
-    minimum: Strength
+    config: str | None
+    minimum: Strength | None
     allow_eval: bool
     allow_wasm: bool
     as_json: bool
@@ -47,14 +52,17 @@ def run_command(options: Options) -> int:
     """Run the program and show how it ended; the exit code."""
     fields = parse_fields(options.fields) if options.fields is not None else ()
     as_json = options.as_json or bool(fields)
-    limits = _limits(options)
-    code, language = read_program(options.file, options.code, options.language, limits.max_code_bytes)
+    settings = load_config(Path(options.config) if options.config else None)
+    limits = _limits(options, settings)
+    named = options.language or ("python" if options.engine in ENGINES_OF["python"] else None)
+    code, language = read_program(options.file, options.code, named, limits.max_code_bytes)
     given = _input(options)
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
-    port = _port(options, limits)
+    port = _port(options, settings, limits)
     view = View(err, quiet=options.quiet or as_json)
-    outcome = asyncio.run(_run(port, view, code, {"language": language, "input": given, "env": env}))
+    asked = {"language": language, "engine": options.engine, "input": given, "env": env}
+    outcome = asyncio.run(_run(port, view, code, asked))
     if as_json:
         write_document(out, select(outcome_document(outcome), fields))
     else:
@@ -64,9 +72,10 @@ def run_command(options: Options) -> int:
     return exit_status(outcome)
 
 
-def _port(options: Options, limits: Limits) -> Gloveport:
+def _port(options: Options, settings: Config, limits: Limits) -> Gloveport:
     return Gloveport(
         tools=_load_tools(options.tools),
+        config=settings,
         limits=limits,
         allow_eval=options.allow_eval,
         allow_wasm=options.allow_wasm,
@@ -96,8 +105,8 @@ async def _run(port: Gloveport, view: View, code: str, options: dict[str, Any]) 
         logger.removeHandler(handler)
 
 
-def _limits(options: Options) -> Limits:
-    changes: dict[str, Any] = {}
+def _limits(options: Options, settings: Config) -> Limits:
+    changes: dict[str, Any] = dict(settings.limits)
     if options.timeout is not None:
         changes["wall_seconds"] = parse_seconds("--timeout", options.timeout)
     if options.cpu is not None:

@@ -21,9 +21,11 @@ from typing import Any
 
 from deno import find_deno_bin
 
+from gloveport import Gloveport, MemoryJournal
 from gloveport.errors import SandboxError
 from gloveport.sandbox import forkserver, jail, privileges, seccomp
 from gloveport.sandbox.cpython import PACKAGE, CPythonOptions, cpython_launch
+from gloveport.sandbox.engines import engines
 from gloveport.sandbox.launcher import Folder, Guest, Launch, Launcher
 from gloveport.sandbox.syscalls import MACHINE, call
 from gloveport.types import Strength
@@ -213,6 +215,22 @@ async def play_report(plan: dict[str, Any]) -> dict[str, Any]:
     return {"strength": report.strength, "layers": layers, "said": said.decode(), "facts": seen}
 
 
+async def play_run(plan: dict[str, Any]) -> dict[str, Any]:
+    """What a program in Python gives here, and which engine ran it."""
+    journal = MemoryJournal()
+    port = Gloveport(spare=0, minimum=plan["minimum"], journal=journal)
+    outcome = await port.run(plan["code"], language="python", engine=plan.get("engine"))
+    await port.close()
+    recording = journal.find(outcome.run)
+    error = outcome.error and [outcome.error.code, outcome.error.message]
+    return {"value": outcome.value, "error": error, "engine": recording and recording.engine}
+
+
+async def play_engines(_: dict[str, Any]) -> dict[str, Any]:
+    """The languages that each engine runs here when a run names none; None for an engine that can't be used."""
+    return {engine.name: engine.chosen if engine.available else None for engine in await engines()}
+
+
 async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:
     """Start guests, tell their pids, and wait to be killed."""
     launcher = Launcher(echo_launch(plan))
@@ -381,12 +399,22 @@ async def _line(guest: Guest) -> Any:
     return json.loads(line)
 
 
+async def play_program(plan: dict[str, Any]) -> dict[str, Any]:
+    """How a program ends."""
+    async with Gloveport(minimum="kernel", spare=0) as port:
+        outcome = await port.run(plan["code"], language=plan["language"])
+    return {"value": outcome.value, "error": outcome.error and outcome.error.message}
+
+
 SCENES = {
+    "program": play_program,
     "hostile": play_hostile,
     "hostile_python": play_hostile_python,
     "ask": play_ask,
     "exec_again": play_exec_again,
     "report": play_report,
+    "run": play_run,
+    "engines": play_engines,
     "linger": play_linger,
     "churn": play_churn,
     "broken": play_broken,

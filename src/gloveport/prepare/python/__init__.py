@@ -3,7 +3,8 @@
     text ─► layout (fences, margins, prompts) ─► grammar (bounded parse) ─► scopes ─► imports ─► entry ─► Program
 
 The guest runs a "body" with top-level `await` and `return` and takes a trailing expression for the result; of a program
-of definitions it calls the function `main`, which is added as a name for the only function there is.
+of definitions it calls the function `main`, which is added as a name for the only function there is. For the engine
+`monty`, `monty` refuses what it lacks, and rewrites a little.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from typing import NoReturn
 from gloveport.errors import ProgramError
 from gloveport.prepare.diagnostics import problem
 from gloveport.prepare.mistakes import name_character
-from gloveport.prepare.positions import nearest_source_offset
+from gloveport.prepare.positions import nearest_source_offset, rewrite, through
+from gloveport.prepare.python import monty
 from gloveport.prepare.python.entry import entry_function
 from gloveport.prepare.python.grammar import Lines, TooDeepError, TooLargeError, parse
 from gloveport.prepare.python.imports import refused
 from gloveport.prepare.python.layout import Layout, layouts, too_long
 from gloveport.prepare.python.names import foreign_name
 from gloveport.prepare.python.scopes import survey
-from gloveport.prepare.python.survey import place_of
+from gloveport.prepare.python.survey import Survey, place_of
 from gloveport.prepare.python.syntax import DEEP, DEEP_HINT, explain
 from gloveport.types import Program
 
 
-def prepare_python(source: str) -> Program:
-    """The program of a text: finds it, and refuses what can't run."""
+def prepare_python(source: str, engine: str = "cpython") -> Program:
+    """The program of a text, for an engine: finds it, and refuses what can't run."""
     layout, tree = _read(source)
     found = survey(tree)
     if found.faults:
@@ -42,15 +44,42 @@ def prepare_python(source: str) -> Program:
     if foreign:
         start = Lines(layout.code).start(foreign.node)
         _fail(layout, start, foreign.message, foreign.hint, length=len(foreign.node.id))
-    return _program(layout, entry_function(tree, layout.code))
+    function = entry_function(tree, layout.code)
+    if engine == "monty":
+        return _program_for_monty(layout, tree, found, function)
+    return _program(layout, function, _tail(tree))
 
 
-def _program(layout: Layout, function: str | None) -> Program:
+def _program_for_monty(layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
+    nodes = monty.Nodes(tree)
+    lack = monty.lacking(nodes, found.imports)
+    if lack:
+        lines = Lines(layout.code)
+        start = lines.start(lack.node)
+        length = lines.end(lack.node) - start
+        message = f"the engine `monty` has no {lack.what}"
+        _fail(layout, start, message, monty.HINT, code="engine-lacks", length=length)
+    code, spans = rewrite(layout.code, monty.edits(nodes, tree, layout.code))
+    if function:
+        code += monty.entry_calls(tree, function)
+    entry = "function" if function else "body"
+    return Program("python", layout.source, code, "python", entry, through(spans, layout.spans))
+
+
+def _program(layout: Layout, function: str | None, tail: int | None) -> Program:
     code = layout.code
     if function not in {None, "main"}:
         code += f"\nmain = {function}\n"
     entry = "function" if function else "body"
-    return Program("python", layout.source, code, "python", entry, layout.spans)
+    return Program("python", layout.source, code, "python", entry, layout.spans, tail)
+
+
+def _tail(tree: ast.Module) -> int | None:
+    """The line that a trailing expression begins; 0 without one, None for one that stands behind something."""
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr):
+        return 0
+    return last.lineno if last.col_offset == 0 else None
 
 
 def _read(source: str) -> tuple[Layout, ast.Module]:

@@ -11,25 +11,25 @@ from typing import Any
 
 from gloveport.prepare.arguments import Given
 from gloveport.prepare.index import ToolIndex
-from gloveport.prepare.names import TOOLS, Call, Chain, check_each
+from gloveport.prepare.names import TOOLS, Call, Certain, Chain
 from gloveport.prepare.python.grammar import Lines, TooDeepError, TooLargeError, children, parse
 from gloveport.prepare.python.names import BINDING, bound_names
 from gloveport.prepare.python.scopes import suppressed
 from gloveport.types import Program
 
 
-def check_calls(program: Program, catalog: ToolIndex) -> None:
-    """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
+def certain_calls(program: Program, catalog: ToolIndex) -> Certain:
+    """The tool calls that can be read off the text."""
     roots = TOOLS | catalog.roots
     if not any(root in program.code for root in roots):
-        return
+        return Certain()
     try:
         tree = parse(program.code)
     except (SyntaxError, TooDeepError, TooLargeError):
-        return
+        return Certain()
     found = read_calls(tree, program.code, roots)
     free = frozenset(name for name in roots if not _is_shadowed(name, found, tree, program))
-    check_each(found.on(free), found.tested, program, catalog)
+    return Certain(tuple(found.on(free)), found.tested)
 
 
 def _is_shadowed(name: str, found: Calls, tree: ast.Module, program: Program) -> bool:
@@ -180,7 +180,7 @@ class Calls:
         """The calls on some of the roots, in the order of the text."""
         for node, chain in sorted(self.calls, key=lambda pair: (pair[0].lineno, pair[0].col_offset)):
             if chain.root in roots:
-                yield Call(chain, partial(_given, node, self.text))
+                yield Call(chain, partial(_given, node, self.text), partial(self.text.place, node))
 
 
 def read_calls(tree: ast.Module, code: str, roots: frozenset[str]) -> Calls:

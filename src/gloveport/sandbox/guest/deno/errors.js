@@ -17,7 +17,7 @@ import {
   stringSlice,
   stringStartsWith,
 } from "./primordials.js";
-import { encode } from "./values.js";
+import { BadValue, encode } from "./values.js";
 
 // The trap of `tools`, and the line of the program. Defined, not assigned: the guest may have put an accessor there.
 const FEW = { __proto__: null, value: 2, writable: true, enumerable: true, configurable: true };
@@ -37,7 +37,58 @@ function ownColumn(line, column) {
 }
 
 // Guest-visible stacks: no prelude frames, and a fixed name in place of the blob's random one.
+function isOwn(site) {
+  const file = site.getFileName();
+  return typeof file === "string" && stringStartsWith(file, "blob:");
+}
+
+function nameOf(site) {
+  const name = site.getFunctionName();
+  return name === "default" ? null : name;
+}
+
+function textOf(site) {
+  const line = site.getLineNumber();
+  const place = `${PROGRAM}:${line}:${ownColumn(line, site.getColumnNumber())}`;
+  const name = nameOf(site);
+  return `${site.isAsync() ? "async " : ""}${name ? `${name} (${place})` : place}`;
+}
+
+// What the program's own Error.prepareStackTrace gets: the engine's sites would tell it the blob's name.
+function siteFor(site) {
+  const line = site.getLineNumber();
+  const column = ownColumn(line, site.getColumnNumber());
+  const name = nameOf(site);
+  const text = textOf(site);
+  const isAsync = site.isAsync();
+  const isConstructor = site.isConstructor();
+  const isToplevel = site.isToplevel();
+  return {
+    __proto__: null,
+    getFileName: () => PROGRAM,
+    getScriptNameOrSourceURL: () => PROGRAM,
+    getLineNumber: () => line,
+    getColumnNumber: () => column,
+    getFunctionName: () => name,
+    getMethodName: () => null,
+    getTypeName: () => null,
+    getThis: () => undefined,
+    getFunction: () => undefined,
+    getEvalOrigin: () => undefined,
+    isAsync: () => isAsync,
+    isConstructor: () => isConstructor,
+    isToplevel: () => isToplevel,
+    isEval: () => false,
+    isNative: () => false,
+    toString: () => text,
+  };
+}
+
+let theirs; // the program's own function, for the stacks that it reads itself
+let reading = false; // we read a stack, which must not run code of the program
+
 function prepareStackTrace(error, sites) {
+  if (!reading && typeof theirs === "function" && theirs !== prepareStackTrace) return theirs(error, sitesFor(sites));
   let out;
   try {
     out = errorToString(error);
@@ -45,16 +96,31 @@ function prepareStackTrace(error, sites) {
     out = "Error";
   }
   for (let index = 0; index < sites.length; index++) {
-    const site = sites[index];
-    const file = site.getFileName();
-    if (typeof file !== "string" || !stringStartsWith(file, "blob:")) continue;
-    const line = site.getLineNumber();
-    const place = `${PROGRAM}:${line}:${ownColumn(line, site.getColumnNumber())}`;
-    const name = site.getFunctionName();
-    const label = name && name !== "default" ? `${name} (${place})` : place;
-    out += `\n    at ${site.isAsync() ? "async " : ""}${label}`;
+    if (isOwn(sites[index])) out += `\n    at ${textOf(sites[index])}`;
   }
   return out;
+}
+
+function sitesFor(sites) {
+  const out = [];
+  for (let index = 0; index < sites.length; index++) {
+    if (isOwn(sites[index])) put(out, out.length, siteFor(sites[index]));
+  }
+  return out;
+}
+
+function put(target, name, value) {
+  defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}
+
+/** The stack of a call site that was noted, as we write it. */
+export function stackOf(site) {
+  reading = true;
+  try {
+    return site.stack;
+  } finally {
+    reading = false;
+  }
 }
 
 /** A tool call failed; the same fields as the host's ToolError. */
@@ -72,8 +138,9 @@ export class ToolError extends Error_ {
       });
     }
     if (site !== undefined) {
-      const below = stringIndexOf(site.stack, "\n    at ");
-      const stack = `ToolError: ${message}${below < 0 ? "" : stringSlice(site.stack, below)}`;
+      const noted = stackOf(site);
+      const below = stringIndexOf(noted, "\n    at ");
+      const stack = `ToolError: ${message}${below < 0 ? "" : stringSlice(noted, below)}`;
       defineProperty(this, "stack", {
         __proto__: null,
         value: stack,
@@ -149,6 +216,7 @@ export function describe(thrown, depth = 0) {
   let out = `{"type":${quote(typeof name === "string" ? stringSlice(name, 0, 200) : "Error")}`;
   out += field("message", quote(text(typeof message === "string" ? message : "")));
   out += place(read(thrown, "stack"), PLACE, false);
+  if (thrown instanceof BadValue) out += field("code", '"bad-value"');
   if (thrown instanceof ToolError) {
     for (const key of ["code", "tool", "hint"]) {
       const value = read(thrown, key);
@@ -178,10 +246,12 @@ export function describeLoad(thrown) {
 export function installErrors() {
   defineProperty(Error_, "prepareStackTrace", {
     __proto__: null,
-    value: prepareStackTrace,
-    writable: true,
+    get: () => prepareStackTrace,
+    set: (value) => {
+      theirs = value;
+    },
     enumerable: false,
-    configurable: true,
+    configurable: false,
   });
   Error_.stackTraceLimit = 20;
 }

@@ -4,6 +4,7 @@
 import { installClock } from "./clock.js";
 import { installErrors, ToolError } from "./errors.js";
 import { log, makeOutput } from "./output.js";
+import { platform } from "./platform.js";
 import {
   apply,
   create,
@@ -38,29 +39,6 @@ ReadableStreamDefaultController TransformStreamDefaultController atob btoa struc
 
 const kept = create(null);
 for (const name of `${LANGUAGE} ${PLATFORM}`.split(/\s+/)) kept[name] = true;
-
-// Asynchronous platform work (hashing, compiling WebAssembly) runs one after the other, so that its order is the order of
-// asking; while any is under way the guest is not quiet.
-let platformPending = 0;
-let platformTail = Promise_.resolve();
-
-export function platformBusy() {
-  return platformPending > 0;
-}
-
-async function platform(run) {
-  const before = platformTail;
-  let release;
-  platformTail = new Promise_((resolve) => release = resolve);
-  platformPending++;
-  try {
-    await before;
-    return await run();
-  } finally {
-    platformPending--;
-    release();
-  }
-}
 
 function define(name, value) {
   defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });

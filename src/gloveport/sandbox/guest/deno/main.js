@@ -2,8 +2,9 @@
 
 import { advanceTo, startClock } from "./clock.js";
 import { describe, describeLoad, setPrefix } from "./errors.js";
-import { installGlobals, installRun, nextTurn, platformBusy } from "./globals.js";
+import { installGlobals, installRun, nextTurn } from "./globals.js";
 import { droppedOutput, setLogBudget } from "./output.js";
+import { deliverWork, platformBusy } from "./platform.js";
 import {
   apply,
   Blob_,
@@ -65,12 +66,16 @@ function deliver(event) {
 }
 
 // Everything after the program's first instruction happens in here. Each turn: drain the microtasks; if asynchronous
-// platform work is under way, let the engine's loop turn; otherwise hand over what was asked and wait for one event.
+// platform work is under way, hand over what came of it or let the engine's loop turn; otherwise hand over what was asked
+// and wait for one event.
 function loop() {
   for (;;) {
     runMicrotasks();
     if (result !== null) return nextTurn(finish);
-    if (platformBusy()) return nextTurn(loop);
+    if (platformBusy()) {
+      if (deliverWork()) continue;
+      return nextTurn(loop);
+    }
     const request = timerRequest();
     if (request !== null) send(request);
     if (callsPending() === 0 && !timersPending()) {

@@ -1,7 +1,7 @@
 // `tools.<source>.<path…>(args)`: a path is collected by property reads and sent when it is called. Nothing here knows which
 // tools there are; the host looks every name up.
 
-import { callSite, ToolError } from "./errors.js";
+import { callSite, stackOf, ToolError } from "./errors.js";
 import { create, defineProperty, isArray, Promise_, Proxy_, quote, toPrimitive, toStringTag } from "./primordials.js";
 import { BadValue, encode } from "./values.js";
 import { flush, replyTo, send, TooLarge } from "./wire.js";
@@ -36,7 +36,7 @@ function noteSite(sites) {
 function placeOf(noted) {
   if (noted.count === undefined) return noted;
   const first = noted[0];
-  for (let index = 1; index < NOTED; index++) if (noted[index].stack !== first.stack) return undefined;
+  for (let index = 1; index < NOTED; index++) if (stackOf(noted[index]) !== stackOf(first)) return undefined;
   return first;
 }
 
@@ -135,8 +135,28 @@ for (
   NOT_TOOLS[name] = true;
 }
 
-function node(path) {
+// A tool that answers in pages: each is asked for when the program wants it. An async generator queues what it is asked.
+async function* pagesOf(path, base, args, sites) {
+  const quoted = quote(`${base}#page`);
+  const sent = [];
+  for (let index = 0; index < args.length; index++) defineProperty(sent, index, plainly(args[index]));
+  let cursor = null;
+  do {
+    defineProperty(sent, args.length, plainly(cursor));
+    const page = await callTool(path, quoted, sent, sites);
+    yield page.value;
+    cursor = page.next;
+  } while (cursor !== null);
+}
+
+function plainly(value) {
+  return { __proto__: null, value, writable: true, enumerable: true, configurable: true };
+}
+
+function node(path, above = "") {
   const children = create(null);
+  const mayPage = above !== "" && path === `${above}.pages`;
+  let paged;
   const quoted = quote(path);
   const sites = { __proto__: null, count: 0 };
   const label = path ? `tools.${path}` : "tools";
@@ -148,12 +168,13 @@ function node(path) {
       if (typeof name === "symbol") return name === toStringTag ? label : name === toPrimitive ? textOf : undefined;
       if (NOT_TOOLS[name]) return undefined;
       if (name === "toString" || name === "valueOf") return textOf;
-      return children[name] ??= node(path ? `${path}.${name}` : name);
+      return children[name] ??= node(path ? `${path}.${name}` : name, path);
     },
     apply(_target, _self, args) {
       if (!path) {
         throw new ToolError("`tools` is not a function: call tools.<source>.<name>(…)", { code: "unknown-tool" });
       }
+      if (mayPage && (paged ??= callSync("pages", [above]))) return pagesOf(path, above, args, sites);
       return callTool(path, quoted, args, sites);
     },
     has(_target, name) {
@@ -165,7 +186,7 @@ function node(path) {
     getOwnPropertyDescriptor(_target, name) {
       if (typeof name === "symbol" || !includes(callSync("names", [path]), name)) return undefined;
       return {
-        value: children[name] ??= node(path ? `${path}.${name}` : name),
+        value: children[name] ??= node(path ? `${path}.${name}` : name, path),
         enumerable: true,
         configurable: true,
         writable: false,

@@ -12,6 +12,7 @@ import datetime
 import gc
 import logging
 import os
+import resource
 import sys
 import time
 from typing import Any
@@ -102,6 +103,11 @@ def time_functions(clock: Clock) -> dict[str, Any]:
 def os_times(clock: Clock) -> Any:
     """A function for `os.times`."""
     return lambda: os.times_result(((clock.read() - clock.origin) / MICROS, 0.0, 0.0, 0.0, clock.elapsed()))
+
+
+def usage(clock: Clock) -> Any:
+    """A function for `resource.getrusage`: it has computed for as long as it runs, and what else it uses is not told."""
+    return lambda who: resource.struct_rusage(((clock.read() - clock.origin) / MICROS, 0.0, *[0] * 14))
 
 
 def turn_datetime(clock: Clock) -> None:

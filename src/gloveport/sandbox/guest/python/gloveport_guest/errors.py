@@ -90,6 +90,10 @@ class RemoteError(Exception):
 RemoteError.__module__ = "builtins"
 
 
+class CrossingError(TypeError):
+    """A value is not plain data; the message names its path."""
+
+
 class NeverSettles(BaseException):
     """Nothing is under way any more and the program has not ended."""
 
@@ -155,6 +159,8 @@ def describe(error: BaseException, encode: Callable[[Any, str], str], depth: int
     out |= place_of(error)
     if isinstance(error, MemoryError):
         out |= {"code": "memory-limit", "message": NO_MEMORY}
+    if isinstance(error, CrossingError):
+        out["code"] = "bad-value"
     if isinstance(error, ToolError):
         for name in ("code", "tool", "hint"):
             value = getattr(error, name, None)

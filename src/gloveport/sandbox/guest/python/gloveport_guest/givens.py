@@ -7,6 +7,7 @@ import inspect
 import keyword
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -28,9 +29,21 @@ def leave(*args: Any) -> NoReturn:
     raise SystemExit(NO_EXIT)
 
 
-def no_input(prompt: object = "") -> NoReturn:
-    """Ask a person at a terminal: there is none."""
-    raise EOFError("input() is not offered here: nobody is at a terminal; the run can be given an `input` instead")
+class NoInput:
+    """Stands where a run's input would be: calling it would ask a person at a terminal, and there is none."""
+
+    def __call__(self, prompt: object = "") -> NoReturn:
+        raise EOFError("input() is not offered here: nobody is at a terminal; the run can be given an `input` instead")
+
+    def _missing(self, *args: Any) -> NoReturn:
+        raise NameError("name 'input' is not defined", name="input")
+
+    __getitem__ = __iter__ = __len__ = __contains__ = _missing
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._missing()
 
 
 def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any], None]) -> dict[str, Any]:
@@ -44,7 +57,7 @@ def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any]
         "ToolError": ToolError,
         "exit": leave,
         "quit": leave,
-        "input": setup["input"] if setup["has_input"] else no_input,
+        "input": setup["input"] if setup["has_input"] else NoInput(),
         GETTER: lambda name: calls.sync("interface", [name]),
     }
     if LISTING in setup["code"]:
@@ -69,5 +82,6 @@ def turn_process() -> None:
     os.getpid = lambda: 1
     os.getppid = lambda: 0
     os.cpu_count = lambda: 1
+    threading.get_native_id = lambda: 1
     sys.argv = ["program.py"]
     sys.executable = ""

@@ -46,7 +46,7 @@ class Guest:
     def run(self, setup: dict[str, Any], names: dict[str, Any]) -> str:
         """Run the program to its end; the middle of the done frame: how it ended, and with what."""
         try:
-            parts = program.compile_program(setup["code"])
+            parts = program.compile_program(setup["code"], setup.get("tail"))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             return f'"error",{encode(describe_load(error), "error")}'
         space = program.make_space(setup["code"])

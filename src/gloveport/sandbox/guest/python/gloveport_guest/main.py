@@ -6,18 +6,20 @@ import base64
 import gc
 import os
 import platform
+import resource
 import sys
 import time
 import traceback
 from typing import Any, NoReturn
 
 from . import givens
-from .clock import Clock, os_times, restart_logging, time_functions, turn_datetime
+from .clock import Clock, os_times, restart_logging, time_functions, turn_datetime, usage
 from .errors import show_only_the_program
 from .guest import Guest
 from .loop import turn_asyncio
+from .output import turn_logging
 from .randomness import Randomness, start_random, turn_random
-from .rehearsal import rehearse
+from .rehearsal import TAIL, rehearse
 from .swap import replace_everywhere
 from .threads import turn_threads
 from .values import decode, quote
@@ -69,11 +71,17 @@ def _turn_platform(guest: Guest) -> None:
     sources = (("os", "urandom"), ("os", "getrandom"), ("_ssl", "RAND_bytes"))
     held = [getattr(sys.modules.get(module), name, None) for module, name in sources]
     random = [(function, guest.randomness.bytes) for function in held if function is not None]
-    replace_everywhere([*clocks, *random, (os.times, os_times(guest.clock))])
+    counts = [(os.times, os_times(guest.clock)), (resource.getrusage, usage(guest.clock))]
+    replace_everywhere([*clocks, *random, *counts])
     turn_datetime(guest.clock)
     turn_random(guest.randomness)
+    if "sqlite3" in sys.modules:  # not every build has it
+        from .sqlite import turn_sqlite
+
+        turn_sqlite(guest.clock, guest.randomness)
     turn_threads(guest.loop.block)
     turn_asyncio(guest.loop)
+    turn_logging(guest.output)
     show_only_the_program()
 
 
@@ -83,7 +91,7 @@ def _perform(channel: Channel, script: str) -> str:
     guest.output.left = 1000
     guest.loop.start()
     sys.stdout = guest.output.streams[0]
-    setup = {"code": script, "has_input": False, "entry": "body", "sources": []}
+    setup = {"code": script, "has_input": False, "entry": "body", "sources": [], "tail": TAIL}
     names = givens.names(setup, guest.calls, guest.tools, guest.output.emit)
     result = guest.run(setup, names)
     guest.finish(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 import warnings
 from typing import Any
@@ -60,6 +61,22 @@ class Output:
 
         warnings.showwarning = show
         sys.unraisablehook = unraisable
+
+
+def turn_logging(output: Output) -> None:
+    """Let what `logging` writes to the program's streams keep its level."""
+    emit = logging.StreamHandler.emit
+
+    def emit_with_level(self: logging.StreamHandler[Any], record: logging.LogRecord) -> None:
+        if self.stream not in output.streams:
+            return emit(self, record)
+        try:
+            level = "error" if record.levelno >= 40 else "warn" if record.levelno >= 30 else "info"
+            output.log(level if record.levelno >= 20 else "debug", self.format(record))
+        except Exception:
+            self.handleError(record)
+
+    logging.StreamHandler.emit = emit_with_level
 
 
 class Stream(io.TextIOBase):

@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import inspect
+import io
 import linecache
 import sys
 from collections.abc import Callable, Iterator
@@ -16,12 +17,21 @@ from .errors import PROGRAM
 AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 STAR = "\0star"
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def compile_program(text: str) -> list[CodeType]:
-    """Code objects to run one after the other; what the last one gives is the result. May raise as `compile` does."""
-    lines = text.splitlines(keepends=True)
+def compile_program(text: str, tail: int | None = None) -> list[CodeType]:
+    """Code objects to run one after the other; what the last one gives is the result. May raise as `compile` does.
+
+    `tail` is the line that an expression at the end begins, 0 if there is none; None if that is not known.
+    """
+    lines = io.StringIO(text, newline=None).readlines()  # as the compiler counts them: a form feed ends none
     linecache.cache[PROGRAM] = (len(text), None, lines, PROGRAM)  # for tracebacks, and for `inspect`
+    if tail is not None:
+        try:
+            return _compile_lines(lines, tail)
+        except SyntaxError:  # a `return` at the top level, or brackets around the expression
+            pass
     tree = ast.parse(text, PROGRAM)
     if any(isinstance(node, ast.Return) for node in _own_nodes(tree.body)):
         return [_as_function(tree)]
@@ -32,6 +42,15 @@ def compile_program(text: str) -> list[CodeType]:
     if isinstance(last, ast.Expr):
         parts.append(compile(ast.Expression(last.value), PROGRAM, "eval", AWAIT, dont_inherit=True))
     return parts
+
+
+def _compile_lines(lines: list[str], tail: int) -> list[CodeType]:
+    """The same without a tree, which would take three times as long. If both parts compile, the whole means the same."""
+    if not tail:
+        return [compile("".join(lines), PROGRAM, "exec", AWAIT, dont_inherit=True)]
+    start, end = "".join(lines[: tail - 1]), "\n" * (tail - 1) + "".join(lines[tail - 1 :])
+    parts = [compile(start, PROGRAM, "exec", AWAIT, dont_inherit=True)] if start else []
+    return [*parts, compile(end, PROGRAM, "eval", AWAIT, dont_inherit=True)]
 
 
 async def run_program(parts: list[CodeType], space: dict[str, Any]) -> Any:
@@ -89,12 +108,13 @@ def _as_function(tree: ast.Module) -> CodeType:
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         tree.body[-1] = ast.copy_location(ast.Return(tree.body[-1].value), tree.body[-1])
     names = _bound_names(tree.body)
-    body = [*([ast.Global(sorted(names))] if names else []), *_TopLevel().visit(tree).body]
-    function = ast.AsyncFunctionDef(name="main", args=_no_arguments(), body=body, decorator_list=[], lineno=1, col_offset=0)
+    _restate(tree.body)
+    start = {"lineno": 1, "col_offset": 0}
+    body = [*([ast.Global(sorted(names), **start)] if names else []), *tree.body]
+    function = ast.AsyncFunctionDef(name="main", args=_no_arguments(), body=body, decorator_list=[], **start)
     if sys.version_info >= (3, 12):
         function.type_params = []
-    module = ast.fix_missing_locations(ast.Module([function], []))
-    code = compile(module, PROGRAM, "exec", flags, dont_inherit=True)
+    code = compile(ast.Module([function], []), PROGRAM, "exec", flags, dont_inherit=True)
     inner = next(item for item in code.co_consts if isinstance(item, CodeType))
     return inner.replace(co_name="<module>", co_qualname="<module>")
 
@@ -127,26 +147,23 @@ def _error(message: str, node: Any) -> SyntaxError:
     return SyntaxError(message, (PROGRAM, node.lineno, node.col_offset + 1, None))
 
 
-class _TopLevel(ast.NodeTransformer):
-    """What a module may say and a function may not, said otherwise."""
+def _restate(body: list[Any]) -> None:
+    """Say otherwise, in place, what a module may say and a function may not.
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        if not isinstance(node.target, ast.Name):
-            return node
-        said = ast.Assign([node.target], node.value) if node.value else ast.Pass()
-        return ast.copy_location(said, node)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        if node.names[0].name != "*":
-            return node
-        call = ast.Call(ast.Name(STAR, ast.Load()), [ast.Constant(node.module or "")], [])
-        return ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
-
-    def leave(self, node: ast.AST) -> ast.AST:
-        """What belongs to another scope stays as it is."""
-        return node
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = leave
+    Only blocks of statements are walked, one at a time: an expression may be deeper than Python's own stack.
+    """
+    waiting = [body]
+    while waiting:
+        block = waiting.pop()
+        for index, node in enumerate(block):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                said = ast.Assign([node.target], node.value) if node.value else ast.Pass()
+                block[index] = ast.copy_location(said, node)
+            elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                call = ast.Call(ast.Name(STAR, ast.Load()), [ast.Constant(node.module or "")], [])
+                block[index] = ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
+            elif not isinstance(node, SCOPES):  # what belongs to another scope stays as it is
+                waiting += [inner for name in BLOCKS if (inner := getattr(node, name, None))]
 
 
 def make_space(text: str) -> dict[str, Any]:

@@ -93,7 +93,8 @@ class Calls:
             self._last_id = call_id = self._last_id + 1
             self._channel.send(f'["call",{call_id},{quoted},{text}]')
         except (CrossingError, FrameTooLarge) as error:
-            raise ToolError(f"tools.{name}: {error}", code="bad-value", tool=name) from None
+            code = "frame-too-large" if isinstance(error, FrameTooLarge) else "bad-value"
+            raise ToolError(f"tools.{name}: {error}", code=code, tool=name) from None
         call = self.waiting[call_id] = Call(name, loop=self._loop)
         return call
 
@@ -153,9 +154,9 @@ class Node:
             child = self.__dict__[name] = Node._below(make, sync, f"{path}.{name}" if path else name)
         return child
 
-    @classmethod
-    def _below(cls, make: Any, sync: Any, path: str) -> Node:
-        child = object.__new__(cls)
+    @staticmethod
+    def _below(make: Any, sync: Any, path: str) -> Node:
+        child = object.__new__(_Pages if path.endswith(".pages") else Node)
         child.__dict__["\0"] = (make, sync, path, quote(path))
         return child
 
@@ -193,3 +194,28 @@ class Node:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} can't be copied")
+
+
+class _Pages(Node):
+    """`tools.x.list.pages`: all pages of the answer of `tools.x.list`, each asked for when it is wanted; or a tool so named."""
+
+    def __call__(self, /, *args: Any, **options: Any) -> Any:
+        make, sync, path, quoted = self.__dict__["\0"]
+        base = path.removesuffix(".pages")
+        if "\1" not in self.__dict__:
+            self.__dict__["\1"] = sync("pages", [base])
+        if not self.__dict__["\1"]:
+            return make(path, quoted, args, options)
+        if options and args:
+            raise TypeError(f"tools.{path} takes keywords, one dict, or positional arguments; not both")
+        return _pages(make, path, quote(f"{base}#page"), (options,) if options else args)
+
+
+async def _pages(make: Any, path: str, quoted: str, args: tuple[Any, ...]) -> Any:
+    cursor = None
+    while True:
+        page = await make(path, quoted, (*args, cursor), {})
+        yield page["value"]
+        cursor = page["next"]
+        if cursor is None:
+            return

@@ -25,7 +25,7 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from .errors import RemoteError, ToolError, cause_of, message_of, name_of
+from .errors import CrossingError, RemoteError, ToolError, cause_of, message_of, name_of
 
 SAFE_INTEGER = 2**53 - 1
 MAX_DEEP = 112
@@ -39,10 +39,6 @@ MILLISECOND = timedelta(milliseconds=1)
 quote: Callable[[str], str] = json.encoder.encode_basestring
 
 _dumps = json.encoder.c_make_encoder(None, None, quote, None, ":", ",", False, False, False)
-
-
-class CrossingError(TypeError):
-    """A value is not plain data; the message names its path."""
 
 
 class _Crossing(Exception):

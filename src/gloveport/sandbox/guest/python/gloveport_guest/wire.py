@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 import os
-from array import array
+import socket
 from collections import deque
-from io import FileIO
 from typing import Any
 
 from .values import decode
 
 HEADER = 4
-CHUNK = 16384
+WHOLE = socket.MSG_WAITALL
 MAX_FRAME = 16 * 1024 * 1024
 
 _scan = json.JSONDecoder().scan_once
@@ -34,16 +33,13 @@ class Channel:
     """The guest's end of the socket.
 
     How the host's bytes happen to be cut must not show in the program's memory: not in the addresses of what it makes
-    afterwards (which `repr` tells), nor in when the garbage collector runs. So what lasts from one read to the next has a
-    size that depends on nothing but the frames, and what does not is freed before anything else is made.
+    afterwards (which `repr` tells), nor in when the garbage collector runs. So the kernel puts the pieces together: one
+    read gives the four bytes of a length, the next gives the whole frame, and nothing is left over from either.
     """
 
     def __init__(self) -> None:
         self._fd = -1
-        self._readinto: Any = None
-        self._data = bytearray(2 * CHUNK)
-        self._chunk = bytearray(CHUNK)
-        self._bounds = array("q", [0, 0])  # where in the data the unread part starts and ends; numbers would be objects
+        self._receive: Any = None
         self._held: deque[list[Any]] = deque()
         self._out: list[bytes] = []
         self.max_frame = MAX_FRAME
@@ -51,7 +47,7 @@ class Channel:
     def open(self, fd: int) -> None:
         """Take the socket."""
         self._fd = fd
-        self._readinto = FileIO(fd, "r", closefd=False).readinto
+        self._receive = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd).recv
 
     # In.
 
@@ -68,36 +64,13 @@ class Channel:
             self._held.append(event)
 
     def _read_frame(self) -> list[Any]:
-        return _parse(self._cut(int.from_bytes(self._cut(HEADER), "big")).decode())
+        return _parse(self._read(int.from_bytes(self._read(HEADER), "big")).decode())
 
-    def _cut(self, size: int) -> bytearray:
-        """The next bytes of the stream. Blocks."""
-        data, bounds = self._data, self._bounds
-        if size + CHUNK > len(data):
-            data += bytes(size + CHUNK - len(data))
-        while bounds[1] - bounds[0] < size:
-            if bounds[0] == bounds[1]:
-                bounds[0], bounds[1] = 0, self._read(data)
-            else:
-                self._append()
-        bounds[0] += size
-        return data[bounds[0] - size : bounds[0]]
-
-    def _append(self) -> None:
-        """Read behind what is there already: a part of a frame."""
-        data, bounds = self._data, self._bounds
-        if bounds[0]:
-            data[: bounds[1] - bounds[0]] = data[bounds[0] : bounds[1]]
-            bounds[0], bounds[1] = 0, bounds[1] - bounds[0]
-        got = self._read(self._chunk)
-        data[bounds[1] : bounds[1] + got] = self._chunk[:got]
-        bounds[1] += got
-
-    def _read(self, into: bytearray) -> int:
-        got = self._readinto(into)
-        if not got:
+    def _read(self, size: int) -> bytes:
+        data = self._receive(size, WHOLE)
+        if len(data) < size:
             _exit(0)  # the host is gone, and nothing of the program matters any more
-        return got
+        return data
 
     # Out.
 

@@ -1,13 +1,11 @@
-"""Egress: the one HTTP client. Where a request may go is judged here, and credentials are attached here."""
+"""What goes into egress and what comes back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import httpx2
-
-from gloveport.policy.credentials import Attachment
+from gloveport.policy.egress.urls import Url
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,16 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Hop:
+    """One request of the chain that redirects make: a Request that was parsed and checked."""
+
+    method: str
+    url: Url
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What came back: names of headers are lower-case, the body is decompressed and bounded, secrets are blacked out."""
 
@@ -44,22 +52,3 @@ class Reply:
     headers: Mapping[str, str]
     body: bytes
     url: str
-
-
-class Egress:
-    """Sends requests."""
-
-    def __init__(self) -> None:
-        self._client = httpx2.AsyncClient(trust_env=False)
-
-    async def send(self, request: Request, reach: Reach, attachments: Sequence[Attachment] = ()) -> Reply:
-        """The reply; raises ToolError `egress-denied`, `source-unreachable`, `source-timeout` or `reply-too-large`."""
-        raise NotImplementedError
-
-    def transport(self, reach: Reach, attachments: Sequence[Attachment] = ()) -> httpx2.AsyncBaseTransport:
-        """The same judgement as a transport, for libraries that bring their own client."""
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        """Closes every connection."""
-        await self._client.aclose()

@@ -1,0 +1,36 @@
+"""What an error that a program did not catch most likely means: the mistakes that agents make about what they find."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from gloveport.catalog import Catalog
+from gloveport.catalog.nearest import fold
+from gloveport.types import Failure
+
+LONGEST = 300
+_MISSING = re.compile(r"(?:name ')?([\w$]+)(?:')? is not defined")
+_OFF = {
+    "input": "the run was given no input: pass input=… to run, or --input on the command line",
+    "WebAssembly": "WebAssembly is off here: Gloveport(allow_wasm=True), or --allow-wasm",
+}
+_EVAL_OFF = "eval and new Function are off here: Gloveport(allow_eval=True), or --allow-eval"
+
+
+def hinted(failure: Failure, catalog: Catalog) -> Failure:
+    """The failure, with a hint on what to write or to allow instead, where it has none and is one of these mistakes."""
+    return failure if failure.hint else replace(failure, hint=_hint(failure, catalog))
+
+
+def _hint(failure: Failure, catalog: Catalog) -> str | None:
+    if failure.type == "EvalError":
+        return _EVAL_OFF
+    if failure.type not in ("ReferenceError", "NameError"):
+        return None
+    found = _MISSING.fullmatch(failure.message[:LONGEST])
+    name = found[1] if found else ""
+    if name in _OFF:
+        return _OFF[name]
+    meant = [path for path in catalog.suggest(name) if fold(path.rpartition(".")[2]) == fold(name)] if name else []
+    return f"did you mean {' or '.join(f'tools.{path}(…)' for path in meant)}?" if meant else None

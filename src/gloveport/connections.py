@@ -1,0 +1,189 @@
+"""The sources of one port: opened once and together; one that is broken is reported, and the others work."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gloveport.catalog import Catalog
+from gloveport.catalog.fingerprint import fingerprint
+from gloveport.config import SourceConfig
+from gloveport.errors import GloveportError, OptionError
+from gloveport.folders import cache_folder, data_folder
+from gloveport.policy import AllowAll, Policy
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress
+from gloveport.policy.writes import WritesShut
+from gloveport.sources import Source
+from gloveport.sources.accepted import Accepted
+from gloveport.sources.detection import detect
+from gloveport.sources.opening import open_source
+from gloveport.sources.outside import Outside
+from gloveport.types import Tool
+
+logger = logging.getLogger("gloveport")
+
+Given = str | SourceConfig | Source
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A source that could not be opened, or something about one that its owner should know."""
+
+    source: str
+    message: str
+    hint: str | None = None
+    broken: bool = True
+
+
+class Connections:
+    """The catalog of what is connected. `catalog` is replaced, never changed: a run keeps the one that it began with."""
+
+    def __init__(self, functions: Source, given: Iterable[Given]) -> None:
+        self._given = tuple(_checked(item) for item in given)
+        self._own = (functions, *(item for item in self._given if not isinstance(item, str | SourceConfig)))
+        self.catalog = Catalog(self._own)
+        self.problems: tuple[Problem, ...] = ()
+        self.on_change: Callable[[Catalog], None] = lambda catalog: None
+        self._opened: dict[str, tuple[SourceConfig, Source]] = {}
+        self._opening: asyncio.Task[None] | None = None
+        self._egress: Egress | None = None
+
+    async def open(self) -> None:
+        """Opens every source that is not open yet. Callers at the same time wait for the same opening."""
+        if all(not isinstance(item, str | SourceConfig) for item in self._given):
+            return
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        await asyncio.shield(self._opening)
+
+    async def close(self) -> None:
+        """Closes every source."""
+        for source in self.catalog.sources:
+            await source.close()
+        if self._egress is not None:
+            await self._egress.close()
+
+    def forsake(self) -> None:
+        """The event loop was closed under the connections: they are made anew on the next one."""
+        self._opening, self._egress, self._opened = None, None, {}
+        self.catalog = Catalog(self._own)
+
+    async def _open(self) -> None:
+        self._egress = Egress()
+        configs = [item for item in self._given if isinstance(item, SourceConfig)]
+        outside = self._outside(configs)
+        problems: list[Problem] = []
+        texts = [item for item in self._given if isinstance(item, str)]
+        for text, found in zip(texts, await _all(detect(text, outside) for text in texts), strict=True):
+            if isinstance(found, SourceConfig):
+                configs.append(found)
+            else:
+                problems.append(_problem(text, found))
+        opened = await _all(open_source(config, outside) for config in configs)
+        for config, source in zip(configs, opened, strict=True):
+            if isinstance(source, BaseException):
+                problems.append(_problem(config.name, source))
+            else:
+                self._opened[config.name] = (config, source)
+                if hasattr(source, "on_change"):
+                    vars(source)["on_change"] = self._build
+                problems += [Problem(config.name, text, broken=False) for text in getattr(source, "warnings", ())]
+        self.problems = tuple(problems)
+        for problem in problems:
+            logger.warning("%s", problem.message)
+        self._build()
+
+    def _outside(self, configs: Sequence[SourceConfig]) -> Outside:
+        assert self._egress is not None
+        named = {(config.name, slot): origin for config in configs for slot, origin in secrets_of(config).items()}
+        return Outside(self._egress, EnvironmentCredentials(named), cache_folder() / "definitions")
+
+    def _build(self) -> None:
+        """The catalog of what is open now; a source that does not fit in is left out and reported."""
+        sources, suspended = list(self._own), dict[str, str]()
+        for config, source in self._opened.values():
+            try:
+                changed = self._suspended(config, source)
+                Catalog([*sources, source])
+            except GloveportError as error:
+                self.problems = (*self.problems, Problem(config.name, error.message, error.hint))
+                continue
+            sources.append(source)
+            suspended |= changed
+        self.catalog = Catalog(sources, suspended)
+        self.on_change(self.catalog)
+
+    @property
+    def policy(self) -> Policy:
+        """What may be called of what is open now."""
+        opened = {config.name: config.writes for config, _ in self._opened.values()}
+        return (
+            WritesShut(opened)
+            if any(tool.writes and tool.kind != "function" for tool in self.catalog.tools)
+            else AllowAll()
+        )
+
+    def accepted_tool(self, tool: Tool) -> Tool | None:
+        """A tool as it was when it was accepted, where its source still has that definition."""
+        config, source = self._opened.get(tool.source, (None, None))
+        seen = accepted().find(key_of(config)) if config else None
+        earlier = getattr(source, "earlier_tool", None)
+        return earlier(tool.address, seen.shelf) if seen and earlier else None
+
+    def _suspended(self, config: SourceConfig, source: Source) -> Mapping[str, str]:
+        if not is_outside(config):
+            return {}
+        told = (
+            "the definition of `tools.{0}` has changed since it was accepted: look at it with `gloveport tools changes {1}`"
+        )
+        changed = accepted().changed(key_of(config), fingerprints(source), getattr(source, "digest", ""))
+        return {address: told.format(address, config.name) for address in changed}
+
+
+def accepted() -> Accepted:
+    """What this user has accepted so far."""
+    return Accepted(data_folder() / "accepted")
+
+
+def is_outside(config: SourceConfig) -> bool:
+    """True for a definition that others can change: a URL's, or that of an MCP server."""
+    return config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
+
+
+def secrets_of(config: SourceConfig) -> Mapping[str, str]:
+    """Where each secret of a source comes from, by its slot; those in the environment of a command included."""
+    return {**config.credentials, **{name: value for name, value in config.env.items() if value.startswith("env:")}}
+
+
+def key_of(config: SourceConfig) -> str:
+    """What an accepted definition belongs to: this source of this file, at this place."""
+    return "\n".join((config.settings, config.name, config.kind, repr(config.location)))
+
+
+def fingerprints(source: Source) -> Mapping[str, str]:
+    """The fingerprint of each tool by its address."""
+    given = getattr(source, "fingerprints", None)
+    return given if given is not None else {tool.address: fingerprint(tool) for tool in source.tools()}
+
+
+def _checked(item: Given) -> Given:
+    is_source = hasattr(item, "tools") and hasattr(item, "call") and hasattr(item, "name")
+    if not isinstance(item, str | SourceConfig) and not is_source:
+        raise OptionError(f"a source is a URL, a file, SourceConfig(…) or an object with tools(), not {item!r:.60}")
+    return item
+
+
+async def _all(work: Iterable) -> list:
+    return await asyncio.gather(*work, return_exceptions=True)
+
+
+def _problem(name: str, error: BaseException) -> Problem:
+    if isinstance(error, GloveportError):
+        return Problem(name, error.message, error.hint)
+    if not isinstance(error, Exception):
+        raise error
+    logger.error("the source %s could not be opened", name, exc_info=error)
+    return Problem(name, f"the source {name} could not be opened: {type(error).__name__}")

@@ -1,0 +1,63 @@
+"""Options of a port and of a run: what makes no sense is refused before anything starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from gloveport.errors import OptionError
+from gloveport.types import LANGUAGES, Limits, Strength
+
+
+def limits_from(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limits:
+    """The limits with what was given changed."""
+    if given is None:
+        return base
+    if isinstance(given, Limits):
+        return given
+    if isinstance(given, Mapping):
+        return base.with_(**{str(name): value for name, value in given.items()})
+    raise OptionError(f"limits must be Limits(…) or a mapping, not {type(given).__name__}")
+
+
+def check_flags(**flags: object) -> None:
+    """Every flag is True or False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} must be True or False, not {value!r}")
+
+
+def strength_from(minimum: str) -> Strength:
+    """The least strength that a sandbox must have."""
+    if minimum not in ("full", "kernel", "none"):
+        raise OptionError(f"minimum must be 'full', 'kernel' or 'none', not {minimum!r}")
+    return minimum
+
+
+def spare_from(spare: int | None) -> int:
+    """How many sandboxes wait, started in advance."""
+    if spare is None:
+        return min(4, max(2, os.cpu_count() or 2))
+    if isinstance(spare, bool) or not isinstance(spare, int) or not 0 <= spare <= 256:
+        raise OptionError(f"spare must be a whole number from 0 to 256, not {spare!r}")
+    return spare
+
+
+def check_run(code: object, language: object) -> None:
+    """A run gets text in a language that we know."""
+    if not isinstance(code, str):
+        raise OptionError(f"code must be text, not {type(code).__name__}")
+    if language not in LANGUAGES:
+        raise OptionError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
+
+
+def env_from(env: Mapping[str, str] | None) -> dict[str, str]:
+    """A copy of the variables that the program sees."""
+    if env is not None and not isinstance(env, Mapping):
+        raise OptionError(f"env must be a mapping of text to text, not {type(env).__name__}")
+    out = dict(env or {})
+    for name, value in out.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise OptionError(f"env must map text to text; {name!r} does not")
+    return out

@@ -1,0 +1,114 @@
+"""Addresses: which ones a request may be sent to. A pure table of our own, the same on every Python.
+
+`ipaddress.is_global` is not asked: its answers differ between Pythons, and 3.11 calls `64:ff9b::7f00:1`, `fec0::1` and
+`224.0.0.1` global. In IPv6 the table is turned round: what is not global unicast is refused, whether it is listed or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Why an address is refused. Only a `private` one can be opened, by `allow_private`."""
+
+    what: str
+    network: str
+    kind: Literal["private", "never"] = "never"
+
+    def __str__(self) -> str:
+        return f"{self.what}, {self.network}"
+
+
+# The first rule that holds an address counts: a metadata address inside a private network is never opened.
+_RULES4 = (
+    Rule("a cloud metadata address", "100.100.100.200/32"),
+    Rule("a cloud metadata address", "168.63.129.16/32"),
+    Rule("a cloud metadata address", "192.0.0.192/32"),
+    Rule("link-local, where cloud metadata is", "169.254.0.0/16"),
+    Rule("loopback", "127.0.0.0/8", "private"),
+    Rule("private", "10.0.0.0/8", "private"),
+    Rule("private", "172.16.0.0/12", "private"),
+    Rule("private", "192.168.0.0/16", "private"),
+    Rule("shared by a provider's customers", "100.64.0.0/10", "private"),
+    Rule("this host", "0.0.0.0/8"),
+    Rule("protocol assignments", "192.0.0.0/24"),
+    Rule("documentation", "192.0.2.0/24"),
+    Rule("documentation", "198.51.100.0/24"),
+    Rule("documentation", "203.0.113.0/24"),
+    Rule("6to4 relays", "192.88.99.0/24"),
+    Rule("benchmarking", "198.18.0.0/15"),
+    Rule("multicast", "224.0.0.0/4"),
+    Rule("broadcast", "255.255.255.255/32"),
+    Rule("reserved", "240.0.0.0/4"),
+)
+_RULES6 = (
+    Rule("a cloud metadata address", "fd00:ec2::/32"),
+    Rule("a cloud metadata address", "fd00:42::42/128"),
+    Rule("a cloud metadata address", "fd00:c1::a9fe:a9fe/128"),
+    Rule("a cloud metadata address", "fd20:ce::254/128"),
+    Rule("loopback", "::1/128", "private"),
+    Rule("unique local", "fc00::/7", "private"),
+    Rule("unspecified", "::/128"),
+    Rule("IPv4-compatible", "::/96"),
+    Rule("NAT64 for local use", "64:ff9b:1::/48"),
+    Rule("discarded", "100::/64"),
+    Rule("protocol assignments and Teredo", "2001::/23"),
+    Rule("documentation", "2001:db8::/32"),
+    Rule("documentation", "3fff::/20"),
+    Rule("segment routing", "5f00::/16"),
+    Rule("link-local", "fe80::/10"),
+    Rule("site-local", "fec0::/10"),
+    Rule("multicast", "ff00::/8"),
+)
+_TABLE4 = tuple((IPv4Network(rule.network), rule) for rule in _RULES4)
+_TABLE6 = tuple((IPv6Network(rule.network), rule) for rule in _RULES6)
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_NOT_GLOBAL = Rule("not global unicast", "outside 2000::/3")
+# In these the address that is really reached is the IPv4 address in the last 32 bits.
+_TRANSLATED = tuple(map(IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+_SIX_TO_FOUR = IPv6Network("2002::/16")
+_ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
+
+# These names lead to metadata wherever they resolve to; a cloud's resolver may answer with an address not in the table.
+_METADATA_NAMES = ("metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal")
+
+
+def refusal(address: str, *, allow_private: bool) -> Rule | None:
+    """The rule that refuses an address in its canonical text, or None when requests may go there."""
+    rule = _rule(ip_address(address.partition("%")[0]))
+    return None if rule is None or (allow_private and rule.kind == "private") else rule
+
+
+def is_metadata_name(host: str) -> bool:
+    """Whether a host is, by its name alone, a cloud's metadata service."""
+    name = host.lower().rstrip(".")
+    return name in _METADATA_NAMES or name.endswith((".metadata.google.internal", ".metadata.goog"))
+
+
+def _rule(address: IPv4Address | IPv6Address) -> Rule | None:
+    if isinstance(address, IPv4Address):
+        return next((rule for network, rule in _TABLE4 if address in network), None)
+    number = int(address)
+    inner = IPv4Address(number & 0xFFFF_FFFF)
+    if any(address in network for network in _TRANSLATED):
+        return _rule(inner)
+    listed = next((rule for network, rule in _TABLE6 if address in network), None)
+    if listed is not None:
+        return listed
+    if address not in _GLOBAL_UNICAST:
+        return _NOT_GLOBAL
+    if address in _SIX_TO_FOUR:
+        return _tunnelled(IPv4Address(number >> 80 & 0xFFFF_FFFF), "6to4")
+    if number >> 32 & 0xFFFF_FFFF in _ISATAP:
+        return _tunnelled(inner, "ISATAP")
+    return None
+
+
+def _tunnelled(inner: IPv4Address, way: str) -> Rule | None:
+    """A tunnel must end at a public address; `allow_private` opens networks, not tunnels into them."""
+    rule = _rule(inner)
+    return rule and Rule(f"{way} to {inner}, {rule.what}", rule.network)

@@ -1,0 +1,156 @@
+"""The client: sends a request, follows its redirects, keeps its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import httpcore2
+import httpx2
+
+from gloveport.errors import ToolError
+from gloveport.policy.credentials import Attachment
+from gloveport.policy.egress import dialing, headers, urls
+from gloveport.policy.egress.addresses import is_metadata_name
+from gloveport.policy.egress.attaching import attach_headers, attach_query, check_origins
+from gloveport.policy.egress.decoding import ACCEPTED
+from gloveport.policy.egress.failures import FAILURES, explain
+from gloveport.policy.egress.incoming import Incoming
+from gloveport.policy.egress.transport import Transport
+from gloveport.policy.egress.urls import Url
+from gloveport.policy.egress.values import Hop, Reach, Reply, Request
+from gloveport.policy.redaction import Redaction
+
+_FOLLOWED = frozenset({"GET", "HEAD"})
+_BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+_MOST_CONNECTIONS = 64
+_MOST_IDLE = 8
+_IDLE_SECONDS = 15
+
+
+class Egress:
+    """Sends requests. Connections are kept for the next request of the same reach to the same origin."""
+
+    def __init__(self, *, resolve: dialing.Resolve = dialing.resolve, dial: dialing.Dial = dialing.dial) -> None:
+        self._resolve = resolve
+        self._dial = dial
+        self._contexts: dict[bool, ssl.SSLContext] = {}
+        # A connection is bound to its event loop, and to what its reach allowed when it was dialled.
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Reach, httpcore2.AsyncConnectionPool]]
+        self._pools = WeakKeyDictionary()
+        # At debug level this logger writes headers as they came, before redaction.
+        logging.getLogger("httpcore2.http11").disabled = True
+
+    async def send(self, request: Request, reach: Reach, attachments: Sequence[Attachment] = ()) -> Reply:
+        """The reply; raises ToolError `egress-denied`, `source-unreachable`, `source-timeout` or `reply-too-large`.
+
+        Redirects of GET and HEAD are followed, each judged like a first request; of other methods the 3xx is the reply.
+        """
+        url = urls.parse(request.url)
+        check_origins(url.origin, attachments)
+        try:
+            async with asyncio.timeout(reach.total_seconds):
+                return await self._follow(request, url, reach, attachments)
+        except FAILURES as error:
+            failure = explain(error, url.host, request.method, reach)
+        except ToolError as error:
+            failure = error.with_traceback(None)
+        # Raised out here, no frame hangs on it that holds headers, or what a service echoed of them.
+        raise failure
+
+    def transport(self, reach: Reach, attachments: Sequence[Attachment] = ()) -> httpx2.AsyncBaseTransport:
+        """The same judgement as a transport, for libraries that bring their own client; it raises the same ToolErrors.
+
+        It follows no redirects: the client may, and each of its requests is judged. Attachments are added to requests to
+        their origins. An event stream passes as it comes, with `max_bytes` for each event, and with the client's read
+        timeout (or `total_seconds`) for each wait instead of a total.
+        """
+        return Transport(self, reach, attachments)
+
+    async def close(self) -> None:
+        """Closes every connection of the running event loop."""
+        for pool in self._pools.pop(asyncio.get_running_loop(), {}).values():
+            await pool.aclose()
+
+    async def open(self, hop: Hop, reach: Reach, attachments: Sequence[Attachment]) -> Incoming:
+        """The response to one request, its body still on its way: what `send` and the transport have in common."""
+        url = hop.url
+        _admit(url, reach)
+        # Nothing here has a name: what holds revealed secrets must not be in a frame that a traceback could show.
+        response = await self._pool(reach).handle_async_request(
+            httpcore2.Request(
+                hop.method,
+                httpcore2.URL(
+                    scheme=url.scheme.encode(),
+                    host=url.host.encode(),
+                    port=url.port,
+                    target=attach_query(url, attachments),
+                ),
+                headers=_framing(hop) + attach_headers(url, hop.headers, attachments),
+                content=hop.body,
+                extensions={"timeout": {"connect": reach.connect_seconds}},
+            )
+        )
+        return Incoming(response, hop, reach)
+
+    async def _follow(self, request: Request, url: Url, reach: Reach, attachments: Sequence[Attachment]) -> Reply:
+        redaction = Redaction(attachments)
+        carried = headers.check(request.method, request.headers)
+        for _ in range(reach.max_redirects + 1):
+            incoming = await self.open(Hop(request.method, url, carried, request.body), reach, attachments)
+            try:
+                location = incoming.location if request.method in _FOLLOWED and request.body is None else None
+                if location is None:
+                    body = redaction.clean(b"".join([piece async for piece in incoming.pieces()]))
+                    return Reply(incoming.status, incoming.headers(redaction), body, redaction.clean_text(str(url)))
+            finally:
+                await incoming.close()
+            ahead = urls.join(url, location)
+            if url.scheme == "https" and ahead.scheme == "http":
+                raise ToolError(f"{url.host} redirects from https to http", code="egress-denied")
+            if ahead.origin != url.origin:
+                attachments, carried = (), headers.harmless(carried)
+            url = ahead
+        raise ToolError(f"{url.host} redirects more than {reach.max_redirects} times", code="egress-denied")
+
+    def _pool(self, reach: Reach) -> httpcore2.AsyncConnectionPool:
+        pools = self._pools.setdefault(asyncio.get_running_loop(), {})
+        if reach not in pools:
+            pools[reach] = httpcore2.AsyncConnectionPool(
+                ssl_context=self._context(reach.verify_tls),
+                max_connections=_MOST_CONNECTIONS,
+                max_keepalive_connections=_MOST_IDLE,
+                keepalive_expiry=_IDLE_SECONDS,
+                network_backend=dialing.Dialer(reach.allow_private, self._resolve, self._dial),
+            )
+        return pools[reach]
+
+    def _context(self, verify: bool) -> ssl.SSLContext:
+        if verify not in self._contexts:
+            context = self._contexts[verify] = httpcore2.default_ssl_context()
+            if not verify:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+        return self._contexts[verify]
+
+
+def _admit(url: Url, reach: Reach) -> None:
+    """Refuses what a URL's text alone shows to be out of reach."""
+    if is_metadata_name(url.host):
+        raise ToolError(f"{url.host} may not be reached: a cloud metadata service", code="egress-denied")
+    if reach.origins and url.origin not in reach.origins:
+        message = f"{url.origin} may not be reached: this source's requests go to {', '.join(sorted(reach.origins))}"
+        raise ToolError(message, code="egress-denied", hint="make it a source of its own if it is meant")
+
+
+def _framing(hop: Hop) -> list[headers.Pair]:
+    """The headers that egress alone writes, and a name for itself when the caller has none."""
+    out = [(b"Host", hop.url.authority.encode()), (b"Accept-Encoding", ACCEPTED)]
+    if hop.body is not None or hop.method not in _BODILESS:
+        out.append((b"Content-Length", b"%d" % len(hop.body or b"")))
+    if not any(name.lower() == b"user-agent" for name, _ in hop.headers):
+        out.append((b"User-Agent", b"gloveport"))
+    return out

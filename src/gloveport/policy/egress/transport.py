@@ -1,0 +1,99 @@
+"""Transport: the same judgement for libraries that bring their own client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from gloveport.errors import ToolError
+from gloveport.policy.credentials import Attachment
+from gloveport.policy.egress import headers, urls
+from gloveport.policy.egress.failures import FAILURES, explain
+from gloveport.policy.egress.incoming import Incoming
+from gloveport.policy.egress.values import Hop, Reach
+from gloveport.policy.redaction import Redaction
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress.client import Egress
+
+
+class Transport(httpx2.AsyncBaseTransport):
+    """What an `httpx2.AsyncClient` sends its requests through; the connections are the egress's, not its own."""
+
+    def __init__(self, egress: Egress, reach: Reach, attachments: Sequence[Attachment]) -> None:
+        self._egress = egress
+        self._reach = reach
+        self._attachments = attachments
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The response, its body still on its way; raises what `Egress.send` raises."""
+        url = urls.parse(str(request.url))
+        theirs = [(name, value) for name, value in request.headers.multi_items() if name not in headers.OURS]
+        hop = Hop(request.method, url, headers.check(request.method, theirs), await request.aread() or None)
+        deadline = asyncio.get_running_loop().time() + self._reach.total_seconds
+        try:
+            async with asyncio.timeout_at(deadline):
+                incoming = await self._egress.open(hop, self._reach, self._attachments)
+        except FAILURES as error:
+            failure = explain(error, url.host, request.method, self._reach)
+        except ToolError as error:
+            failure = error.with_traceback(None)
+        else:
+            redaction = Redaction(self._attachments)
+            patience = request.extensions.get("timeout", {}).get("read") or self._reach.total_seconds
+            answered = incoming.headers(redaction).items()
+            return httpx2.Response(
+                incoming.status,
+                # Without cookies, or the client would keep a jar.
+                headers=[(name.encode(), value.encode()) for name, value in answered if name != "set-cookie"],
+                stream=_Stream(incoming, redaction, None if incoming.is_events else deadline, patience),
+            )
+        raise failure
+
+
+class _Stream(httpx2.AsyncByteStream):
+    """A body by lines, so that no secret is cut in two: an event ends with a line, so none waits for the next."""
+
+    def __init__(self, incoming: Incoming, redaction: Redaction, deadline: float | None, patience: float) -> None:
+        self._incoming = incoming
+        self._redaction = redaction
+        self._deadline = deadline
+        self._patience = patience
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held = b""
+        async for piece in self._timed():
+            whole, held = _split(held + piece) if self._redaction else (piece, b"")
+            if whole:
+                yield self._redaction.clean(whole)
+        if held:
+            yield self._redaction.clean(held)
+
+    async def aclose(self) -> None:
+        await self._incoming.close()
+
+    async def _timed(self) -> AsyncIterator[bytes]:
+        pieces = self._incoming.pieces()
+        now = asyncio.get_running_loop().time
+        while True:
+            try:
+                async with asyncio.timeout_at(self._deadline or now() + self._patience):
+                    piece = await anext(pieces, None)
+            except FAILURES as error:
+                failure = self._incoming.explain(error)
+                break
+            except ToolError as error:
+                failure = error.with_traceback(None)
+                break
+            if piece is None:
+                return
+            yield piece
+        raise failure
+
+
+def _split(data: bytes) -> tuple[bytes, bytes]:
+    end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    return data[:end], data[end:]

@@ -1,0 +1,125 @@
+"""URLs: the one parser. What is judged, what is dialled and what is written on the wire all come from its parts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv6Address
+
+from gloveport.errors import ToolError
+
+# Only what every parser reads the same way is read at all. Userinfo, backslashes, spaces, control characters, escapes and
+# non-ASCII digits in a host have no form here, so there is nothing for two parsers to differ about.
+_URL = re.compile(
+    r"(?P<scheme>https?)://"
+    r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?))"
+    r"(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[!-\"$->@-\[\]-~]*)?"
+    r"(?P<query>\?[!-\"$-\[\]-~]*)?"
+    r"(?:\#[!-~]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE | re.ASCII)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_MOST_CHARACTERS = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A URL in its parts: `host` is lower-case and without brackets, `target` is the path and query as they are sent."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    query: str
+
+    @property
+    def origin(self) -> str:
+        """`scheme://host[:port]`, without a default port."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def authority(self) -> str:
+        """What the Host header says."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def target(self) -> str:
+        """What the request line says."""
+        return self.path + self.query
+
+    def __str__(self) -> str:
+        return self.origin + self.target
+
+
+def parse(text: str) -> Url:
+    """The parts of an absolute URL, its fragment dropped; raises ToolError `egress-denied` for one that is not plain."""
+    match = _URL.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
+    if match is None:
+        raise _refused(_reason(text))
+    scheme = match["scheme"].lower()
+    port = int(match["port"] or _DEFAULT_PORTS[scheme])
+    if not 0 < port < 65536:
+        raise _refused("its port is out of range")
+    host = _name(match["name"].lower()) if match["name"] else _six(match["six"])
+    return Url(scheme, host, port, match["path"] or "/", match["query"] or "")
+
+
+def join(base: Url, reference: str) -> Url:
+    """Where a redirect leads, with the same refusals as `parse`."""
+    if _SCHEME.match(reference):
+        return parse(reference)
+    if reference.startswith("//"):
+        return parse(f"{base.scheme}:{reference}")
+    if reference.startswith("/"):
+        return parse(base.origin + reference)
+    if not reference or reference[0] in "?#":
+        return parse(base.origin + base.path + (reference if reference.startswith("?") else base.query))
+    joined = parse(base.origin + base.path.rpartition("/")[0] + "/" + reference)
+    return Url(joined.scheme, joined.host, joined.port, _without_dots(joined.path), joined.query)
+
+
+def _name(host: str) -> str:
+    if ".." in host or len(host) > 253:
+        raise _refused("its host is no host name")
+    return host
+
+
+def _six(host: str) -> str:
+    try:
+        return str(IPv6Address(host))
+    except AddressValueError:
+        raise _refused("its host is no IPv6 address") from None
+
+
+def _without_dots(path: str) -> str:
+    kept: list[str] = []
+    steps = path.split("/")[1:]
+    for step in steps:
+        if step == "..":
+            del kept[-1:]
+        elif step != ".":
+            kept.append(step)
+    return "/" + "/".join(kept + [""] * (steps[-1] in {".", ".."}))
+
+
+def _reason(text: str) -> str:
+    """Why a text that the grammar does not know is refused, for the person who wrote it."""
+    if len(text) > _MOST_CHARACTERS:
+        return f"it is longer than {_MOST_CHARACTERS} characters"
+    if not re.match(r"https?://", text, re.IGNORECASE):
+        return "it does not begin with http:// or https://"
+    if re.search(r"[\x00-\x20\x7f\\]", text):
+        return "a space, a control character or a backslash is in it"
+    if not text.isascii():
+        return "characters in it are not encoded (a host's as xn--…, others as %XX)"
+    if "@" in re.split(r"[/?#]", text.partition("://")[2])[0]:
+        return "a user or password is in it"
+    return "its host or port can't be read"
+
+
+def _refused(reason: str) -> ToolError:
+    # The text itself is not shown: a URL that was refused for a password in it would show the password.
+    return ToolError(f"a URL was refused: {reason}", code="egress-denied")

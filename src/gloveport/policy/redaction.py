@@ -1,0 +1,109 @@
+"""Redaction: what a service echoes of the secrets that were sent to it is blacked out, in the common encodings.
+
+A secret of fewer than 4 characters is not looked for, and one of fewer than 8 only as it is or escaped, not in base64 or
+hex: such short texts turn up everywhere, and a reply full of holes helps nobody.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+from gloveport.policy.credentials import Attachment
+
+_SHORTEST = 4
+_SHORTEST_ENCODED = 8
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+
+class Redaction:
+    """Blacks out the secrets of one request as `•••(label)`."""
+
+    def __init__(self, attachments: Sequence[Attachment]) -> None:
+        self._texts: list[tuple[bytes, str, bytes]] = []
+        self._forms: list[tuple[bytes, bytes]] = []
+        for attachment in attachments:
+            shown = f"•••({attachment.secret.label})".encode()
+            for text in sorted(_texts(attachment), key=len, reverse=True):
+                if len(text) >= _SHORTEST:
+                    self._texts.append((_anchor(text), text, shown))
+                if len(text) >= _SHORTEST_ENCODED:
+                    self._forms += [(form, shown) for form in _encoded(text.encode("utf-8", "surrogateescape"))]
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def clean(self, data: bytes) -> bytes:
+        """The bytes without the secrets; the same object when none is in it."""
+        for anchor, text, shown in self._texts:
+            if anchor in data:
+                data = _escaped(text).sub(lambda _, shown=shown: shown, data)
+        for form, shown in self._forms:
+            if form in data:
+                data = data.replace(form, shown)
+        return data
+
+    def clean_text(self, text: str) -> str:
+        """The same for text."""
+        return self.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace") if self else text
+
+
+def _texts(attachment: Attachment) -> set[str]:
+    """What is secret in an attachment, also as it is sent: an echo may encode that once more.
+
+    Of `user:password` the password alone is secret as well.
+    """
+    secret = attachment.secret.reveal()
+    if attachment.place == "basic":
+        return {secret, secret.partition(":")[2], b64encode(secret.encode("utf-8", "surrogateescape")).decode()}
+    if attachment.place == "query":
+        return {secret, quote(secret, safe="", errors="surrogateescape")}
+    return {secret}
+
+
+def _anchor(text: str) -> bytes:
+    """The longest part that no escaping changes: where it is missing, no search is needed."""
+    return max(re.findall(r"[0-9A-Za-z]*", text), key=len).encode()
+
+
+def _escaped(text: str) -> re.Pattern[bytes]:
+    """Matches the text with any of its characters escaped, as URLs, forms, JSON and HTML do it, in any mixture."""
+    return re.compile(b"".join(b"|".join(_ways(char)).join((b"(?:", b")")) for char in text))
+
+
+def _ways(char: str) -> Iterator[bytes]:
+    data = char.encode("utf-8", "surrogateescape")
+    yield re.escape(data)
+    if char.isascii() and char.isalnum():
+        return
+    yield b"".join(b"(?i:%%%02x)" % byte for byte in data)
+    yield b"(?i:%b)" % re.escape("".join(f"\\u{unit:04x}" for unit in _units(char)).encode())
+    yield re.escape(json.dumps(char)[1:-1].encode())
+    yield re.escape(html.escape(char).encode("utf-8", "surrogateescape"))
+    yield b"&#0*%d;|(?i:&#x0*%x;)" % (ord(char), ord(char))
+    if char == "/":
+        yield rb"\\/"
+    if char == " ":
+        yield rb"\+"
+
+
+def _units(char: str) -> list[int]:
+    data = char.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(data[index : index + 2], "big") for index in range(0, len(data), 2)]
+
+
+def _encoded(data: bytes) -> set[bytes]:
+    """The text in base64 wherever it may begin in what was encoded, in hex, and in UTF-16."""
+    forms = {data.hex().encode(), data.hex().upper().encode()}
+    text = data.decode("utf-8", "surrogateescape")
+    forms |= {text.encode("utf-16-le", "surrogatepass"), text.encode("utf-16-be", "surrogatepass")}
+    for before in range(3):
+        # Characters at both ends mix bits of the secret with bits of its neighbours: they can't be known, and are left.
+        first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
+        form = b64encode(bytes(before) + data)[first:last]
+        forms |= {form, form.translate(_URL_SAFE), form.replace(b"+", b"%2B").replace(b"/", b"%2F")}
+    return forms

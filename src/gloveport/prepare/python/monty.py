@@ -1,0 +1,239 @@
+"""Python for the engine `monty`: what it does not have is refused here, and what it has no words for is said otherwise.
+
+Monty has no exceptions with fields, no subscripts of host objects, and takes no coroutine for a result. So `ToolError`, a
+class of its prelude, is led through functions of the prelude where it is caught and raised; `tools["a"]` becomes `getattr`;
+and what may be awaitable at the end of a program is awaited there. Everything else stands as the agent wrote it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from gloveport.prepare.names import TOOLS
+from gloveport.prepare.positions import Edit
+from gloveport.prepare.python.grammar import FIELDS, Lines
+from gloveport.prepare.python.names import bound_names
+from gloveport.prepare.python.survey import place_of
+
+_MODULES = """
+    __future__ __main__ asyncio base64 binascii bisect collections copy csv dataclasses datetime decimal functools hashlib
+    itertools json math os os.path pathlib posixpath random re sys time tomllib typing unicodedata
+"""
+MODULES = frozenset(_MODULES.split())
+"""The modules that Monty 1.4 has."""
+
+_LACKING = """
+    BaseExceptionGroup BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError
+    ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError EncodingWarning EnvironmentError
+    ExceptionGroup FloatingPointError FutureWarning GeneratorExit IOError ImportWarning IndentationError InterruptedError
+    PendingDeprecationWarning ProcessLookupError ReferenceError ResourceWarning RuntimeWarning StopAsyncIteration
+    SyntaxWarning SystemError TabError UnicodeError UnicodeTranslateError UnicodeWarning UserWarning Warning aiter anext
+    ascii breakpoint bytearray callable classmethod compile delattr dir globals help issubclass memoryview staticmethod
+    super vars
+"""
+LACKING = frozenset(_LACKING.split())
+"""Python's own names that Monty 1.4 does not have."""
+
+IN_ASYNCIO = frozenset({"gather", "run", "sleep"})
+HINT = 'the engine `cpython` has it: run it with engine="cpython" (--engine cpython)'
+AWAITABLE = (ast.Call, ast.Name)
+_LINKS = (ast.Attribute, ast.Subscript)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+SETTLED, CAUGHT, RAISED, FAILED = (f"_gloveport_{name}" for name in ("settled", "caught", "raised", "failed"))
+ENTRY = "_gloveport_main"
+
+
+class Lack(NamedTuple):
+    """Something that Monty does not have, and where the program uses it."""
+
+    node: ast.AST
+    what: str
+
+
+class Nodes(dict[type, list[Any]]):
+    """The nodes of a program that matter here, by their kind; one before those below it."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        super().__init__({kind: [] for kind in _KINDS})
+        self._tree = tree
+        pending: list[ast.AST] = [tree]
+        while pending:
+            node = pending.pop()
+            kind = type(node)
+            if kind in self:
+                self[kind].append(node)
+            for name in FIELDS[kind]:
+                value = getattr(node, name, None)
+                if type(value) is list:
+                    pending += value
+                elif value is not None:
+                    pending.append(value)
+
+    def bound(self) -> set[str]:
+        """The names that the program binds somewhere."""
+        names = {node.id for node in self[ast.Name] if not isinstance(node.ctx, ast.Load)}
+        return names.union(*(bound_names(node) for node in ast.walk(self._tree)))
+
+
+def lacking(nodes: Nodes, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
+    """The first thing in a program that Monty is known not to have."""
+    found = [Lack(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
+    found += [Lack(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
+    found += [Lack(node, f"module `{name}`") for node in imports for name in _missing(node)]
+    names = [node for node in nodes[ast.Name] if node.id in LACKING]
+    bound = nodes.bound() if names else set[str]()
+    found += [Lack(node, f"`{node.id}`") for node in names if node.id not in bound]
+    return min(found, key=lambda lack: place_of(lack.node)) if found else None
+
+
+def _class(node: ast.ClassDef) -> str | None:
+    if node.bases or node.keywords:
+        return "class inheritance, nor metaclasses"
+    if any(getattr(item, "decorator_list", ()) for item in node.body):
+        return "decorators of methods (`@property`, `@staticmethod`, `@classmethod`)"
+    return None
+
+
+def _import_from(node: ast.ImportFrom) -> str | None:
+    if node.names[0].name == "*":
+        return "`from … import *`"
+    missing = [alias.name for alias in node.names if node.module == "asyncio" and alias.name not in IN_ASYNCIO]
+    return f"`asyncio.{missing[0]}`" if missing else None
+
+
+def _of_asyncio(node: ast.Attribute) -> str | None:
+    if isinstance(node.value, ast.Name) and node.value.id == "asyncio" and node.attr not in IN_ASYNCIO:
+        return f"`asyncio.{node.attr}`"
+    return None
+
+
+def _comprehension(node: ast.comprehension) -> str | None:
+    return "asynchronous comprehensions" if node.is_async else None
+
+
+_WORDS: dict[type, str] = {
+    ast.Yield: "generators (`yield`)",
+    ast.YieldFrom: "generators (`yield from`)",
+    ast.Delete: "`del`",
+    ast.AsyncWith: "`async with`",
+    ast.AsyncFor: "`async for`",
+    ast.TryStar: "`except*`",
+    **({ast.TypeAlias: "type aliases (`type X = …`)"} if sys.version_info >= (3, 12) else {}),
+}
+_LOOKS: dict[type, Callable[[Any], str | None]] = {
+    ast.ClassDef: _class,
+    ast.ImportFrom: _import_from,
+    ast.Attribute: _of_asyncio,
+    ast.comprehension: _comprehension,
+}
+_KINDS = (*_WORDS, *_LOOKS, ast.Name, ast.ExceptHandler, ast.Raise, ast.Subscript)
+
+
+def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    return [name for name in names if name not in MODULES]
+
+
+def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
+    """What is said otherwise."""
+    lines = Lines(code)
+    # Of insertions in one place, the outermost comes first.
+    out = [edit for value in _results(tree) for edit in _wrapped(value, f"await {SETTLED}", lines)]
+    for node in nodes[ast.ExceptHandler]:
+        out += _handler(node, lines, code)
+    for node in nodes[ast.Raise]:
+        if node.exc and _may_be_ours(node.exc):
+            out += _wrapped(node.exc, RAISED, lines)
+    for node in nodes[ast.Subscript]:
+        if _on_tools(node):
+            out += _attribute(node, lines)
+    return out
+
+
+def _wrapped(node: ast.AST, function: str, lines: Lines) -> list[Edit]:
+    start, end = lines.start(node), lines.end(node)
+    return [Edit(start, start, f"{function}("), Edit(end, end, ")")]
+
+
+def _handler(node: ast.ExceptHandler, lines: Lines, code: str) -> Iterator[Edit]:
+    for part in _nodes_of(node.type):
+        if isinstance(part, ast.Name) and part.id == "ToolError":
+            yield Edit(lines.start(part), lines.end(part), FAILED)
+    if node.name:
+        first = lines.start(node.body[0])
+        line, _ = lines.line(lines.number(first))
+        margin = code[line:first]
+        # The body may begin with a compound statement, before which nothing can stand on its line.
+        between = f"\n{margin}" if not margin.strip() else "; "
+        yield Edit(first, first, f"{node.name} = {CAUGHT}({node.name}){between}")
+
+
+def _nodes_of(node: ast.expr | None) -> Iterator[ast.AST]:
+    return ast.walk(node) if node is not None else iter(())
+
+
+def _may_be_ours(raised: ast.expr) -> bool:
+    """Whether what is raised may be a ToolError: not when it is plainly an exception of Python's."""
+    named = raised.func if isinstance(raised, ast.Call) else raised
+    known = getattr(builtins, named.id, None) if isinstance(named, ast.Name) else None
+    return not (isinstance(known, type) and issubclass(known, BaseException))
+
+
+def _on_tools(node: ast.Subscript) -> bool:
+    root: ast.AST = node
+    while isinstance(root, _LINKS):
+        root = root.value
+    return isinstance(root, ast.Name) and root.id in TOOLS
+
+
+def _attribute(node: ast.Subscript, lines: Lines) -> Iterator[Edit]:
+    start = lines.start(node)
+    yield Edit(start, start, "getattr(")
+    yield Edit(lines.end(node.value), lines.start(node.slice), ", ")
+    yield Edit(lines.end(node.slice), lines.end(node), ")")
+
+
+def _results(tree: ast.Module) -> Iterator[ast.expr]:
+    """What a program gives, where that may be awaitable: its last expression, and what its top level returns."""
+    pending: list[Any] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Return) and isinstance(node.value, AWAITABLE):
+            yield node.value
+        elif not isinstance(node, _SCOPES):
+            for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+                pending += getattr(node, name, ())
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr) and isinstance(last.value, AWAITABLE):
+        yield last.value
+
+
+def entry_calls(tree: ast.Module, name: str) -> str:
+    """A line that tells how the function of a program is called: without an input, and with one."""
+    arguments = _parameters(tree, name)
+    calls = [f"lambda: {name}({', '.join(_given(arguments, given))})" for given in (["tools"], ["input", "tools"])]
+    return f"\n{ENTRY} = ({', '.join(calls)})\n"
+
+
+def _parameters(tree: ast.Module, name: str) -> ast.arguments:
+    found = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=defined) | ast.AsyncFunctionDef(name=defined) if defined == name:
+                found = node.args
+            case ast.Assign(targets=[ast.Name(id=defined)], value=ast.Lambda(args=arguments)) if defined == name:
+                found = arguments
+    return found
+
+
+def _given(arguments: ast.arguments, given: list[str]) -> list[str]:
+    """As much of what is given as the function takes, by name, else in order."""
+    out, rest = [], list(given)
+    for parameter in [*arguments.posonlyargs, *arguments.args]:
+        if rest:
+            out.append(rest.pop(rest.index(parameter.arg) if parameter.arg in rest else 0))
+    return [*out, *rest] if arguments.vararg else out

@@ -1,0 +1,43 @@
+"""SQLite's own clock and randomness, led to the run's: `datetime('now')`, `CURRENT_TIMESTAMP`, `random()`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from .clock import MICROS, Clock
+from .randomness import Randomness
+
+DATES = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
+CURRENT = {"current_timestamp": "datetime", "current_date": "date", "current_time": "time"}
+
+
+def turn_sqlite(clock: Clock, randomness: Randomness) -> None:
+    """Let every connection that is opened from now on ask the run's clock and randomness."""
+    connect = sqlite3.connect
+
+    def dated(name: str, plain: sqlite3.Connection) -> Callable[..., Any]:
+        """SQLite's function, with the clock's time in the place of `now`, which is also what is meant by nothing."""
+        least = 2 if name == "strftime" else 1
+
+        def call(*args: Any) -> Any:
+            given = [*args, "now"] if len(args) == least - 1 else args
+            moment = (clock.read() // 1000) * 1000 / MICROS
+            at = plain.execute("SELECT strftime('%Y-%m-%d %H:%M:%f', ?, 'unixepoch')", (moment,)).fetchone()[0]
+            values = [at if isinstance(item, str) and item.lower() == "now" else item for item in given]
+            return plain.execute(f"SELECT {name}({','.join('?' * len(values))})", values).fetchone()[0]
+
+        return call
+
+    def connect_turned(*args: Any, **options: Any) -> Any:
+        opened, plain = connect(*args, **options), connect(":memory:", check_same_thread=False)
+        for name in DATES:
+            opened.create_function(name, -1, dated(name, plain), deterministic=True)
+        for name, like in CURRENT.items():
+            opened.create_function(name, 0, dated(like, plain))
+        opened.create_function("random", 0, lambda: randomness.integer(64) - 2**63)
+        opened.create_function("randomblob", 1, lambda size: randomness.bytes(max(1, size)))
+        return opened
+
+    sqlite3.connect = sqlite3.dbapi2.connect = connect_turned

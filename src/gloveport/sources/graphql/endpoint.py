@@ -1,0 +1,90 @@
+"""The endpoint of a GraphQL source: where documents are sent, with which headers and credentials."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gloveport.config import SourceConfig
+from gloveport.errors import SourceError, ToolError
+from gloveport.policy.credentials import Attachment, default_variable
+from gloveport.policy.egress import Reach, Reply, Request, urls
+from gloveport.sources.openapi.operation import Slot
+from gloveport.sources.outside import Outside
+
+TOKEN = "token"
+HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
+SENT = (
+    ("Content-Type", "application/json"),
+    ("Accept", "application/graphql-response+json, application/json;q=0.9"),
+)
+
+
+class Endpoint:
+    """Sends documents. The slot `token` is sent as a bearer token; a slot of another name is the header that carries it."""
+
+    def __init__(self, url: str, config: SourceConfig, outside: Outside) -> None:
+        self.url = url
+        self._config = config
+        self._outside = outside
+        self._origin = _origin(url, config.name)
+        self._reach = Reach(
+            origins=frozenset({self._origin}),
+            allow_private=config.allow_private,
+            verify_tls=config.verify_tls,
+            total_seconds=config.timeout_seconds,
+            max_bytes=config.max_response_bytes,
+        )
+        for name in (*config.credentials, *config.headers):
+            if not HEADER.match(name):
+                raise SourceError(f"source {config.name}: {name!r} is not the name of a header", hint="correct the name")
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The credentials that it takes; each may be missing."""
+        others = [Slot(name, "header", name) for name in self._config.credentials if name != TOKEN]
+        return (Slot(TOKEN, "bearer"), *others)
+
+    async def send(self, document: str, variables: Mapping[str, Any]) -> Reply:
+        """The reply to a document; raises ToolError as egress does, and when the endpoint wants another credential."""
+        body = msgspec.to_builtins({"query": document, "variables": variables}, str_keys=True)
+        try:
+            content = json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+        except ValueError as error:
+            raise ToolError(f"the arguments can't be sent as JSON: {error}", code="bad-arguments") from None
+        attachments = self._attachments()
+        request = Request("POST", self.url, (*SENT, *self._config.headers.items()), content)
+        reply = await self._outside.egress.send(request, self._reach, attachments)
+        if reply.status == 401:
+            raise self._unauthorized(given=bool(attachments))
+        return reply
+
+    def _unauthorized(self, *, given: bool) -> ToolError:
+        slot = next(iter(self._config.credentials), TOKEN)
+        origin = self._config.credentials.get(slot, "").removeprefix("env:")
+        variable = origin or default_variable(self._config.name, slot)
+        if given:
+            hint = f"check the credential in the environment variable {variable}"
+            return ToolError("the endpoint refused the credential", code="http-error", status=401, hint=hint)
+        hint = f"set the environment variable {variable}"
+        return ToolError("the endpoint wants a credential", code="credential-missing", status=401, hint=hint)
+
+    def _attachments(self) -> list[Attachment]:
+        found = []
+        for slot in self.slots:
+            secret = self._outside.credentials.find(self._config.name, slot.name)
+            if secret is not None:
+                name, template = ("Authorization", "Bearer {}") if slot.name == TOKEN else (slot.name, "{}")
+                found.append(Attachment("header", name, secret, frozenset({self._origin}), template))
+        return found
+
+
+def _origin(url: str, source: str) -> str:
+    try:
+        return urls.parse(url).origin
+    except ToolError as error:
+        raise SourceError(f"source {source}: {error.message}", hint="for example https://host/graphql") from None

@@ -1,0 +1,58 @@
+"""What a server calls its tools → names that a program can write: legal, unique, and the same at every load."""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from gloveport.sources.names import problem_with
+
+RESERVED = frozenset({"resources", "prompts"})
+"""Names that a server's own tools never have: what it offers besides tools is found below them."""
+
+LONGEST = 100
+
+
+def identifiers(names: Iterable[str]) -> Mapping[str, str]:
+    """The identifier for each of a server's names.
+
+    A name that is legal stays as it is. Where others come to the same identifier, each of them carries a digest of its own
+    name, so that no server can slip one tool under the name of another by changing the order or the spelling (M5).
+    """
+    names = list(dict.fromkeys(names))
+    wanted = {name: _identifier(name) for name in names}
+    claims = Counter(wanted.values())
+    found = {name: name for name in names if wanted[name] == name}
+    taken = set(found)
+    for name in names:
+        if name not in found:
+            alone = claims[wanted[name]] == 1 and wanted[name] not in taken
+            found[name] = wanted[name] if alone else _marked(wanted[name], name, taken)
+            taken.add(found[name])
+    return found
+
+
+def _marked(wanted: str, name: str, taken: set[str]) -> str:
+    """The identifier with as much of the name's digest as keeps it from being another's."""
+    lengths = range(8, 65, 8)
+    return next(marked for length in lengths if (marked := f"{wanted}_{_digest(name, length)}") not in taken)
+
+
+def _identifier(name: str) -> str:
+    if not name.isascii() or len(name) > LONGEST:
+        # Letters that look like others are what a hostile server would use; the digest tells such names apart.
+        return f"{_words(name)[:LONGEST]}_{_digest(name)}"
+    found = _words(name) if problem_with(name) else name
+    return f"{found}_" if found in RESERVED or keyword.iskeyword(found) or problem_with(found) else found
+
+
+def _words(name: str) -> str:
+    found = "_".join(re.findall(r"[A-Za-z0-9]+", name)) or "tool"
+    return f"tool_{found}" if found[0].isdigit() else found
+
+
+def _digest(name: str, length: int = 8) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:length]

@@ -1,0 +1,76 @@
+"""What a server answered → the value that a program gets, or the ToolError that the answer is."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Sequence
+from typing import Any
+
+import mcp_types as mcp
+import msgspec
+
+from gloveport.errors import ToolError
+
+LONGEST_MESSAGE = 4000
+
+
+def value_of(result: mcp.CallToolResult, tool: str) -> Any:
+    """Structured content where there is some; else the one content, a list of several, or None. Raises for `isError`."""
+    if result.is_error:
+        raise _failure(result, tool)
+    if result.structured_content is not None:
+        return result.structured_content
+    values = contents(result.content, tool)
+    return values[0] if len(values) == 1 else values or None
+
+
+def contents(blocks: Sequence[mcp.ContentBlock], tool: str) -> list[Any]:
+    """Each content as a value: text, or what it says as JSON; images, audio and resources with their bytes and types."""
+    return [content(block, tool) for block in blocks]
+
+
+def content(block: mcp.ContentBlock, tool: str) -> Any:
+    """One content as a value."""
+    if isinstance(block, mcp.TextContent):
+        return _json_or_text(block.text)
+    if isinstance(block, (mcp.ImageContent, mcp.AudioContent)):
+        return {"type": block.type, "mimeType": block.mime_type, "data": _bytes(block.data, tool)}
+    if isinstance(block, mcp.EmbeddedResource):
+        return {"type": "resource", **resource(block.resource, tool)}
+    return block.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def resource(found: mcp.TextResourceContents | mcp.BlobResourceContents, tool: str) -> dict[str, Any]:
+    """A resource's address, type, and its `text` or, as bytes, its `data`."""
+    value: dict[str, Any] = {"uri": found.uri}
+    if found.mime_type is not None:
+        value["mimeType"] = found.mime_type
+    if isinstance(found, mcp.BlobResourceContents):
+        return {**value, "data": _bytes(found.blob, tool)}
+    return {**value, "text": found.text}
+
+
+def _json_or_text(text: str) -> Any:
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return text
+
+
+def _bytes(text: str, tool: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ToolError("the server sent bytes that are not base64", tool=tool) from None
+
+
+def _failure(result: mcp.CallToolResult, tool: str) -> ToolError:
+    said = "\n".join(block.text for block in result.content if isinstance(block, mcp.TextContent)).strip()
+    values = [value for value in contents(result.content, tool) if not isinstance(value, str)]
+    data = values[0] if len(values) == 1 else values or None
+    if result.structured_content is not None:
+        data = result.structured_content
+    return ToolError(said[:LONGEST_MESSAGE] or "the tool failed without saying why", tool=tool, data=data)

@@ -1,0 +1,56 @@
+"""Which secrets go with an operation's request: the first of its alternatives whose slots somebody filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from gloveport.errors import ToolError
+from gloveport.policy.credentials import Attachment, Credentials, Secret, default_variable
+from gloveport.sources.openapi.operation import Slot
+
+Alternatives = Sequence[Sequence[str]]
+
+
+class Keys:
+    """The credential slots of one source; secrets leave it only bound to the origins that they are for."""
+
+    def __init__(
+        self, source: str, slots: Sequence[Slot], credentials: Credentials, configured: Sequence[str] = ()
+    ) -> None:
+        self._source = source
+        self._credentials = credentials
+        # A definition that declares no scheme says nothing about credentials: what was configured goes as a bearer token.
+        self.slots = tuple(slots) or tuple(Slot(name, "bearer") for name in configured)
+        self._undeclared: Alternatives = () if slots else (*((slot.name,) for slot in self.slots), ())
+        self.in_query = frozenset(slot.parameter.lower() for slot in self.slots if slot.kind == "query")
+        self._by_name: Mapping[str, Slot] = {slot.name: slot for slot in self.slots}
+
+    def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
+        """What to send along; raises ToolError `credential-missing`, which names the variables that would do."""
+        alternatives = alternatives or self._undeclared
+        if not alternatives:
+            return ()
+        for names in alternatives:
+            found = [
+                (self._by_name[name], self._credentials.find(self._source, name)) for name in names if name in self._by_name
+            ]
+            if found and len(found) == len(names) and all(secret for _, secret in found):
+                return tuple(_attachment(slot, secret, origin) for slot, secret in found if secret)
+        if any(not names for names in alternatives):
+            return ()
+        raise self._missing(alternatives)
+
+    def _missing(self, alternatives: Alternatives) -> ToolError:
+        variable: Callable[[str, str], str] = getattr(self._credentials, "variable", default_variable)
+        ways = [" and ".join(variable(self._source, name) for name in names) for names in alternatives]
+        message = f"the source {self._source} has no credential for this call"
+        return ToolError(message, code="credential-missing", hint=f"set {', or '.join(dict.fromkeys(ways))}")
+
+
+def _attachment(slot: Slot, secret: Secret, origin: str) -> Attachment:
+    origins = frozenset({origin})
+    if slot.kind in {"header", "query", "cookie"}:
+        return Attachment(slot.kind, slot.parameter, secret, origins)  # pyright: ignore[reportArgumentType]
+    if slot.kind == "basic":
+        return Attachment("basic", "Authorization", secret, origins)
+    return Attachment("header", "Authorization", secret, origins, "Bearer {}")

@@ -1,0 +1,91 @@
+"""Where an operation's requests go: a server's template with its variables filled, once, when the source is opened.
+
+Variables come from the configuration, or from what the definition declares; never from a call's arguments, so that no
+program can choose the host that credentials are sent to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from gloveport.config import SourceConfig
+from gloveport.errors import SourceError, ToolError
+from gloveport.policy.egress import urls
+
+VARIABLE = re.compile(r"\{([^{}]*)\}")
+NESTED = re.compile(r"%(?:25)+")
+
+Variables = Mapping[str, Mapping[str, Any]]
+
+
+class Base(NamedTuple):
+    """What an operation's path is added to: a URL without a slash at its end, and its origin."""
+
+    url: str
+    origin: str
+
+
+def choose_base(config: SourceConfig, templates: Sequence[str], declared: Mapping[str, Variables]) -> Base:
+    """The base of an operation's requests: `base_url`, or the first of its servers."""
+    template = templates[0] if templates else "/"
+    filled = fill(config, template, declared.get(template, {})) if config.base_url is None else config.base_url
+    return _checked(config, filled)
+
+
+def fill(config: SourceConfig, template: str, variables: Variables) -> str:
+    """The template with its variables: from the configuration, else their default, else the first that is allowed."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        declared = variables.get(name, {})
+        choices = [str(choice) for choice in declared.get("enum") or ()]
+        default = declared.get("default")
+        if name in config.variables:
+            return config.variables[name]
+        if default is not None and (not choices or str(default) in choices):
+            return str(default)
+        if choices:
+            return choices[0]
+        hint = f'set {name} = "…" under [sources.{config.name}.variables], or base_url'
+        raise SourceError(f"the server {template} of the source {config.name} needs a value for {{{name}}}", hint=hint)
+
+    return VARIABLE.sub(value, template)
+
+
+def lies_below(url: str, base: str) -> bool:
+    """True for a URL that a server can only read as one below the base, however often it decodes the path (N6)."""
+    rest = url.removeprefix(base)
+    if len(rest) == len(url) or rest[:1] not in {"/", "?", ""}:
+        return False
+    path = rest.partition("?")[0]
+    if "." not in path and "%" not in path:
+        return True
+    steps = re.split(r"[/\\]", unquote(NESTED.sub("%", path)))
+    return not any(step.partition(";")[0] in {".", ".."} for step in steps)
+
+
+def _placed(config: SourceConfig, server: str) -> str:
+    """A relative server is one beside the document."""
+    if "://" in server:
+        return server
+    location = config.location if isinstance(config.location, str) else ""
+    if server.startswith("//") or not location.lower().startswith(("http://", "https://")):
+        hint = f'set base_url = "https://…" under [sources.{config.name}]'
+        raise SourceError(f"the source {config.name} names no server: its definition says only {server!r}", hint=hint)
+    return str(urls.join(urls.parse(location.partition("?")[0]), server))
+
+
+def _checked(config: SourceConfig, server: str) -> Base:
+    try:
+        url = urls.parse(_placed(config, server).rstrip("/"))
+        base = Base(url.origin + url.path.rstrip("/"), url.origin)
+        if not url.query and "#" not in server and lies_below(f"{base.url}/", base.origin):
+            return base
+        problem = "a server has no query, no fragment and no step such as `..`"
+    except ToolError as error:
+        problem = str(error)
+    hint = f"base_url under [sources.{config.name}] replaces it"
+    raise SourceError(f"{server[:200]!r} can't be a server of the source {config.name}: {problem}", hint=hint)

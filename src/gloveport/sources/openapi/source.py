@@ -1,0 +1,196 @@
+"""An OpenAPI definition as a source: its operations are tools, and a call is a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from gloveport.config import SourceConfig
+from gloveport.errors import SourceError, ToolError
+from gloveport.policy.credentials import Attachment
+from gloveport.policy.egress import Reach, Reply, Request
+from gloveport.sources.openapi import paging, replies, retries
+from gloveport.sources.openapi.cursors import Cursors
+from gloveport.sources.openapi.keys import Keys
+from gloveport.sources.openapi.operation import Head, Operation, Slot
+from gloveport.sources.openapi.requests import Recipe
+from gloveport.sources.openapi.servers import Base, Variables, choose_base, lies_below
+from gloveport.sources.outside import Outside
+from gloveport.sources.shelf import LazySchema, Shelf
+from gloveport.types import Page, Tool
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """A definition as the shelf holds it, its schemas left as text until somebody looks at them."""
+
+    operation: Operation
+    input_schema: msgspec.Raw
+    output_schema: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What the calls of one tool have in common."""
+
+    recipe: Recipe
+    base: Base
+    reach: Reach
+
+    @property
+    def operation(self) -> Operation:
+        return self.recipe.operation
+
+
+class OpenApiSource:
+    """The operations of one API, under one configuration; made by `open_openapi`."""
+
+    def __init__(self, config: SourceConfig, outside: Outside, shelf: Shelf, warnings: Sequence[str] = ()) -> None:
+        facts = shelf.facts
+        self.name = config.name
+        self.title: str = facts.get("title", "")
+        self._config = config
+        self._egress = outside.egress
+        self._shelf = shelf
+        self._servers: Sequence[str] = facts.get("servers", ())
+        self._variables: Mapping[str, Variables] = facts.get("variables", {})
+        self._keys = Keys(
+            config.name,
+            msgspec.convert(facts.get("slots", ()), tuple[Slot, ...]),
+            outside.credentials,
+            tuple(config.credentials),
+        )
+        self._cursors = Cursors(outside.cache)
+        self._plans: dict[str, _Plan] = {}
+        heads, unused = _chosen(config, shelf.heads())
+        self._tools = tuple(self._tool(head) for head in heads)
+        self._heads = heads
+        self.warnings = (*warnings, *unused)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The credentials that its operations may need."""
+        return self._keys.slots
+
+    @property
+    def digest(self) -> str:
+        """The name of the shelf that has its definition."""
+        return self._shelf.digest
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """The fingerprint of each tool by its address.
+
+        Where requests go and what goes with them is part of it: a document that names another server, or has a credential
+        sent in another place, has changed every tool (D3).
+        """
+        where: Any = () if self._config.base_url is not None else (self._servers, self._variables)
+        common = sha256(msgspec.json.encode((where, self._shelf.facts.get("slots", ())))).hexdigest()[:16]
+        return {f"{self.name}.{head.address}": f"{head.fingerprint}-{common}" for head in self._heads}
+
+    def tools(self) -> Sequence[Tool]:
+        """Its operations, in the order of the definition."""
+        return self._tools
+
+    async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
+        """What the service answered; raises ToolError for an answer that is an error, or none."""
+        plan = self._plan(tool)
+        return replies.read(plan.operation, await self._send(tool, plan, args), tool.address)
+
+    async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
+        """One page of the answer, and the cursor of the next."""
+        plan = self._plan(tool)
+        step = self._cursors.open(tool.address, cursor) if cursor is not None else None
+        if step is not None:
+            args = paging.apply(plan.operation, args, step)
+        reply = await self._send(tool, plan, args, step.url if step else None)
+        value = replies.read(plan.operation, reply, tool.address)
+        if plan.operation.paging and paging.is_repeated(reply, step):
+            return Page(paging.without_items(plan.operation.paging, value))
+        following = paging.next_step(plan.operation, args, reply, value, used=step, hidden=self._keys.in_query)
+        return Page(value, self._cursors.seal(tool.address, following) if following else None)
+
+    async def close(self) -> None:
+        """Closes the shelf; the connections are egress's."""
+        self._shelf.close()
+
+    def _tool(self, head: Head) -> Tool:
+        def stored() -> _Stored:
+            return self._stored(head.address)
+
+        return Tool(
+            f"{self.name}.{head.address}",
+            head.description,
+            LazySchema(lambda: self._shelf.schema(bytes(stored().input_schema))),
+            LazySchema(lambda: self._shelf.schema(bytes(stored().output_schema))),
+            kind="openapi",
+            writes=head.writes,
+            deprecated=head.deprecated,
+            pages=head.pages,
+            named=head.parameters,
+        )
+
+    def _stored(self, address: str) -> _Stored:
+        return msgspec.json.decode(self._shelf.definition(address), type=_Stored)
+
+    def _plan(self, tool: Tool) -> _Plan:
+        plan = self._plans.get(tool.address)
+        if plan is None:
+            operation = self._stored(tool.address.partition(".")[2]).operation
+            try:
+                base = choose_base(self._config, operation.servers or self._servers, self._variables)
+            except SourceError as error:
+                raise ToolError(str(error), code=error.code, tool=tool.address, hint=error.hint) from None
+            recipe = Recipe(operation, base.url, self._config.headers)
+            plan = self._plans[tool.address] = _Plan(recipe, base, self._reach(base.origin))
+        return plan
+
+    def _reach(self, origin: str) -> Reach:
+        config = self._config
+        return Reach(
+            origins=frozenset({origin}),
+            allow_private=config.allow_private,
+            verify_tls=config.verify_tls,
+            total_seconds=config.timeout_seconds,
+            max_bytes=config.max_response_bytes,
+        )
+
+    async def _send(self, tool: Tool, plan: _Plan, args: Mapping[str, Any], url: str | None = None) -> Reply:
+        attachments = self._keys.attach(plan.operation.security, plan.base.origin)
+        request = self._request(tool, plan, args, attachments)
+        if url is not None:
+            if plan.operation.method != "GET" or not lies_below(url, plan.base.url):
+                message = f"the next page of `tools.{tool.address}` is not below {plan.base.url}"
+                raise ToolError(message, code="egress-denied", tool=tool.address)
+            request = replace(request, url=url)
+        return await retries.send(self._egress, request, plan.reach, attachments, again=not tool.writes)
+
+    def _request(self, tool: Tool, plan: _Plan, args: Mapping[str, Any], attachments: Iterable[Attachment]) -> Request:
+        taken = {(attachment.place, attachment.name.lower()) for attachment in attachments}
+        try:
+            return plan.recipe.request(args, taken)
+        except ValueError as error:
+            message = f"bad arguments for `tools.{tool.address}`: {error}"
+            hint = f'see tools.describe("{tool.address}")'
+            raise ToolError(message, code="bad-arguments", tool=tool.address, hint=hint) from None
+
+
+def _chosen(config: SourceConfig, heads: Sequence[Head]) -> tuple[list[Head], list[str]]:
+    """The heads that `include` and `exclude` leave, and a warning for each pattern that fits none."""
+    addresses = [head.address for head in heads]
+    unused = [
+        f"the source {config.name}: `{pattern}` in {option} fits no operation"
+        for option, patterns in (("include", config.include), ("exclude", config.exclude))
+        for pattern in patterns
+        if not any(fnmatchcase(address, pattern) for address in addresses)
+    ]
+
+    def wanted(address: str) -> bool:
+        included = not config.include or any(fnmatchcase(address, pattern) for pattern in config.include)
+        return included and not any(fnmatchcase(address, pattern) for pattern in config.exclude)
+
+    return [head for head in heads if wanted(head.address)], unused

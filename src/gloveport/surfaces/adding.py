@@ -1,0 +1,192 @@
+"""`gloveport add`: looks at a source, shows what it would bring, asks, and writes it into gloveport.toml."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+import shlex
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from gloveport.config import FILE, SourceConfig, SourceKind, find_project
+from gloveport.connections import accepted, fingerprints, is_outside, key_of
+from gloveport.errors import GloveportError, OptionError
+from gloveport.folders import cache_folder, config_folder
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress
+from gloveport.sources import Source
+from gloveport.sources.approvals import approve, what_it_does
+from gloveport.sources.detection import detect
+from gloveport.sources.names import problem_with
+from gloveport.sources.opening import open_source
+from gloveport.sources.outside import Outside
+from gloveport.surfaces.outcome_json import write_document
+from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
+
+SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Adding:
+    """The command line of `gloveport add`, as it was written."""
+
+    what: tuple[str, ...]
+    name: str | None
+    kind: SourceKind | None
+    base_url: str | None
+    private: bool
+    scope: str
+    yes: bool
+    as_json: bool
+    color: str
+
+
+def add_command(adding: Adding) -> int:
+    """Add a source; the exit code."""
+    err, out = stream(sys.stderr, adding.color), stream(sys.stdout, adding.color)
+    path = _file(adding.scope)
+    return asyncio.run(_add(adding, path, out, err))
+
+
+async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
+    egress = Egress()
+    outside = Outside(egress, EnvironmentCredentials({}), cache_folder() / "definitions")
+    try:
+        config = await _settings(adding, outside)
+        if not isinstance(config.location, str):
+            _ask(adding, err, f"{config.name} {what_it_does(config)}. Start it to see what it offers?")
+        source = await open_source(config, outside)
+        try:
+            text, changed = _written(path, config)
+            about = _about(source, config)
+            if not adding.as_json:
+                _show(err, about, path, text, changed)
+            _ask(adding, err, f"Add it to {path}?")
+            _write(path, changed)
+            kept = replace(config, settings=str(path) if adding.scope == "project" else "")
+            approve(kept)
+            if is_outside(kept):
+                accepted().accept(key_of(kept), fingerprints(source), getattr(source, "digest", ""))
+        finally:
+            await source.close()
+    finally:
+        await egress.close()
+    if adding.as_json:
+        write_document(out, {"ok": True, "file": str(path), "source": about})
+    else:
+        err.line(f"{err.paint('✓', 'green')} added to {path}")
+        err.line(f"  next: gloveport tools list {config.name}")
+    return 0
+
+
+async def _settings(adding: Adding, outside: Outside) -> SourceConfig:
+    if adding.name is not None and (problem := problem_with(adding.name)):
+        raise OptionError(f"the name {adding.name!a} {problem}")
+    text = adding.what[0] if len(adding.what) == 1 else shlex.join(adding.what)
+    try:
+        config = await detect(text, outside, name=adding.name, kind=adding.kind, allow_private=adding.private)
+    except GloveportError as error:
+        if "allow_private" in (error.hint or ""):
+            raise OptionError(error.message, hint="add --private if this source may reach your own network") from None
+        raise
+    return replace(config, base_url=adding.base_url)
+
+
+def _file(scope: str) -> Path:
+    return config_folder() / FILE if scope == "user" else find_project() or Path.cwd() / FILE
+
+
+def _written(path: Path, config: SourceConfig) -> tuple[str, str]:
+    """The file's text as it is, and with the source in it: comments and order stay."""
+    text = path.read_text("utf-8") if path.is_file() else ""
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct it first; nothing was changed") from None
+    sources = document.setdefault("sources", tomlkit.table(is_super_table=True))
+    if config.name in sources:
+        raise OptionError(f"{path} already has [sources.{config.name}]", hint="choose another name with --name")
+    table = tomlkit.table()
+    location = config.location if not isinstance(config.location, str) else _relative(config.location, path)
+    table[config.kind] = list(location) if isinstance(location, tuple) else location
+    if config.base_url:
+        table["base_url"] = config.base_url
+    if config.allow_private:
+        table["allow_private"] = True
+    sources[config.name] = table
+    return text, tomlkit.dumps(document)
+
+
+def _relative(location: str, path: Path) -> str:
+    if "://" in location or not os.path.isabs(location):
+        return location
+    found = os.path.relpath(location, path.parent)
+    return location if found.startswith("..") else found
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(name, mode)
+    os.replace(name, path)
+
+
+def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
+    """What the source brings: operations, reads and writes, the credentials that it needs."""
+    tools = source.tools()
+    credentials = EnvironmentCredentials({})
+    slots = [
+        {"slot": slot.name, "kind": slot.kind, "variable": credentials.variable(config.name, slot.name)}
+        for slot in getattr(source, "slots", ())
+    ]
+    return {
+        "name": config.name,
+        "kind": config.kind,
+        "title": getattr(source, "title", "") or config.name,
+        "tools": len(tools),
+        "reads": sum(not tool.writes for tool in tools),
+        "writes": sum(tool.writes for tool in tools),
+        "credentials": slots,
+        "warnings": list(getattr(source, "warnings", ())),
+        "examples": [tool.address for tool in tools[:SHOWN]],
+    }
+
+
+def _show(err: Stream, about: dict[str, Any], path: Path, text: str, changed: str) -> None:
+    err.line(f"{err.paint(visible_line(about['title']), 'bold')} · {about['kind']} · tools.{about['name']}")
+    err.line(f"  {about['tools']:,} tools: {about['reads']:,} read, {about['writes']:,} write")
+    for example in about["examples"]:
+        err.line(f"    tools.{example}")
+    if about["tools"] > SHOWN:
+        err.line(f"    … and {about['tools'] - SHOWN:,} more")
+    for slot in about["credentials"]:
+        err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: set {slot['variable']}")
+    for warning in about["warnings"][:SHOWN]:
+        err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
+    if len(about["warnings"]) > SHOWN:
+        err.line(f"  {err.paint('!', 'yellow')} … and {len(about['warnings']) - SHOWN} more warnings")
+    for line in difflib.unified_diff(text.splitlines(), changed.splitlines(), str(path), str(path), lineterm="", n=1):
+        colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+        err.line("  " + err.paint(visible_line(line), colour))
+
+
+def _ask(adding: Adding, err: Stream, question: str) -> None:
+    if adding.yes:
+        return
+    if adding.as_json or not sys.stdin.isatty():
+        raise OptionError(
+            f"nobody is there to answer: {question}", hint="give --yes to agree in advance; nothing was changed"
+        )
+    err.write(f"{question} [y/N] ")
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise GloveportError("nothing was changed", code="cancelled")

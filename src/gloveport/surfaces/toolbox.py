@@ -1,0 +1,273 @@
+"""`gloveport tools`: what the configured sources offer, and what has changed in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gloveport.catalog import stubs
+from gloveport.config import Config, SourceConfig, load_config
+from gloveport.connections import accepted, fingerprints, is_outside, key_of
+from gloveport.errors import OptionError, ToolError
+from gloveport.host import Gloveport
+from gloveport.sandbox.values import to_json
+from gloveport.sources.approvals import approve, needs_approval, what_it_does
+from gloveport.surfaces.outcome_json import to_text, write_document
+from gloveport.surfaces.suggestions import did_you_mean
+from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
+from gloveport.types import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where to read settings from and how to show what was asked for."""
+
+    config: str | None
+    as_json: bool
+    color: str
+
+    @property
+    def out(self) -> Stream:
+        """Where the answer goes."""
+        return stream(sys.stdout, self.color)
+
+    @property
+    def err(self) -> Stream:
+        """Where everything else goes."""
+        return stream(sys.stderr, self.color)
+
+    def settings(self) -> Config:
+        """The settings of this user and this project."""
+        return load_config(Path(self.config) if self.config else None)
+
+
+def list_command(view: View, source: str | None) -> int:
+    """The tools of all sources, or of one."""
+    return _with_port(view, lambda port: _list(view, port, source))
+
+
+async def _list(view: View, port: Gloveport, source: str | None) -> int:
+    if source is not None:
+        _known(source, [one.name for one in port.catalog.sources])
+    found = [tool for tool in port.catalog.tools if source in (None, tool.source)]
+    if view.as_json:
+        write_document(view.out, {"ok": True, "total": len(found), "tools": [_row(port, tool) for tool in found]})
+    else:
+        _show_rows(view.out, port, found)
+    return 0
+
+
+def search_command(view: View, query: str, source: str | None, limit: int) -> int:
+    """The tools that match a query, the best first."""
+    return _with_port(view, lambda port: _search(view, port, query, source, limit))
+
+
+async def _search(view: View, port: Gloveport, query: str, source: str | None, limit: int) -> int:
+    found = port.catalog.search(query, source=source, limit=limit)
+    rows = [_row(port, tool) for tool in found.tools]
+    if view.as_json:
+        write_document(view.out, {"ok": True, "total": found.total, "of": len(port.catalog.tools), "tools": rows})
+    else:
+        _show_rows(view.out, port, list(found.tools))
+        told = f"{len(rows):,} of {found.total:,} that match, among {len(port.catalog.tools):,} tools"
+        view.err.line(view.err.paint(told, "dim"))
+    return 0
+
+
+def describe_command(view: View, name: str) -> int:
+    """What an agent needs to know to call a tool."""
+    return _with_port(view, lambda port: _describe(view, port, name))
+
+
+async def _describe(view: View, port: Gloveport, name: str) -> int:
+    path = name.removeprefix("tools.")
+    found = port.catalog.describe(path)
+    if found is None:
+        raise _no_tool(port, path)
+    entry = port.catalog.entry(path)
+    if view.as_json:
+        about = {
+            "path": found.path,
+            "description": found.description,
+            "kind": found.kind,
+            "writes": found.writes,
+            "suspended": entry.suspended if entry else None,
+            "parameters": [dict(row) for row in found.parameters],
+            "typescript": found.typescript,
+        }
+        write_document(view.out, {"ok": True, "tool": about})
+    else:
+        view.out.write(visible(found.typescript))
+        if entry is not None and entry.suspended:
+            view.err.line(f"{view.err.paint('!', 'yellow')} {entry.suspended}")
+    return 0
+
+
+def call_command(view: View, name: str, args: str | None) -> int:
+    """What a tool answers."""
+    return _with_port(view, lambda port: _call(view, port, name, args))
+
+
+async def _call(view: View, port: Gloveport, name: str, args: str | None) -> int:
+    path = name.removeprefix("tools.")
+    value = to_json(await port.call(path, _arguments(args)))
+    if view.as_json:
+        write_document(view.out, {"ok": True, "tool": path, "value": value})
+    elif value is not None:
+        view.out.line(visible(value) if isinstance(value, str) else to_text(value, indented=True))
+    return 0
+
+
+def _arguments(text: str | None) -> dict[str, Any]:
+    try:
+        given = json.loads(text or "{}")
+    except ValueError as error:
+        raise OptionError(f"the arguments are not JSON: {error}", hint="""for example '{"owner": "ada"}'""") from None
+    if not isinstance(given, dict):
+        raise OptionError("the arguments must be a JSON object", hint="""for example '{"owner": "ada"}'""")
+    return given
+
+
+def changes_command(view: View, source: str | None) -> int:
+    """What has changed in definitions since they were accepted."""
+    return _with_port(view, lambda port: _changes(view, port, source))
+
+
+async def _changes(view: View, port: Gloveport, source: str | None) -> int:
+    changed = [
+        tool
+        for tool in port.catalog.tools
+        if source in (None, tool.source) and (entry := port.catalog.entry(tool.address)) and entry.suspended
+    ]
+    rows = [{"tool": tool.address, "diff": _difference(port, tool)} for tool in changed]
+    if view.as_json:
+        write_document(view.out, {"ok": True, "changed": rows})
+        return 0
+    for row in rows:
+        view.out.line(view.out.paint(f"tools.{row['tool']}", "bold"))
+        for line in row["diff"]:
+            colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+            view.out.line("  " + view.out.paint(visible_line(line), colour))
+    sources = sorted({tool.source for tool in changed})
+    told = [f"gloveport tools accept {name}" for name in sources]
+    view.err.line(f"to accept: {', '.join(told)}" if told else "nothing has changed")
+    return 0
+
+
+def _difference(port: Gloveport, tool: Tool) -> list[str]:
+    """The accepted and the present declaration, line by line; all of the present one where the old one is gone."""
+    now = stubs.declaration([(tool.address, tool)]).splitlines()
+    before = port.accepted_tool(tool)
+    then = stubs.declaration([(tool.address, before)]).splitlines() if before else []
+    return [line for line in difflib.unified_diff(then, now, lineterm="", n=2) if not line.startswith(("---", "+++", "@@"))]
+
+
+def accept_command(view: View, source: str) -> int:
+    """Accept a source's definition as it is now."""
+    return _with_port(view, lambda port: _accept(view, port, source))
+
+
+async def _accept(view: View, port: Gloveport, name: str) -> int:
+    config = _configured(view, name)
+    opened = next((one for one in port.catalog.sources if one.name == name), None)
+    if opened is None or not is_outside(config):
+        raise OptionError(
+            f"there is nothing to accept of the source {name}", hint="`gloveport tools list` shows the sources"
+        )
+    accepted().accept(key_of(config), fingerprints(opened), getattr(opened, "digest", ""))
+    _done(view, f"the definition of {name} is accepted as it is now", {"source": name})
+    return 0
+
+
+def approve_command(view: View, source: str, *, yes: bool) -> int:
+    """Let a source of a project's file be opened."""
+    config = _configured(view, source)
+    if not needs_approval(config):
+        _done(view, f"the source {source} needs no approval", {"source": source, "approved": False})
+        return 0
+    view.err.line(f"{source} of {visible_line(config.settings)} {what_it_does(config)}")
+    if not yes:
+        if view.as_json or not sys.stdin.isatty():
+            raise OptionError("nobody is there to answer", hint="give --yes to agree in advance; nothing was changed")
+        view.err.write("Let it be opened? [y/N] ")
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            raise OptionError("nothing was changed", code="cancelled")
+    approve(config)
+    _done(view, f"the source {source} may be opened", {"source": source, "approved": True})
+    return 0
+
+
+def _done(view: View, text: str, about: dict[str, Any]) -> None:
+    if view.as_json:
+        write_document(view.out, {"ok": True, **about})
+    else:
+        view.err.line(f"{view.err.paint('✓', 'green')} {text}")
+
+
+def _configured(view: View, name: str) -> SourceConfig:
+    found = {config.name: config for config in view.settings().sources}
+    _known(name, list(found))
+    return found[name]
+
+
+def _known(name: str, names: list[str]) -> None:
+    if name not in names:
+        told = f"the sources are {', '.join(names)}" if names else "`gloveport add` adds one"
+        raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, names) or told)
+
+
+def _no_tool(port: Gloveport, path: str) -> ToolError:
+    meant = port.catalog.suggest(path)
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "`gloveport tools search WORDS` finds tools"
+    return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)
+
+
+def _row(port: Gloveport, tool: Tool) -> dict[str, Any]:
+    entry = port.catalog.entry(tool.address)
+    return {
+        "path": port.catalog.spelled(tool),
+        "description": tool.description.partition("\n")[0],
+        "kind": tool.kind,
+        "writes": tool.writes,
+        "suspended": bool(entry and entry.suspended),
+    }
+
+
+def _show_rows(out: Stream, port: Gloveport, tools: list[Tool]) -> None:
+    rows = [_row(port, tool) for tool in tools]
+    width = min(60, max((len(row["path"]) for row in rows), default=0))
+    for row in rows:
+        mark = out.paint("!", "yellow") if row["suspended"] else out.paint("w", "yellow") if row["writes"] else " "
+        text = visible_line(row["description"])
+        room = max(20, out.columns - width - 4)
+        out.line(f"{mark} {row['path']:<{width}}  {out.paint(clip(text, room) if out.terminal else text, 'dim')}".rstrip())
+
+
+def _with_port(view: View, work: Callable[[Gloveport], Coroutine[Any, Any, int]]) -> int:
+    return asyncio.run(_work(view, work))
+
+
+async def _work(view: View, work: Callable[[Gloveport], Coroutine[Any, Any, int]]) -> int:
+    async with _connected(view) as port:
+        return await work(port)
+
+
+@contextlib.asynccontextmanager
+async def _connected(view: View) -> AsyncIterator[Gloveport]:
+    """A port with its sources open and no sandbox started; what is broken is told, and the others work."""
+    port = Gloveport(config=view.settings(), spare=0)
+    try:
+        await port.connect()
+        for problem in port.problems:
+            mark = view.err.paint("✗", "red") if problem.broken else view.err.paint("!", "yellow")
+            view.err.line(f"{mark} {visible(problem.message)}" + (f"\n  hint: {problem.hint}" if problem.hint else ""))
+        yield port
+    finally:
+        await port.close()

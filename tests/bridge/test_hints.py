@@ -1,0 +1,43 @@
+"""An error that a program did not catch comes with a hint when it is a common mistake."""
+
+import pytest
+
+from gloveport.bridge.hints import hinted
+from gloveport.catalog import Catalog
+from gloveport.sources.functions import functions
+from gloveport.types import Failure
+
+
+def make_person(name: str) -> str:
+    return name
+
+
+CATALOG = Catalog([functions([make_person]), functions([make_person], name="people")])
+TOOL = "did you mean tools.make_person(…) or tools.people.make_person(…)?"
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "hint"),
+    [
+        ("ReferenceError", "make_person is not defined", TOOL),
+        ("ReferenceError", "makePerson is not defined", TOOL),
+        ("NameError", "name 'make_person' is not defined", TOOL),
+        ("NameError", "name 'input' is not defined", "the run was given no input"),
+        ("ReferenceError", "input is not defined", "the run was given no input"),
+        ("ReferenceError", "WebAssembly is not defined", "Gloveport(allow_wasm=True), or --allow-wasm"),
+        ("EvalError", "Code generation from strings disallowed", "Gloveport(allow_eval=True), or --allow-eval"),
+        ("ReferenceError", "total is not defined", None),
+        ("NameError", "name 'total' is not defined", None),
+        ("NameError", "", None),
+        ("NameError", " is not defined", None),
+        ("TypeError", "make_person is not defined", None),
+        ("ReferenceError", f"{'x' * 100_000} is not defined", None),
+    ],
+)
+def test_a_common_mistake_is_hinted_at_and_others_are_not(type_: str, message: str, hint: str | None) -> None:
+    found = hinted(Failure("program-failed", type_, message), CATALOG).hint
+    assert found is None if hint is None else hint in (found or "")
+
+
+def test_a_hint_that_is_there_stays() -> None:
+    assert hinted(Failure("program-failed", "EvalError", "x", hint="mine"), CATALOG).hint == "mine"

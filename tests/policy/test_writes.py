@@ -1,0 +1,42 @@
+"""Writes stay shut until a source's settings open them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gloveport.policy.writes import WritesShut
+from gloveport.types import Tool
+
+
+def tool(address: str, *, writes: bool = True, kind: str = "openapi") -> Tool:
+    return Tool(address, "", {}, kind=kind, writes=writes)
+
+
+@pytest.mark.parametrize(
+    ("address", "opened", "verdict"),
+    [
+        ("github.issues.create", {}, "deny"),
+        ("github.issues.create", {"github": ()}, "deny"),
+        ("github.issues.create", {"gitlab": ("*",)}, "deny"),
+        ("github.issues.create", {"github": ("*",)}, "allow"),
+        ("github.issues.create", {"github": ("issues.*",)}, "allow"),
+        ("github.issues.create", {"github": ("issues.create",)}, "allow"),
+        ("github.issues.create", {"github": ("Issues.*", "issues", "create", "issues.get")}, "deny"),
+    ],
+)
+def test_what_writes_is_decided_by_its_sources_patterns(
+    address: str, opened: dict[str, tuple[str, ...]], verdict: str
+) -> None:
+    assert WritesShut(opened).decide(tool(address), {}).verdict == verdict
+
+
+def test_reads_and_plain_functions_work() -> None:
+    policy = WritesShut({})
+    assert policy.decide(tool("github.issues.get", writes=False), {}).verdict == "allow"
+    assert policy.decide(tool("local.save", kind="function"), None).verdict == "allow"
+
+
+def test_a_refusal_names_the_line_that_would_open_it() -> None:
+    reason = WritesShut({}).decide(tool("github.issues.create"), {}).reason
+    assert 'writes = ["issues.create"]' in reason
+    assert "[sources.github]" in reason

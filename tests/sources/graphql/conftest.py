@@ -1,0 +1,46 @@
+"""A library's endpoint, and what a source needs to reach it."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gloveport.config import SourceConfig
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress
+from gloveport.sources.graphql import GraphQLSource, open_graphql
+from gloveport.sources.outside import Outside
+from gloveport.types import Tool
+from tests.sources.graphql.server import Library, serving
+
+
+@pytest.fixture
+def library() -> Iterator[Library]:
+    with serving(Library()) as served:
+        yield served
+
+
+@pytest.fixture
+async def outside(tmp_path: Path) -> AsyncIterator[Outside]:
+    egress = Egress()
+    yield Outside(egress, EnvironmentCredentials({}, {"GLOVEPORT_LIB_TOKEN": "canary-token"}), tmp_path)
+    await egress.close()
+
+
+@pytest.fixture
+async def source(library: Library, outside: Outside) -> GraphQLSource:
+    """The library, opened from its endpoint."""
+    return await open_graphql(settings(f"{library.url}/graphql"), outside)
+
+
+def settings(location: str | Path, **more: Any) -> SourceConfig:
+    return SourceConfig("lib", "graphql", str(location), allow_private=True, **more)
+
+
+def tool(source: GraphQLSource, name: str) -> Tool:
+    return next(one for one in source.tools() if one.address == f"{source.name}.{name}")
+
+
+async def call(source: GraphQLSource, name: str, /, **args: Any) -> Any:
+    return await source.call(tool(source, name), args)

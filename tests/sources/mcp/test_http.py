@@ -1,0 +1,179 @@
+"""A server over HTTP: reached through egress alone, with a token bound to its origin, and what fails is told to its call."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gloveport.config import SourceConfig
+from gloveport.errors import SourceError, ToolError
+from tests.sources.mcp.servers.library import Legacy, build
+from tests.sources.mcp.support import WAYS, call, library, opened, served
+
+TOKEN = "t0ken-canary-1234"
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class Gate:
+    """An ASGI application that answers for the one behind it, as a test says."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self.status: int | None = None
+        self.body = b"the gate is shut"
+        self.headers: list[dict[bytes, bytes]] = []
+        self.type = b"text/plain"
+
+    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+        if scope["type"] == "http":
+            self.headers.append(dict(scope["headers"]))
+        if scope["type"] == "http" and self.status is not None:
+            await send({"type": "http.response.start", "status": self.status, "headers": [(b"content-type", self.type)]})
+            await send({"type": "http.response.body", "body": self.body})
+        else:
+            await self._app(scope, receive, send)
+
+
+def at(url: str, **options: Any) -> SourceConfig:
+    return SourceConfig("it", "mcp", url, allow_private=True, **options)
+
+
+async def test_loopback_is_not_reached_unless_it_is_allowed() -> None:
+    async with served(build().streamable_http_app()) as url:
+        with pytest.raises(SourceError) as caught:
+            async with opened(replace(at(url), allow_private=False)):
+                pass
+    assert caught.value.code == "egress-denied"
+
+
+async def test_a_server_that_is_down_is_reported() -> None:
+    async with served(build().streamable_http_app()) as url:
+        pass
+    with pytest.raises(SourceError, match=r"127\.0\.0\.1 can't be reached") as caught:
+        async with opened(at(url)):
+            pass
+    assert caught.value.code == "source-unreachable"
+
+
+@pytest.mark.parametrize("url", ["ftp://host/mcp", "https://", "https://user:pass@host/mcp", "http://[::1", "nonsense"])
+async def test_a_url_that_makes_no_sense_is_refused(url: str) -> None:
+    with pytest.raises(SourceError, match="no usable URL"):
+        async with opened(at(url)):
+            pass
+
+
+async def test_the_token_and_the_fixed_headers_are_sent() -> None:
+    gate = Gate(build().streamable_http_app())
+    config = {"credentials": {"token": "env:MY_TOKEN"}, "headers": {"X-Team": "blue"}}
+    async with served(gate) as url, opened(at(url, **config), {"MY_TOKEN": TOKEN}) as source:
+        await call(source, "add", a=1, b=2)
+        assert {headers[b"authorization"] for headers in gate.headers} == {f"Bearer {TOKEN}".encode()}
+        assert {headers[b"x-team"] for headers in gate.headers} == {b"blue"}
+        assert TOKEN not in await call(source, "say", text=f"an echo of {TOKEN}")
+
+
+async def test_a_missing_token_is_named() -> None:
+    gate = Gate(None)
+    gate.status = 401
+    async with served(gate) as url:
+        with pytest.raises(SourceError) as caught:
+            async with opened(at(url)):
+                pass
+    assert (caught.value.code, caught.value.hint) == ("credential-missing", "set GLOVEPORT_IT_TOKEN")
+
+
+@pytest.mark.parametrize(("status", "retryable"), [(403, False), (500, False), (503, True), (429, True)])
+@pytest.mark.parametrize("legacy", [False, True])
+async def test_an_error_status_fails_its_call_alone(status: int, retryable: bool, legacy: bool) -> None:
+    app = build().streamable_http_app()
+    gate = Gate(Legacy(app) if legacy else app)
+    async with served(gate) as url, opened(at(url)) as source:
+        session = source._session
+        gate.status = status
+        with pytest.raises(ToolError) as caught:
+            await call(source, "add", a=1, b=2)
+        assert (caught.value.code, caught.value.status, caught.value.retryable) == ("http-error", status, retryable)
+        assert caught.value.data == "the gate is shut"
+        gate.status = None
+        assert await call(source, "add", a=1, b=2) == {"result": 3}
+        assert source._session is session
+
+
+@pytest.mark.parametrize("type", [b"application/json", b"text/html", b"text/event-stream"])
+async def test_an_answer_that_is_no_mcp_fails_its_call_alone(type: bytes) -> None:
+    gate = Gate(build().streamable_http_app())
+    async with served(gate) as url, opened(at(url)) as source:
+        gate.status, gate.type, gate.body = 200, type, b"<h1>It works!</h1>"
+        with pytest.raises(ToolError):
+            await call(source, "add", a=1, b=2)
+        gate.status = None
+        assert await call(source, "add", a=1, b=2) == {"result": 3}
+
+
+async def test_a_server_that_has_forgotten_the_session_is_given_a_new_one_and_the_call_is_made() -> None:
+    class Restarted:
+        """Two servers, one after the other, at one address."""
+
+        def __init__(self) -> None:
+            self.app: Any = Legacy(build().streamable_http_app())
+
+        async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+            await self.app(scope, receive, send)
+
+    place = Restarted()
+    second = build().streamable_http_app()
+    async with served(place) as url, served(Legacy(second)), opened(at(url)) as source:
+        await call(source, "note", text="for the first")
+        place.app = Legacy(second)
+        assert await call(source, "note", text="for the second") == "1 notes"
+        assert source.state == "live"
+
+
+@pytest.mark.parametrize(("way", "version"), [way for way in WAYS if way[0] == "http"])
+async def test_a_reply_that_is_too_large_fails_its_call_alone(way: str, version: str) -> None:
+    async with library(way, version) as found:
+        url = found._config.location
+        assert isinstance(url, str)
+        async with opened(at(url, max_response_bytes=300_000)) as source:
+            with pytest.raises(ToolError) as caught:
+                await call(source, "huge", size=1_000_000)
+            assert caught.value.code == "reply-too-large"
+            assert await call(source, "huge", size=1000) == "x" * 1000
+
+
+async def test_a_connection_that_breaks_off_fails_the_call_and_it_is_not_made_again() -> None:
+    calls = 0
+
+    class Breaking:
+        def __init__(self, app: Any) -> None:
+            self._app = app
+
+        async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+            nonlocal calls
+            if scope["type"] == "http" and dict(scope["headers"]).get(b"mcp-method") == b"tools/call":
+                calls += 1
+                kind = [(b"content-type", b"text/event-stream")]
+                await send({"type": "http.response.start", "status": 200, "headers": kind})
+                await send({"type": "http.response.body", "body": b": wait\n\n", "more_body": True})
+                raise asyncio.CancelledError
+            await self._app(scope, receive, send)
+
+    async with served(Breaking(build().streamable_http_app())) as url, opened(at(url)) as source:
+        with pytest.raises(ToolError) as caught:
+            await call(source, "add", a=1, b=2)
+        assert caught.value.code == "source-unreachable"
+        assert calls == 1
+
+
+async def test_a_redirect_to_another_origin_is_not_followed() -> None:
+    async def elsewhere(scope: Any, receive: Any, send: Send) -> None:
+        location = [(b"location", b"http://127.0.0.1:9/mcp")]
+        await send({"type": "http.response.start", "status": 307, "headers": location})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with served(elsewhere) as url:
+        with pytest.raises(SourceError, match=r"Redirect to http://127\.0\.0\.1:9/mcp not followed"):
+            async with opened(at(url)):
+                pass

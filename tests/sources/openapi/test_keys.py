@@ -1,0 +1,110 @@
+"""Credentials: which are sent, where they stand, and what is said when one is missing."""
+
+import pytest
+
+from gloveport.errors import ToolError
+from gloveport.sources.openapi.operation import Operation, Parameter, Slot
+from tests.sources.openapi.support import Kit
+
+SLOTS = (
+    Slot("key", "header", "X-Api-Key"),
+    Slot("asked", "query", "api_key"),
+    Slot("session", "cookie", "sid"),
+    Slot("login", "basic"),
+    Slot("token", "bearer"),
+    Slot("oauth", "oauth2"),
+    Slot("openid", "openid"),
+)
+
+
+def get(*security: tuple[str, ...], parameters: tuple[Parameter, ...] = ()) -> Operation:
+    return Operation("GET", "/x", parameters=parameters, security=security)
+
+
+@pytest.mark.parametrize(
+    ("slot", "header", "value"),
+    [
+        ("key", "x-api-key", "s3cret"),
+        ("session", "cookie", "sid=s3cret"),
+        ("login", "authorization", "Basic czNjcmV0"),
+        ("token", "authorization", "Bearer s3cret"),
+        ("oauth", "authorization", "Bearer s3cret"),
+        ("openid", "authorization", "Bearer s3cret"),
+    ],
+)
+async def test_a_secret_stands_where_its_scheme_says(kit: Kit, slot: str, header: str, value: str) -> None:
+    kit.environment[f"GLOVEPORT_API_{slot.upper()}"] = "s3cret"
+    await kit.call(get((slot,)), slots=SLOTS)
+    assert kit.server.last.header(header) == value
+    assert kit.server.last.query == ""
+
+
+async def test_a_secret_in_the_query_comes_after_the_arguments_and_can_not_be_one(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_ASKED"] = "s3cret&x=1"
+    parameters = (Parameter("q", "q", "query"), Parameter("api_key", "api_key", "query"))
+    await kit.call(get(("asked",), parameters=parameters), {"q": "a", "api_key": "forged"}, slots=SLOTS)
+    assert kit.server.last.query == "q=a&api_key=s3cret%26x%3D1"
+
+
+async def test_cookies_of_arguments_and_of_credentials_share_one_header(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_SESSION"] = "s3cret"
+    parameters = (Parameter("theme", "theme", "cookie"), Parameter("sid", "sid", "cookie"))
+    await kit.call(get(("session",), parameters=parameters), {"theme": "dark", "sid": "forged"}, slots=SLOTS)
+    assert kit.server.last.header("cookie") == "theme=dark; sid=s3cret"
+
+
+async def test_the_first_alternative_that_is_filled_whole_is_taken(kit: Kit) -> None:
+    kit.environment |= {"GLOVEPORT_API_KEY": "k", "GLOVEPORT_API_TOKEN": "t", "GLOVEPORT_API_OAUTH": "o"}
+    await kit.call(get(("key", "login"), ("key", "token"), ("oauth",)), slots=SLOTS)
+    assert (kit.server.last.header("x-api-key"), kit.server.last.header("authorization")) == ("k", "Bearer t")
+
+
+async def test_an_optional_credential_is_sent_when_there_is_one(kit: Kit) -> None:
+    await kit.call(get((), ("token",)), slots=SLOTS)
+    assert kit.server.last.header("authorization") is None
+    kit.environment["GLOVEPORT_API_TOKEN"] = "t"
+    await kit.call(get((), ("token",)), slots=SLOTS)
+    assert kit.server.last.header("authorization") == "Bearer t"
+
+
+async def test_an_operation_that_needs_none_gets_none(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_TOKEN"] = "t"
+    await kit.call(get(), slots=SLOTS)
+    assert kit.server.last.header("authorization") is None
+
+
+async def test_a_missing_credential_is_named_by_its_variable_and_nothing_is_sent(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_KEY"] = "k"
+    with pytest.raises(ToolError) as caught:
+        await kit.call(get(("key", "login"), ("token",)), slots=SLOTS, credentials={"token": "env:MY_TOKEN"})
+    assert caught.value.code == "credential-missing"
+    assert caught.value.hint == "set GLOVEPORT_API_KEY and GLOVEPORT_API_LOGIN, or MY_TOKEN"
+    assert kit.server.seen == []
+
+
+async def test_an_unknown_slot_is_never_filled(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_GONE"] = "x"
+    kit.environment["GLOVEPORT_API_TOKEN"] = "t"
+    for needed in (("gone",), ("token", "gone")):
+        with pytest.raises(ToolError, match="no credential"):
+            await kit.call(get(needed), slots=SLOTS)
+    assert kit.server.seen == []
+
+
+async def test_what_is_configured_for_a_definition_without_schemes_goes_as_a_bearer_token(kit: Kit) -> None:
+    kit.environment["GITHUB_TOKEN"] = "t"
+    await kit.call(get(), credentials={"token": "env:GITHUB_TOKEN"})
+    assert kit.server.last.header("authorization") == "Bearer t"
+    await kit.call(get(), credentials={"token": "env:UNSET"})
+    assert kit.server.last.header("authorization") is None
+
+
+async def test_an_echoed_secret_does_not_come_back(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_TOKEN"] = "a-long-secret-token"
+    kit.server.reply = lambda seen: (
+        b"HTTP/1.1 500 No\r\ncontent-type: text/plain\r\ncontent-length: 26\r\n\r\n"
+        + (seen.header("authorization") or "").encode()
+    )
+    with pytest.raises(ToolError) as caught:
+        await kit.call(get(("token",)), slots=SLOTS)
+    assert "a-long-secret-token" not in f"{caught.value!r} {caught.value.data!r}"

@@ -1,0 +1,96 @@
+"""`gloveport tools` and `gloveport add`, as users meet them; the sources here are Python files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.command import gloveport
+
+TOOLS = '''
+def greet(name: str, times: int = 1) -> str:
+    """Greet somebody."""
+    return " ".join([f"hello {name}"] * times)
+
+def fail() -> str:
+    """Always fails."""
+    raise ValueError("no luck")
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "people.py").write_text(TOOLS)
+    (folder / "gloveport.toml").write_text("# mine\n\n[limits]\nmax_calls = 50 # enough\n")
+    return folder
+
+
+def test_a_source_is_shown_asked_about_and_written_without_losing_comments(project: Path) -> None:
+    unasked = gloveport("add", "people.py")
+    assert unasked.code == 2
+    assert "2 tools: 2 read, 0 write" in unasked.err
+    assert "nobody is there to answer" in unasked.err
+    assert "sources" not in (project / "gloveport.toml").read_text()
+    done = gloveport("add", "people.py", "--yes")
+    assert done.code == 0, done.err
+    text = (project / "gloveport.toml").read_text()
+    assert text.startswith("# mine\n\n[limits]\nmax_calls = 50 # enough\n")
+    assert '[sources.people]\nfunctions = "people.py"\n' in text
+    again = gloveport("add", "people.py", "--yes")
+    assert "already has [sources.people]" in again.err
+    assert (project / "gloveport.toml").read_text() == text
+
+
+def test_what_was_added_can_be_listed_found_described_called_and_used_by_a_program(project: Path) -> None:
+    assert gloveport("add", "people.py", "--yes", "--json").document["source"]["tools"] == 2
+    assert "people.greet  Greet somebody." in gloveport("tools", "list").out
+    found = gloveport("tools", "search", "greet", "somebody", "--json").document
+    assert (found["tools"][0]["path"], found["of"]) == ("people.greet", 2)
+    assert "greet(args: {" in gloveport("tools", "describe", "people.greet").out
+    called = gloveport("tools", "call", "people.greet", '{"name": "Ada", "times": 2}')
+    assert called.out == "hello Ada hello Ada\n", called.err
+    assert gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})").out == "hello Bo\n"
+    assert gloveport("run", "--language", "python", "-e", "await people.greet(name='Bo')").out == "hello Bo\n"
+
+
+def test_mistakes_are_told_with_the_way_out(project: Path) -> None:
+    gloveport("add", "people.py", "--yes")
+    unknown = gloveport("tools", "call", "people.gret", "{}")
+    assert (unknown.code, "did you mean `tools.people.greet`?" in unknown.err) == (1, True)
+    bad = gloveport("tools", "call", "people.greet", '{"nam": 1}')
+    assert "there is no `nam` (did you mean `name`?)" in bad.err
+    failed = gloveport("tools", "call", "people.fail", "--json")
+    assert (failed.code, json.loads(failed.out)["message"]) == (7, "ValueError: no luck")
+    assert "the arguments are not JSON" in gloveport("tools", "call", "people.greet", "{").err
+    assert "did you mean `people`?" in gloveport("tools", "list", "peple").err
+    assert "is neither an OpenAPI document" in gloveport("add", "gloveport.toml", "--yes").err
+    assert "there is no file nothing.json" in gloveport("add", "nothing.json").err
+
+
+def test_a_projects_file_is_not_imported_before_it_was_approved(project: Path) -> None:
+    (project / "evil.py").write_text("open('canary', 'w').close()\ndef hi(): pass\n")
+    (project / "gloveport.toml").write_text('[sources.evil]\nfunctions = "evil.py"\n')
+    listed = gloveport("tools", "list")
+    assert "you have not approved that" in listed.err
+    assert "gloveport tools approve evil" in listed.err
+    assert not (project / "canary").exists()
+    assert gloveport("tools", "approve", "evil").code == 2
+    assert gloveport("tools", "approve", "evil", "--yes").code == 0
+    assert "evil.hi" in gloveport("tools", "list").out
+    assert (project / "canary").exists()
+
+
+def test_a_broken_source_is_reported_and_the_others_work(project: Path) -> None:
+    gloveport("add", "people.py", "--yes")
+    with (project / "gloveport.toml").open("a") as file:
+        file.write('[sources.gone]\nopenapi = "nowhere.json"\n')
+    ran = gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})")
+    assert (ran.code, ran.out) == (0, "hello Bo\n")
+    assert "gone" in ran.err

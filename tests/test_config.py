@@ -1,0 +1,120 @@
+"""`gloveport.toml` → Config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gloveport.config import Config, SourceConfig, find_project, load_config
+from gloveport.errors import OptionError
+
+
+def load(folder: Path, project: str, user: str = "") -> Config:
+    (folder / "user.toml").write_text(user)
+    (folder / "gloveport.toml").write_text(project)
+    return load_config(folder / "gloveport.toml", user=folder / "user.toml")
+
+
+def test_a_source_is_read_with_all_its_settings(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        """
+        [sources.github]
+        openapi = "https://example.com/api.json"
+        base_url = "https://example.com/v3"
+        headers = { "X-Api-Version" = "2022-11-28" }
+        include = ["issues.*"]
+        exclude = ["issues.delete"]
+        timeout_seconds = 5
+        [sources.github.credentials]
+        bearer = "env:GITHUB_TOKEN"
+        """,
+    )
+    assert config.sources == (
+        SourceConfig(
+            "github",
+            "openapi",
+            "https://example.com/api.json",
+            base_url="https://example.com/v3",
+            headers={"X-Api-Version": "2022-11-28"},
+            include=("issues.*",),
+            exclude=("issues.delete",),
+            credentials={"bearer": "env:GITHUB_TOKEN"},
+            timeout_seconds=5,
+            settings=str(tmp_path / "gloveport.toml"),
+        ),
+    )
+
+
+def test_the_project_is_merged_over_the_user_key_by_key_and_each_value_knows_its_place(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        '[sources.api]\nbase_url = "http://b"\n\n[limits]\nmax_calls = 5\n',
+        '[sources.api]\nopenapi = "https://a/x.json"\nbase_url = "http://a"\n[limits]\nmax_calls = 9\nmemory_mb = 64\n',
+    )
+    assert (config.sources[0].location, config.sources[0].base_url) == ("https://a/x.json", "http://b")
+    assert config.limits == {"max_calls": 5, "memory_mb": 64}
+    assert config.origins["sources.api.base_url"] == f"{tmp_path}/gloveport.toml:2"
+    assert config.origins["sources.api.openapi"] == f"{tmp_path}/user.toml:2"
+    assert config.origins["limits.memory_mb"] == f"{tmp_path}/user.toml:6"
+
+
+def test_what_only_the_user_wrote_is_not_the_projects_and_what_a_project_touches_is(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        '[sources.touched]\nbase_url = "http://b"\n',
+        '[sources.mine]\nopenapi = "a.json"\n[sources.touched]\nopenapi = "b.json"\n',
+    )
+    assert {source.name: source.settings for source in config.sources} == {
+        "mine": "",
+        "touched": str(tmp_path / "gloveport.toml"),
+    }
+
+
+def test_a_project_may_say_that_a_source_is_of_another_kind(tmp_path: Path) -> None:
+    config = load(tmp_path, '[sources.a]\nmcp = ["server", "--x"]\n', '[sources.a]\nopenapi = "a.json"\n')
+    assert (config.sources[0].kind, config.sources[0].location) == ("mcp", ("server", "--x"))
+
+
+def test_relative_files_start_from_the_file_that_names_them(tmp_path: Path) -> None:
+    config = load(tmp_path, '[sources.a]\nopenapi = "specs/a.json"\n[sources.b]\nfunctions = "package.module"\n')
+    assert [source.location for source in config.sources] == [str(tmp_path / "specs/a.json"), "package.module"]
+
+
+def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_config(user=tmp_path / "none.toml").sources == ()
+    (tmp_path / "gloveport.toml").write_text("[limits]\nmax_calls = 3\n")
+    (tmp_path / "below").mkdir()
+    assert find_project(tmp_path / "below") == tmp_path / "gloveport.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            '[sources.a]\nopenapi = "x"\nbasurl = "y"\n',
+            ":3: there is no key `basurl` in [sources.a]; did you mean `base_url`?",
+        ),
+        ("[source.a]\nopenapi = 1\n", ": there is no key `source`; did you mean `sources`?"),
+        ('[sources.a]\nbase_url = "x"\n', ":2: [sources.a] does not say what it is"),
+        ('[sources.a]\nopenapi = "x"\ngraphql = "y"\n', "[sources.a] says openapi and graphql"),
+        ("[sources.a]\nopenapi = 5\n", ":2: openapi of [sources.a] must be a URL or a file, not 5"),
+        ("[sources.a]\nmcp = [1]\n", ":2: mcp of [sources.a] must be a URL, or a command as a list of texts, not [1]"),
+        (
+            '[sources.a]\nopenapi = "x"\nallow_private = "yes"\n',
+            "allow_private of [sources.a] must be true or false, not 'yes'",
+        ),
+        ('[sources.a]\nopenapi = "x"\ntimeout_seconds = -1\n', "must be a number of seconds, not -1"),
+        ('[sources.a]\nopenapi = "x"\ntimeout_seconds = true\n', "must be a number of seconds, not True"),
+        ('[sources.a]\nopenapi = "x"\n[sources.a.headers]\nA = 1\n', ":4: headers of [sources.a] must be a table of texts"),
+        ("sources = 3\n", "sources must be a table"),
+        ("[sandbox]\nminimun = 'full'\n", ":2: there is no key `minimun` in [sandbox]; did you mean `minimum`?"),
+        ("x = \n", "is not valid TOML: Invalid value (at line 1"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        load(tmp_path, text)
+    assert told in caught.value.message

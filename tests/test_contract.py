@@ -1,0 +1,205 @@
+"""The guest's contract (design §2), the same for both languages: one list of behaviours, one expected outcome each."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from gloveport import Event, Gloveport, Outcome
+from tests.engines import ENGINES, Engine, Per, said
+
+UNSAID: Any = object()
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """A program in each language, and what both come to.
+
+    `error` gives some fields of the failure (texts need only be contained); without it there is none. `warnings` are told
+    completely, each by a part of it. What is UNSAID is not looked at.
+    """
+
+    name: str
+    typescript: str | None
+    python: str | None
+    value: Any = UNSAID
+    error: dict[str, Any] = field(default_factory=dict)
+    logs: Any = UNSAID
+    emitted: Any = UNSAID
+    calls: Any = UNSAID
+    warnings: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+B = Behaviour
+CATCH = "try { await %s } catch (e: any) { return %s }"
+EXCEPT = "try:\n    await %s\nexcept ToolError as e:\n    r = %s\nr"
+FIELDS = Per("[e.code, e.tool, e.message, e.status, e.data, e.retryable]", "[e.code, e.tool, e.message, e.status, e.data, e.retryable]")  # fmt: skip
+
+BEHAVIOURS = (
+    # Forms.
+    B("nothing", "", "", value=None),
+    B("a comment", "// nothing", "# nothing", value=None),
+    B("a trailing expression", "const a = 1;\na + 1", "a = 1\na + 1", value=2),
+    B("a return", "if (true) return 1;\nreturn 2", "if True:\n    return 1\nreturn 2", value=1),
+    B("a function", "async () => 5", "async def main():\n    return 5", value=5),
+    B("a function that takes tools", "async (tools) => tools.add(1, 2)", "async def main(tools):\n    return await tools.add(1, 2)", value=3),
+    B("a function that takes input and tools", "async (input, t) => t.add(input.n, 1)", "async def main(input, t):\n    return await t.add(input['n'], 1)", value=3, options={"input": {"n": 2}}),
+    B("a fence with prose around it", "Sure:\n```ts\nreturn 1 + 1\n```\nDone.", "Sure:\n```python\n1 + 1\n```\nDone.", value=2),
+    # Calls.
+    B("one object", "await tools.add({a: 1, b: 2})", "await tools.add({'a': 1, 'b': 2})", value=3, calls=[("add", {"a": 1, "b": 2}, "ok")]),
+    B("positionals", "await tools.add(1, 2)", "await tools.add(1, 2)", value=3, calls=[("add", {"a": 1, "b": 2}, "ok")]),
+    B("keywords", None, "await tools.add(a=1, b=2)", value=3, calls=[("add", {"a": 1, "b": 2}, "ok")]),
+    B("nothing given", "await tools.echo()", "await tools.echo()", value=None, calls=[("echo", {}, "ok")]),
+    B("a default", "(await tools.get_weather('Oslo')).days", "(await tools.get_weather('Oslo'))['days']", value=1),
+    B("by the source", "await tools.local.add(1, 2)", "await tools.local.add(1, 2)", value=3),
+    B("by codemode", "await codemode.add(1, 2)", "await codemode.add(1, 2)", value=3),
+    B("by the source's own global", "await local.add(1, 2)", "await local.add(1, 2)", value=3),
+    B("by ns:tool", "await tools['local:add'](1, 2)", "await tools['local:add'](1, 2)", value=3),
+    B("by another name", "const f = tools.add; await f(1, 2)", "f = tools.add\nawait f(1, 2)", value=3),
+    B("in parallel", "await Promise.all([1, 2, 3].map((n) => tools.add(n, n)))", "import asyncio\nawait asyncio.gather(*(tools.add(n, n) for n in [1, 2, 3]))", value=[2, 4, 6]),
+    B("printing a tool calls nothing", "console.log(`${tools.add}`.length > 0)", "print(len(str(tools.add)) > 0)", calls=[]),
+    # Wrong calls.
+    B("an unknown tool", "await tools.add(1, 1)\nawait tools.get_wether({city: 'Oslo'})", "await tools.add(1, 1)\nawait tools.get_wether({'city': 'Oslo'})",
+      error={"code": "unknown-tool", "message": "no tool `tools.get_wether`; did you mean `tools.get_weather`?", "line": 2, "column": 13, "frame": "2 | await tools.get_wether", "tool": "get_wether", "hint": "tools.search"}, calls=[]),
+    B("an unknown tool that only the call shows", f"const name = 'get_' + 'wether';\n{CATCH % ('tools[name]({})', '[e.code, e.message]')}", f"name = 'get_' + 'wether'\n{EXCEPT % ('tools[name]({})', '[e.code, e.message]')}",
+      value=["unknown-tool", "no tool `tools.get_wether`; did you mean `tools.get_weather`?"], calls=[]),
+    B("an unknown argument", "await tools.get_weather({cty: 'Oslo'})", "await tools.get_weather({'cty': 'Oslo'})", error={"code": "bad-arguments", "message": "`city`", "line": 1, "tool": "get_weather"}, calls=[]),
+    B("an unknown keyword", None, "await tools.get_weather(cty='Oslo')", error={"code": "bad-arguments", "message": "`city`", "line": 1}, calls=[]),
+    B("an unknown argument that only the call shows", f"const args: any = {{cty: 1}};\n{CATCH % ('tools.get_weather(args)', '[e.code, e.tool, e.hint]')}", f"args = {{'cty': 1}}\n{EXCEPT % ('tools.get_weather(args)', '[e.code, e.tool, e.hint]')}",
+      value=["bad-arguments", "get_weather", 'see tools.describe("get_weather")'], calls=[]),
+    B("too many positionals", f"const many = [1, 2, 3];\n{CATCH % ('tools.add(...many)', 'e.code')}", f"many = [1, 2, 3]\n{EXCEPT % ('tools.add(*many)', 'e.code')}", value="bad-arguments"),
+    B("tools is no function", "const t: any = tools;\ntry { await t() } catch (e: any) { return e.code }", "t = tools\ntry:\n    await t()\nexcept ToolError as e:\n    r = e.code\nr", value="unknown-tool"),
+    # Failed calls.
+    B("a failure that is caught", CATCH % ("tools.fail({message: 'no', code: 'quota', data: {left: 0}})", FIELDS.typescript), EXCEPT % ("tools.fail(message='no', code='quota', data={'left': 0})", FIELDS.python),
+      value=["quota", "fail", "no", 418, {"left": 0}, True], calls=[("fail", {"message": "no", "code": "quota", "data": {"left": 0}}, "failed")]),
+    B("a failure that is not caught", "const a = 1;\nawait tools.fail({message: 'no', code: 'quota', data: [1]})", "a = 1\nawait tools.fail(message='no', code='quota', data=[1])",
+      error={"code": "quota", "type": "ToolError", "message": "no", "line": 2, "tool": "fail", "data": [1], "frame": "2 | await tools.fail"}),
+    B("a failure below another error", "try { await tools.fail() } catch (e) { throw new Error('outer', {cause: e}) }", "try:\n    await tools.fail()\nexcept ToolError as e:\n    raise ValueError('outer') from e",
+      error={"code": "program-failed", "message": "outer", "cause.code": "tool-failed", "cause.type": "ToolError", "cause.tool": "fail"}),
+    B("an exception of the tool", CATCH % ("tools.crash()", "[e.code, e.message]"), EXCEPT % ("tools.crash()", "[e.code, e.message]"), value=["tool-failed", "KeyError: 'lost key'"]),
+    B("the class of failures", CATCH % ("tools.fail()", "[e instanceof ToolError, e instanceof Error, e.name]"), EXCEPT % ("tools.fail()", "[isinstance(e, ToolError), isinstance(e, Exception), type(e).__name__]"), value=[True, True, "ToolError"]),
+    B("a failure among parallel calls", "const all = await Promise.allSettled([tools.add(1, 2), tools.fail()]);\nreturn all.map((r) => r.status === 'fulfilled')", "import asyncio\nr = await asyncio.gather(tools.add(1, 2), tools.fail(), return_exceptions=True)\n[not isinstance(x, ToolError) for x in r]", value=[True, False]),
+    # Looking around.
+    B("search", "(await tools.search('weather')).map((t: any) => Object.keys(t).sort().concat(t.path))", "[sorted(t) + [t['path']] for t in await tools.search('weather')]", value=[["approval", "description", "kind", "path", "writes", "get_weather"]]),
+    B("search with options", "(await tools.search({query: 'add', source: 'local', limit: 1})).map((t: any) => t.path)", "[t['path'] for t in await tools.search({'query': 'add', 'source': 'local', 'limit': 1})]", value=["add"]),
+    B("search that was cut", "(await tools.search({query: '', limit: 2})).length", "len(await tools.search(query='', limit=2))", value=2, warnings=("tools.search('') gave 2 of 6 tools",)),
+    B("describe", "const d = await tools.describe('add');\nreturn [d.path, d.parameters.map((p: any) => p.name), d.typescript.includes('a: number')]", "d = await tools.describe('add')\n[d['path'], [p['name'] for p in d['parameters']], 'a: number' in d['typescript']]", value=["add", ["a", "b"], True]),
+    B("sources", "[await tools.sources(), await tools.executor.sources.list()]", "[await tools.sources(), await tools.executor.sources.list()]", value=[[{"name": "local", "kind": "function", "tools": 6}]] * 2),
+    B("names", "['add' in tools, 'ad' in tools, Object.keys(tools).includes('add')]", "['add' in tools, 'ad' in tools, 'add' in list(tools)]", value=[True, False, True]),
+    B("interfaces", "[__getToolInterface('add')!.includes('add'), __interfaces.includes('get_weather')]", "[('add' in __getToolInterface('add')), ('get_weather' in __interfaces)]", value=[True, True]),
+    # What else it finds.
+    B("output", "console.log('one', 1); console.error('two')", "import sys\nprint('one', 1)\nprint('two', file=sys.stderr)", logs=[("log", "one 1"), ("error", "two")]),
+    B("levels", "console.warn('careful'); console.error('bad')", "import logging\nlogging.warning('careful')\nlogging.error('bad')", logs=Per([("warn", "careful"), ("error", "bad")], [("warn", "WARNING:root:careful"), ("error", "ERROR:root:bad")])),
+    B("output that is cut", "for (let i = 0; i < 50; i++) console.log('x'.repeat(100))", "for i in range(50):\n    print('x' * 100)", warnings=("bytes of output were left out (max_log_bytes)",), options={"limits": {"max_log_bytes": 1000}}),
+    B("emit", "emit({a: 1}); emit('b')", "emit({'a': 1})\nemit('b')", emitted=({"a": 1}, "b")),
+    B("step", "await step('one', async () => (await tools.add(1, 2)) + 1)", "async def one():\n    return (await tools.add(1, 2)) + 1\nawait step('one', one)", value=4),
+    B("state", "state.n = 1; state.n + Object.keys(state).length", "state['n'] = 1\nstate['n'] + len(state)", value=2),
+    B("input", "input.n + 1", "input['n'] + 1", value=3, options={"input": {"n": 2}}),
+    B("no input", "input.n", "input['n']", error={"code": "program-failed", "hint": "the run was given no input: pass input=…"}),
+    B("env", "process.env", "import os\ndict(os.environ)", value={"REGION": "eu"}, options={"env": {"REGION": "eu"}}),
+    B("an empty env", "process.env", "import os\ndict(os.environ)", value={}),
+    B("timers", "const a = Date.now(); await new Promise((r) => setTimeout(r, 30)); return Date.now() - a >= 29", "import asyncio, time\na = time.time()\nawait asyncio.sleep(0.03)\ntime.time() - a >= 0.029", value=True),
+    B("timers end with the program", "setTimeout(() => console.log('late'), 60000); 5", "import asyncio\nasyncio.get_running_loop().call_later(60, print, 'late')\n5", value=5, logs=[]),
+    B("a timeout around a call", "await Promise.race([tools.forever(), new Promise((r) => setTimeout(() => r('late'), 20))])", "import asyncio\ntry:\n    r = await asyncio.wait_for(tools.forever(), 0.02)\nexcept asyncio.TimeoutError:\n    r = 'late'\nr", value="late", warnings=("the program ended while tools.forever was under way (it failed)", "await every call"), options={"limits": {"wall_seconds": 1}}),
+    B("a bare tool name", "get_weather('Oslo')", "get_weather('Oslo')", error={"code": "program-failed", "line": 1, "hint": "did you mean tools.get_weather(…)?"}),
+    B("what can't be imported", "import x from 'lodash';\nx", "import requests\nrequests", error={"code": "import-refused", "line": 1}),
+    B("leaving the process", "process.exit(0)", "exit()", error={"code": "program-failed", "message": "is not offered here: return from the program"}),
+    # How it ends.
+    B("a call that was not awaited", "tools.add(1, 2); 'end'", "tools.add(1, 2)\n'end'", value="end", calls=[("add", {"a": 1, "b": 2}, "ok")], warnings=("the program ended while tools.add was under way (it went well)", "await every call")),
+    B("a failure that nobody saw", "tools.fail({message: 'unseen'}); await tools.add(1, 2)", "tools.fail(message='unseen')\nawait tools.add(1, 2)", value=3, warnings=("unhandled rejection: ToolError: unseen",)),
+    B("waiting for nothing", "await new Promise(() => {})", "import asyncio\nawait asyncio.Event().wait()", error={"code": "never-settles"}),
+    B("an error and its place", "const f = () => {\n  throw new Error('oh');\n};\nf()", "def f():\n  raise ValueError('oh')\n\nf()", error={"code": "program-failed", "message": "oh", "line": 2, "column": Per(9, 3), "frame": Per("2 |   throw new Error('oh');", "2 |   raise ValueError('oh')")}),
+    B("an error below a condition", "const n: number = 1;\nif (n > 0) {\n  throw new Error('oh');\n}", "n: int = 1\nif n > 0:\n  raise ValueError('oh')", error={"code": "program-failed", "message": "oh", "line": 3}),
+    B("an error inside a fence", "Look:\n```ts\nconst a: any = null;\na.b\n```", "Look:\n```python\na = None\na.b\n```", error={"code": "program-failed", "type": Per("TypeError", "AttributeError"), "line": 4, "column": Per(3, 1)}),
+    B("an error after odd characters", "const a: any = null;\n'é😀', a.b", "a = None\n'é😀', a.b", error={"line": 2, "column": Per(9, 7)}),
+    B("causes", "throw new Error('outer', {cause: new TypeError('inner')})", "raise ValueError('outer') from TypeError('inner')", error={"message": "outer", "cause.type": "TypeError", "cause.message": "inner"}),
+    B("bad syntax", "const a = 1;\nconst = 2", "a = 1\nb = = 2", error={"code": "syntax-error", "line": 2, "frame": "2 | "}, calls=[]),
+    B("a value that is no data", "return {rows: [() => 1]}", "{'rows': [len]}", error={"code": "bad-value", "message": "result.rows[0] is a function"}),
+    B("endless recursion", "const f = (n: number): number => f(n + 1) + 1; f(0)", "def f(n):\n    return f(n + 1) + 1\nf(0)", error={"code": "program-failed", "type": Per("RangeError", "RecursionError")}),
+    # Limits.
+    B("wall_seconds", "await tools.forever()", "await tools.forever()", error={"code": "time-limit", "message": "longer than 0.3 s", "hint": "wall_seconds"}, calls=[("forever", {}, "failed")], options={"limits": {"wall_seconds": 0.3}}),
+    B("wall_seconds, spinning", "while (true) {}", "while True: pass", error={"code": "time-limit"}, options={"limits": {"wall_seconds": 0.5}}),
+    B("cpu_seconds", "while (true) {}", "while True: pass", error={"code": "cpu-limit", "hint": "cpu_seconds"}, options={"limits": {"cpu_seconds": 0.3}}),
+    B("memory_mb", "const a: any[] = []; while (true) a.push({a: {b: a.length}})", "a = []\nwhile True: a.append(bytearray(b'x') * 10 ** 7)", error={"code": "memory-limit", "hint": "memory_mb"}, options={"limits": {"memory_mb": 64}}),
+    B("max_calls", "while (true) await tools.add(1, 1).catch(() => 0)", "while True:\n    try:\n        await tools.add(1, 1)\n    except ToolError:\n        pass", error={"code": "call-limit", "message": "more than 5 calls"}, calls=[("add", {"a": 1, "b": 1}, "ok")] * 5, options={"limits": {"max_calls": 5}}),
+    B("max_result_bytes", "return 'x'.repeat(2000)", "'x' * 2000", error={"code": "result-too-large"}, options={"limits": {"max_result_bytes": 1000}}),
+    B("max_result_bytes, emitted", "for (let i = 0; i < 9; i++) emit('x'.repeat(200))", "for i in range(9):\n    emit('x' * 200)", error={"code": "result-too-large"}, options={"limits": {"max_result_bytes": 1000}}),
+    B("max_frame_bytes, result", "return 'x'.repeat(200000)", "'x' * 200000", error={"code": "result-too-large"}, options={"limits": {"max_frame_bytes": 65536}}),
+    B("max_frame_bytes, argument", CATCH % ("tools.echo({value: 'x'.repeat(200000)})", "[e.code, e.tool]"), EXCEPT % ("tools.echo(value='x' * 200000)", "[e.code, e.tool]"), value=["frame-too-large", "echo"], calls=[], options={"limits": {"max_frame_bytes": 65536}}),
+    B("max_code_bytes", "1 + 1 + 1 + 1", "1 + 1 + 1 + 1", error={"code": "code-too-large"}, options={"limits": {"max_code_bytes": 10}}),
+)  # fmt: skip
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(engine, behaviour, id=f"{engine}-{behaviour.name}")
+        for behaviour in BEHAVIOURS
+        for engine in ENGINES
+        if getattr(behaviour, engine.language) is not None
+    ]
+
+
+@pytest.mark.parametrize(("engine", "behaviour"), cases())
+async def test_a_program_does_the_same_in_every_engine(port: Gloveport, engine: Engine, behaviour: Behaviour) -> None:
+    code = getattr(behaviour, engine.language)
+    outcome = await port.run(code, language=engine.language, engine=engine.name, **behaviour.options)
+    check_error(outcome, behaviour, engine)
+    told = {
+        "value": outcome.value,
+        "logs": [(line.level, line.text) for line in outcome.logs],
+        "emitted": outcome.emitted,
+        "calls": [(call.tool, call.args, call.status) for call in outcome.calls],
+    }
+    for name, found in told.items():
+        if getattr(behaviour, name) is not UNSAID:
+            assert found == said(getattr(behaviour, name), engine), name
+    assert len(outcome.warnings) == len(behaviour.warnings), outcome.warnings
+    for part, warning in zip(behaviour.warnings, outcome.warnings, strict=True):
+        assert part in warning
+
+
+def check_error(outcome: Outcome, behaviour: Behaviour, engine: Engine) -> None:
+    assert (outcome.error is not None) == bool(behaviour.error), outcome.error
+    assert outcome.status == ("failed" if behaviour.error else "completed")
+    for path, expected in behaviour.error.items():
+        found: Any = outcome.error
+        for name in path.split("."):
+            found = getattr(found, name)
+        wanted = said(expected, engine)
+        assert wanted in (found or "") if isinstance(wanted, str) else found == wanted, (path, found)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+async def test_events_come_in_the_order_in_which_things_happen(port: Gloveport, engine: Engine) -> None:
+    programs = Per(
+        "console.log('one'); const c = tools.add(1, 2); emit(1); await c; console.log('two'); await tools.fail().catch(() => 0)",
+        "print('one')\nc = tools.add(1, 2)\nemit(1)\nawait c\nprint('two')\ntry:\n    await tools.fail()\nexcept ToolError:\n    pass",
+    )
+    seen: list[Event] = []
+    outcome = await port.run(said(programs, engine), language=engine.language, on_event=seen.append)
+    kinds = [event.kind if event.call is None else f"{event.kind} {event.call.tool} {event.call.status}" for event in seen]
+    first = ["log", "call-started add running", "call-ended add ok", "emit", "log"]
+    assert kinds == [*first, "call-started fail running", "call-ended fail failed"]
+    assert {event.run for event in seen} == {outcome.run}
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+async def test_cancelling_the_caller_ends_the_program_and_its_calls(engine: Engine) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def hang() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    async with Gloveport(tools=[hang], spare=0) as own:
+        task = asyncio.create_task(own.run("await tools.hang()", language=engine.language))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert cancelled.is_set()

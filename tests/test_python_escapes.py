@@ -1,0 +1,104 @@
+"""The hostile programs in Python, each run in four ways and judged by canaries of the host (threats S1-S10, S16, S22).
+
+control    outside of any sandbox, or, for attacks on the wire, before a host that believes it: the canary must trip
+sealed     the real product, on each engine of the language; what `prepare` refuses runs again as if it had seen nothing
+fallen     the bare interpreter inside the jail, without our prelude: the jail alone must hold
+elsewhere  sealed and fallen again: without namespaces, and as an ordinary user
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from gloveport.sandbox.launcher import Launcher
+from tests.escapes import python_ways, ways
+from tests.escapes.corpus import Escape, runnable
+from tests.escapes.elsewhere import run_all
+from tests.escapes.python_ways import ENGINES
+from tests.escapes.ways import Verdict
+from tests.sandbox.jail.stage import host_env, run
+
+ESCAPES = runnable(python=True)
+
+each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
+Verdicts = dict[str, Verdict]
+
+
+@pytest.fixture(scope="module")
+def said() -> Iterator[list[str]]:
+    with python_ways.eavesdropping() as heard:
+        yield heard
+
+
+@pytest.fixture(scope="module")
+async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
+    folder = str(tmp_path_factory.mktemp("python"))
+    return await run_all(lambda escape: (python_ways.believed if escape.naive else python_ways.outside)(escape, folder))
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
+    async with python_ways.open_port(minimum="full") as port:
+        yield await run_all(lambda escape: python_ways.sealed(escape, port, said, request.param))
+
+
+@pytest.fixture(scope="module")
+async def fallen() -> AsyncIterator[Verdicts]:
+    launcher = Launcher(python_ways.plain_launch(), minimum="full")
+    await launcher.start()
+    try:
+        yield await run_all(lambda escape: ways.fallen(escape, launcher))
+    finally:
+        await launcher.close()
+
+
+@each
+def test_a_hostile_program_trips_a_canary_without_the_sandbox(controls: Verdicts, escape: Escape) -> None:
+    verdict = controls[escape.name]
+    assert verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_trips_no_canary_when_sealed(sealed: Verdicts, escape: Escape) -> None:
+    verdict = sealed[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@each
+def test_a_hostile_program_in_a_bare_interpreter_in_the_jail_trips_no_canary(fallen: Verdicts, escape: Escape) -> None:
+    verdict = fallen[escape.name]
+    assert not verdict.tripped, verdict.text[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("user", "without", "strength"),
+    [
+        pytest.param("reachable", ["namespaces"], "kernel", id="kernel"),
+        pytest.param("nobody", [], "full", id="full, unprivileged"),
+        pytest.param("nobody", ["namespaces"], "kernel", id="kernel, unprivileged"),
+    ],
+)
+async def test_no_hostile_program_trips_a_canary_elsewhere(user: str, without: list[str], strength: str) -> None:
+    wanted = json.dumps({"user": user, "without": without})
+    out, err = await run(sys.executable, "-B", "-m", "tests.escapes.elsewhere", wanted, env=host_env())
+    assert out, err
+    told = json.loads(out.splitlines()[-1])
+    assert told["tripped"] == {}
+    assert (told["strength"], told["tried"]) == (strength, len(ESCAPES) * (1 + len(ENGINES)))
+
+
+@each
+def test_a_hostile_program_says_what_it_tries_and_where_the_idea_comes_from(escape: Escape) -> None:
+    head = escape.code.split("\n\n")[0]
+    assert re.match(r"# Tries: .{20,}", head), escape.path
+    assert re.search(r"^# Origin: .{5,}", head, re.MULTILINE), escape.path
+
+
+def test_no_two_programs_are_the_same() -> None:
+    texts = [re.sub(r"#.*|\s+", "", escape.code) for escape in ESCAPES]
+    assert len(set(texts)) == len(ESCAPES) >= 100

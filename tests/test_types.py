@@ -1,0 +1,152 @@
+"""Programs are checked against the declarations of the tools that they mention, by real checkers in the jail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, TypedDict
+
+import pytest
+
+from gloveport import Gloveport
+
+
+class Weather(TypedDict):
+    """The weather."""
+
+    temp: float
+    city: str
+
+
+def get_weather(city: str, days: int = 1) -> Weather:
+    """The weather of a city."""
+    assert isinstance(city, str)
+    return {"temp": 20.0 + days, "city": city}
+
+
+@pytest.fixture(scope="module")
+async def port() -> AsyncIterator[Gloveport]:
+    async with Gloveport(tools=[get_weather], check_types=True) as port:
+        yield port
+
+
+STOPPED = {
+    "an inferred type": (
+        "typescript",
+        "const n = [1, 2].length;\nreturn await tools.get_weather({city: n})",
+        (2, 33, "Type 'number' is not assignable to type 'string'."),
+    ),
+    "a field of another answer": (
+        "typescript",
+        "const w = await tools.get_weather({city: 'Oslo'});\nreturn tools.get_weather({city: w.temp})",
+        (2, 27, "Type 'number' is not assignable to type 'string'."),
+    ),
+    "inside a fence, after a character outside the BMP": (
+        "typescript",
+        "Here:\n```ts\nconst n = 1; /* 😀 */ await tools.get_weather({city: n});\n```",
+        (3, 47, "Type 'number' is not assignable to type 'string'."),
+    ),
+    "python, an inferred type": (
+        "python",
+        "n = len([1, 2])\nawait tools.get_weather(city=n)",
+        (2, 25, "Argument to function `tools.get_weather` is incorrect: Expected `str`, found `int`"),
+    ),
+    "python, a field of another answer": (
+        "python",
+        "w = await tools.get_weather(city='Oslo')\nawait tools.get_weather(city=w['temp'])",
+        (2, 25, "Argument to function `tools.get_weather` is incorrect: Expected `str`, found `float`"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+async def test_a_call_that_cannot_succeed_is_stopped_before_anything_is_called(port: Gloveport, name: str) -> None:
+    language, code, told = STOPPED[name]
+    outcome = await port.run(code, language=language)  # pyright: ignore[reportArgumentType]
+    error = outcome.error
+    assert error is not None
+    assert (error.code, error.line, error.column, error.message) == ("type-error", *told)
+    assert "^" in (error.frame or "")
+    assert outcome.calls == ()
+
+
+WORKS = {
+    "a union that happens to fit": (
+        "typescript",
+        "const v = (Math.abs(1) ? 'Oslo' : 5) as string | number; return (await tools.get_weather({city: v})).city",
+    ),
+    "an any": ("typescript", "const v: any = 'Oslo'; return (await tools.get_weather({city: v})).city"),
+    "a cast that lies": (
+        "typescript",
+        "return (await tools.get_weather({city: 'Oslo' as unknown as number as any})).city",
+    ),
+    "an undefined that is none": (
+        "typescript",
+        "const m = new Map([['a', 'Oslo']]); return (await tools.get_weather({city: m.get('a')})).city",
+    ),
+    "input and the other globals": (
+        "typescript",
+        "emit(1); state.x = 1; await step('a', async () => 1); return (await local.get_weather({city: input})).city",
+    ),
+    "a failure that the program handles": (
+        "typescript",
+        "try { await tools.get_weather({city: [1].length as any as string}) } catch (e) {} return 'Oslo'",
+    ),
+    "javascript": ("javascript", "let v; v = 'Oslo'; return (await codemode.get_weather({city: v})).city"),
+    "python, a union": (
+        "python",
+        "import random\nv = 'Oslo' if random.random() < 2 else 5\n(await tools.get_weather(city=v))['city']",
+    ),
+    "python, globals": ("python", "emit(1)\nstate['x'] = 1\nw = await local.get_weather({'city': input})\nw['city']"),
+    "python, a return in the middle": (
+        "python",
+        "import asyncio\na, b = await asyncio.gather(*(tools.get_weather(city=c) for c in ('Oslo', 'Rome')))\nif a:\n    return a['city']",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+async def test_a_program_that_works_is_never_stopped(port: Gloveport, name: str) -> None:
+    language, code = WORKS[name]
+    outcome = await port.run(code, language=language, input="Oslo")  # pyright: ignore[reportArgumentType]
+    assert outcome.value == "Oslo", outcome.error
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "told"),
+    [
+        (
+            "typescript",
+            "const w = await tools.get_weather({city: 'Oslo'}); return w.tmp",
+            "line 1, column 61: Property 'tmp' does not exist",
+        ),
+        (
+            "python",
+            "w = await tools.get_weather(city='Oslo')\ntry:\n    w['tmp']\nexcept KeyError:\n    pass",
+            "line 3, column",
+        ),
+    ],
+)
+async def test_other_findings_are_advice(port: Gloveport, language: Any, code: str, told: str) -> None:
+    outcome = await port.run(code, language=language)
+    assert outcome.ok
+    assert any(told in warning for warning in outcome.warnings), outcome.warnings
+
+
+async def test_a_checker_is_as_sealed_as_a_guest(port: Gloveport) -> None:
+    outcome = await port.run("/// <reference path='/etc/passwd' />\nconst n = 1; await tools.get_weather({city: n})")
+    assert outcome.error is not None
+    assert outcome.error.code == "type-error"
+    assert not any("root:" in warning for warning in outcome.warnings)
+
+
+async def test_a_checker_that_was_killed_is_replaced(port: Gloveport) -> None:
+    assert port._types is not None
+    server = port._types._checkers["typescript"]._server
+    assert server is not None
+    server._guest.kill()
+    await server._guest.wait()
+    outcome = await port.run("const n = 1; await tools.get_weather({city: n})")
+    assert outcome.error is not None
+    outcome = await port.run("const n = 1; await tools.get_weather({city: n})")
+    assert outcome.error is not None
+    assert outcome.error.code == "type-error"
