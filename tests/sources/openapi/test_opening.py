@@ -1,6 +1,7 @@
 """Opening a definition: from a file or a URL, compiled once, and never again while nothing has changed."""
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,18 @@ async def test_a_change_is_compiled_anew(tmp_path: Path, api: Path, change: str)
         (after,) = shelf.heads()
         assert (after.fingerprint == before.fingerprint) is (change == "damage")
         assert shelf.definition(after.address)
+
+
+async def test_a_file_that_was_missing_is_noticed_when_it_is_there(tmp_path: Path, api: Path) -> None:
+    away, pet = tmp_path / "away.json", tmp_path / "pet.json"
+    os.rename(pet, away)
+    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
+    shelf.close()
+    assert "pet.json" in warnings[0]
+    os.rename(away, pet)
+    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
+    shelf.close()
+    assert warnings == ()
 
 
 async def test_a_definition_from_a_url(tmp_path: Path) -> None:

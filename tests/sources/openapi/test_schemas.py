@@ -78,6 +78,11 @@ def test_recursive_schemas_stay_references() -> None:
     assert validator.is_valid({"next": {"next": {}}}) and not validator.is_valid({"next": {"next": 1}})
 
 
+def test_keys_with_percent_signs_are_found() -> None:
+    made = output({"$ref": "#/components/schemas/a%2520b"}, **{"a%20b": {"type": "string"}, "%": {"type": "integer"}})
+    assert made["$defs"] == {"a_20b": {"type": "string"}}
+
+
 def test_names_that_become_the_same_are_told_apart_in_any_order() -> None:
     schemas = {"a.b": {"type": "string"}, "a-b": {"type": "integer"}, "a_b": {"type": "boolean"}}
     properties = {key: {"$ref": f"#/components/schemas/{key}"} for key in schemas}

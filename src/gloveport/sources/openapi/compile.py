@@ -24,10 +24,10 @@ from gloveport.sources.openapi.payload import Payload, payload
 from gloveport.sources.openapi.references import Dangling
 from gloveport.sources.openapi.schemas import Schemas, Warn
 from gloveport.sources.openapi.security import needed, slots
-from gloveport.sources.openapi.sharing import shared_names, sided
+from gloveport.sources.openapi.sharing import place_of, shared_names, sided
 from gloveport.sources.openapi.swagger2 import swagger_view
 
-VERSION = b"openapi 1"
+VERSION = b"openapi 2"
 MOST_OPERATIONS = 50_000
 MOST_COMPILED = 400_000_000
 MOST_WARNINGS = 50
@@ -52,9 +52,18 @@ class Compiler:
         self._parts: dict[str, Part] = {}
         self._view = VIEWS[document.dialect](document, self._warn)
         self._slots = slots(self._view.schemes, document.references, self._warn)
-        self._servers, self._unplaced = servers(self._view.servers, document.base, self._variables)
-        shared = _shared(document)
-        self._schemas = Schemas(document.references, shared, sided(shared, document.references), self._warn)
+        self._servers, _ = servers(self._view.servers, document.base, self._variables)
+        self._schemas = self._shared_schemas()
+
+    def _shared_schemas(self) -> Schemas:
+        pointer, references = SCHEMAS[self._document.dialect], self._document.references
+        try:
+            found = references.find(f"#{pointer}").value
+        except Dangling:
+            found = None
+        schemas = found if isinstance(found, dict) else {}
+        alike = {place_of(pointer, key): schema for key, schema in schemas.items()}
+        return Schemas(references, shared_names(pointer, schemas), sided(alike, references), self._warn)
 
     def definitions(self) -> Iterator[tuple[str, bytes]]:
         """The definition of each operation, by address."""
@@ -62,7 +71,8 @@ class Compiler:
         for raw in self._view.operations:
             raws.setdefault((raw.method, raw.path), raw)
             if len(raws) > MOST_OPERATIONS:
-                raise SourceError(f"{self._document.name} has more than {MOST_OPERATIONS:,} operations")
+                problem = f"{self._document.name} has more than {MOST_OPERATIONS:,} operations"
+                raise SourceError(problem, hint="use a part of the definition")
         if not raws:
             where = "resources" if self._document.dialect == "discovery" else "paths"
             problem = f"{self._document.name} has no operations under `{where}`"
@@ -111,7 +121,8 @@ class Compiler:
         # A small document can ask for a large result: one big schema, used by thousands of operations.
         self._size += len(text)
         if self._size > MOST_COMPILED:
-            raise SourceError(f"{self._document.name} is larger than {MOST_COMPILED:,} bytes when it is compiled")
+            problem = f"{self._document.name} is larger than {MOST_COMPILED:,} bytes when it is compiled"
+            raise SourceError(problem, hint="use a part of the definition")
         return text
 
     def _named(self, raw: Raw) -> Named:
@@ -188,11 +199,3 @@ class Compiler:
     def _paging(self, given: list[Argument], answered: Answer) -> Paging | None:
         query = {one.parameter.argument: one.schema for one in given if one.parameter.place == "query"}
         return paging(query, answered.json, self._schemas)
-
-
-def _shared(document: Document) -> dict[str, str]:
-    pointer = SCHEMAS[document.dialect]
-    node: Any = document.root
-    for step in pointer.split("/")[1:]:
-        node = node.get(step) if isinstance(node, dict) else None
-    return shared_names(pointer, node) if isinstance(node, dict) else {}

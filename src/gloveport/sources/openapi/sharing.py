@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gloveport.sources.openapi.references import Dangling, References
 from gloveport.sources.openapi.schemas import HIDDEN, Side, identifier
+
+
+def place_of(pointer: str, key: str) -> str:
+    """The place of the schema `key` below `pointer`, as references to it are told apart."""
+    return f"#{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
 
 
 def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
@@ -20,16 +25,16 @@ def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
         while name in taken:
             name, number = f"{plain}_{number}", number + 1
         taken.add(name)
-        names[f"#{pointer}/{key.replace('~', '~0').replace('/', '~1')}"] = name
+        names[place_of(pointer, key)] = name
     return names
 
 
-def sided(places: Iterable[str], references: References) -> dict[Side, frozenset[str]]:
-    """The places whose schema has, itself or through others, properties that only one side sees."""
+def sided(schemas: Mapping[str, Any], references: References) -> dict[Side, frozenset[str]]:
+    """Of schemas by their place, the places of those with properties, of their own or further down, for one side only."""
     users: dict[str, list[str]] = {}
     found: dict[Side, set[str]] = {"input": set(), "output": set()}
-    for place in places:
-        used, flags = _survey(references.find(place).value)
+    for place, schema in schemas.items():
+        used, flags = _survey(schema)
         for side, flag in HIDDEN.items():
             if flag in flags:
                 found[side].add(place)
