@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gloveport.errors import SourceError
 from gloveport.sources.openapi.notation import MOST_BYTES, parse
-from tests.sources.openapi.compiled import Compiled, openapi, operation, returning
+from tests.sources.openapi.compiled import Compiled, openapi, operation, returning, sending
 
 PETS = openapi({"/pets": {"get": {"operationId": "list", "tags": ["pets"], "responses": returning({"type": "array"})}}})
 
@@ -194,6 +194,16 @@ def test_a_reference_never_leaves_the_folder(tmp_path: Path, reference: str) -> 
     (folder / "link.json").symlink_to(tmp_path / "secret.json")
     compiled = Compiled(raw, str(folder))
     assert compiled.only()[2] == {} and len(compiled.warnings) == 1
+
+
+def test_each_side_sees_its_own_properties_of_files_beside_a_document(tmp_path: Path) -> None:
+    pet = {"type": "object", "properties": {"id": {"type": "string", "readOnly": True}, "name": {"type": "string"}}}
+    schemas = {"Box": {"type": "object", "properties": {"pet": {"$ref": "pet.json"}}}}
+    box = {"type": "object", "properties": {"box": {"$ref": "#/components/schemas/Box"}}}
+    document = operation("post", requestBody=sending(box), responses=returning(box), components={"schemas": schemas})
+    _, sent, received = Compiled(write(tmp_path, {"api.json": document, "pet.json": pet}), str(tmp_path)).only()
+    assert received is not None
+    assert '"id"' not in json.dumps(sent) and '"id"' in json.dumps(received)
 
 
 def test_an_absolute_path_is_not_read_even_inside_the_folder(tmp_path: Path) -> None:
