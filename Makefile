@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench servers prism services clean
+.PHONY: setup run test lint bench corpus servers prism services clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -41,6 +41,10 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 # What follows needs npm and Debian's packages, so `make test` leaves it out.
+# Every definition of two public collections, fetched into benchmarks/corpus.tmp.
+corpus: setup
+	$(BIN)/python -m benchmarks.corpus
+
 prism: setup conformance/node_modules
 	$(BIN)/python -m conformance.prism
 

@@ -1,6 +1,8 @@
 """The shelf: compiled definitions on disk, whole or not there at all."""
 
+import os
 import stat
+import time
 from pathlib import Path
 
 import msgspec
@@ -106,6 +108,14 @@ def test_a_folder_that_can_not_be_written_is_a_clear_error(tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     with pytest.raises(SourceError, match="can't be kept"):
         built(tmp_path / "file" / "below")
+
+
+def test_what_nobody_has_used_for_months_is_forgotten(tmp_path: Path) -> None:
+    for name, days in (("old.shelf", 100), ("used.shelf", 10), (".left.draft", 2), (".new.draft", 0), ("other.txt", 900)):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (time.time() - days * 86400,) * 2)
+    built(tmp_path).close()
+    assert {path.name for path in tmp_path.iterdir()} == {"abc.shelf", "used.shelf", ".new.draft", "other.txt"}
 
 
 def test_digests_tell_parts_apart() -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from gloveport.errors import SourceError
 from gloveport.sources.openapi.operation import Head
 
 FORMAT = 1
+UNUSED_DAYS = 90
 REFERENCE = re.compile(rb'"\$ref":"#/\$defs/([A-Za-z0-9_]+)"')
 """A reference to a shared schema, in JSON as the shelf holds it (a quote inside a text would be escaped)."""
 
@@ -79,6 +81,7 @@ class Shelf:
                 database.executemany("INSERT INTO facts VALUES (?, ?, ?)", _rows(texts))
                 database.execute("COMMIT")
             draft.replace(path)
+            _forget(folder)
         except (OSError, sqlite3.Error) as error:
             hint = "see that the folder can be written to and that the disk has room"
             raise SourceError(f"a compiled definition can't be kept in {folder}: {error}", hint=hint) from error
@@ -98,13 +101,18 @@ class Shelf:
             return None
         # Nothing ever writes to a shelf under its name, so it can be read without locks.
         address = f"file:{quote(str(path))}?mode=ro&immutable=1"
-        database = sqlite3.connect(address, uri=True, check_same_thread=False)
+        try:
+            database = sqlite3.connect(address, uri=True, check_same_thread=False)
+        except sqlite3.Error:
+            return None
         try:
             heads = msgspec.json.decode(_text(database, "facts", "heads"), type=tuple[Head, ...])
             facts = msgspec.json.decode(_text(database, "facts", "facts"), type=dict[str, Any])
         except (sqlite3.Error, _Damaged, msgspec.DecodeError):
             database.close()
             return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # in use: see _forget
         return cls(path, database, heads, facts)
 
     @property
@@ -173,6 +181,15 @@ class LazySchema(Mapping[str, Any]):
 
 class _Damaged(Exception):
     pass
+
+
+def _forget(folder: Path) -> None:
+    """Removes shelves that nobody has opened for months, and drafts that somebody did not finish."""
+    for path in folder.iterdir():
+        kept = {".shelf": UNUSED_DAYS, ".draft": 1}.get(path.suffix)
+        with contextlib.suppress(OSError):
+            if kept is not None and time.time() - path.stat().st_mtime > kept * 86400:
+                path.unlink()
 
 
 def _rows(texts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes, int]]:

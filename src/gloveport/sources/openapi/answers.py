@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gloveport.sources.openapi.contents import kind_of
+from gloveport.sources.openapi.contents import is_json, kind_of
 from gloveport.sources.openapi.payload import BINARY
 from gloveport.sources.openapi.references import Dangling, Found
 from gloveport.sources.openapi.schemas import Schema, Schemas
@@ -83,7 +83,7 @@ def _successes(responses: Any, file: str, schemas: Schemas) -> list[Found]:
 
 
 def _preferred(content: dict[str, Any]) -> str | None:
-    ranked = sorted(content, key=lambda name: (kind_of(name) != "json", not name.startswith("application/json")))
+    ranked = sorted(content, key=lambda name: (kind_of(name) != "json", not is_json(name)))
     return ranked[0] if ranked else None
 
 

@@ -17,17 +17,17 @@ from gloveport.sources.openapi.fingerprints import Part, closures, fingerprint
 from gloveport.sources.openapi.hosts import Variables, servers
 from gloveport.sources.openapi.names import Named, addresses, machine_made
 from gloveport.sources.openapi.nextpage import lists, paging
-from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging, Parameter
+from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging
 from gloveport.sources.openapi.operations import Raw, View, openapi_view
 from gloveport.sources.openapi.parameters import Argument, arguments, followed
 from gloveport.sources.openapi.payload import Payload, payload
 from gloveport.sources.openapi.references import Dangling
 from gloveport.sources.openapi.schemas import Schemas, Warn
 from gloveport.sources.openapi.security import needed, slots
-from gloveport.sources.openapi.sharing import shared_names, sided
+from gloveport.sources.openapi.sharing import place_of, shared_names, sided
 from gloveport.sources.openapi.swagger2 import swagger_view
 
-VERSION = b"openapi 1"
+VERSION = b"openapi 2"
 MOST_OPERATIONS = 50_000
 MOST_COMPILED = 400_000_000
 MOST_WARNINGS = 50
@@ -52,9 +52,18 @@ class Compiler:
         self._parts: dict[str, Part] = {}
         self._view = VIEWS[document.dialect](document, self._warn)
         self._slots = slots(self._view.schemes, document.references, self._warn)
-        self._servers, self._unplaced = servers(self._view.servers, document.base, self._variables)
-        shared = _shared(document)
-        self._schemas = Schemas(document.references, shared, sided(shared, document.references), self._warn)
+        self._servers, _ = servers(self._view.servers, document.base, self._variables)
+        self._schemas = self._shared_schemas()
+
+    def _shared_schemas(self) -> Schemas:
+        pointer, references = SCHEMAS[self._document.dialect], self._document.references
+        try:
+            found = references.find(f"#{pointer}").value
+        except Dangling:
+            found = None
+        schemas = found if isinstance(found, dict) else {}
+        alike = {place_of(pointer, key): schema for key, schema in schemas.items()}
+        return Schemas(references, shared_names(pointer, schemas), sided(alike, references), self._warn)
 
     def definitions(self) -> Iterator[tuple[str, bytes]]:
         """The definition of each operation, by address."""
@@ -62,9 +71,12 @@ class Compiler:
         for raw in self._view.operations:
             raws.setdefault((raw.method, raw.path), raw)
             if len(raws) > MOST_OPERATIONS:
-                raise SourceError(f"{self._document.name} has more than {MOST_OPERATIONS:,} operations")
+                problem = f"{self._document.name} has more than {MOST_OPERATIONS:,} operations"
+                raise SourceError(problem, hint="use a part of the definition")
         if not raws:
-            raise SourceError(f"{self._document.name} has no operations", hint="check that it is the whole document")
+            where = "resources" if self._document.dialect == "discovery" else "paths"
+            problem = f"{self._document.name} has no operations under `{where}`"
+            raise SourceError(problem, hint="check that it is the whole document")
         names = addresses(self._named(raw) for raw in raws.values())
         for key, raw in raws.items():
             made = self._compile(raw, names[key])
@@ -81,7 +93,7 @@ class Compiler:
         """The heads, in the order of their addresses."""
         reached = closures(self._parts)
         for head, part in sorted(self._heads, key=lambda one: one[0].address):
-            shown = (head.address, head.description, *self._servers)
+            shown = (head.address, head.description)
             yield msgspec.structs.replace(head, fingerprint=fingerprint(shown, part, reached))
 
     def facts(self) -> dict[str, Any]:
@@ -109,7 +121,8 @@ class Compiler:
         # A small document can ask for a large result: one big schema, used by thousands of operations.
         self._size += len(text)
         if self._size > MOST_COMPILED:
-            raise SourceError(f"{self._document.name} is larger than {MOST_COMPILED:,} bytes when it is compiled")
+            problem = f"{self._document.name} is larger than {MOST_COMPILED:,} bytes when it is compiled"
+            raise SourceError(problem, hint="use a part of the definition")
         return text
 
     def _named(self, raw: Raw) -> Named:
@@ -129,9 +142,10 @@ class Compiler:
             self._warn(raw.place, f"the operation is left out: {error}")
             return None
         security = needed(node.get("security", self._view.security), self._slots)
-        called = calling(self._arguments(raw, security), body)
+        given = self._arguments(raw, security)
+        called = calling(given, body)
         answered = answer(node.get("responses"), raw.file, schemas, raw.place)
-        paged = self._paging(called.parameters, answered) if raw.method == "get" and not called.grouped else None
+        paged = self._paging(given, answered) if raw.method == "get" else None
         operation = Operation(
             method=raw.method.upper(),
             path=raw.path.partition("#")[0],
@@ -182,14 +196,6 @@ class Compiler:
                 return () if found == self._servers else found
         return ()
 
-    def _paging(self, parameters: tuple[Parameter, ...], answered: Answer) -> Paging | None:
-        query = [one.argument for one in parameters if one.place == "query"]
+    def _paging(self, given: list[Argument], answered: Answer) -> Paging | None:
+        query = {one.parameter.argument: one.schema for one in given if one.parameter.place == "query"}
         return paging(query, answered.json, self._schemas)
-
-
-def _shared(document: Document) -> dict[str, str]:
-    pointer = SCHEMAS[document.dialect]
-    node: Any = document.root
-    for step in pointer.split("/")[1:]:
-        node = node.get(step) if isinstance(node, dict) else None
-    return shared_names(pointer, node) if isinstance(node, dict) else {}

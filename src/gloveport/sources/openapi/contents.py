@@ -26,6 +26,11 @@ def kind_of(media_type: str, schema: Any = None) -> Kind:
     return "text" if plain.startswith("text/") or plain.endswith(_TEXTUAL) else "bytes"
 
 
+def is_json(media_type: str) -> bool:
+    """True for JSON itself, false for the formats that are written in it."""
+    return media_type.partition(";")[0].strip().lower() == "application/json"
+
+
 def sent_as(media_type: str) -> str:
     """The media type to send: a range such as `*/*` stands for JSON."""
     return media_type if "*" not in media_type and "/" in media_type else "application/json"
@@ -51,13 +56,13 @@ def offered(content: Mapping[str, Any]) -> dict[str, Any]:
         name: entry if isinstance(entry, dict) else {} for name, entry in content.items() if isinstance(name, str) and name
     }
     kinds = {name: kind_of(name, entry.get("schema")) for name, entry in known.items()}
-    ranked = sorted(known, key=lambda name: (PREFERENCE.index(kinds[name]), not name.startswith("application/json")))
+    ranked = sorted(known, key=lambda name: (PREFERENCE.index(kinds[name]), not is_json(name)))
     out: dict[str, Any] = {}
     for name in ranked:
         said = known[name].get("schema")
         twin = any(kinds[other] == kinds[name] and known[other].get("schema") == said for other in out)
         # `text/json` and `application/*+json` beside `application/json` add nothing; patch formats alone do differ.
-        alias = twin and (kinds[name] != "json" or next(iter(out)).startswith("application/json"))
+        alias = twin and (kinds[name] != "json" or is_json(next(iter(out))))
         # Nobody writes XML by hand where another form will do.
         clumsy = bool(out) and name.partition(";")[0].endswith(("/xml", "+xml"))
         if not (alias and kinds[name] in ("json", "form", "multipart")) and not clumsy:

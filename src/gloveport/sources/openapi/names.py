@@ -21,7 +21,7 @@ from gloveport.sources.names import problem_with
 LONGEST_STEP = 80
 MOST_STEPS = 8
 
-_VERSION = re.compile(r"v\d+([._]?\d+)*((alpha|beta|rc)\d*)?$|api$|rest$|\d+([._]\d+)*$", re.IGNORECASE)
+_VERSION = re.compile(r"v\d+([._]?\d+)*((alpha|beta|rc)\d*)?$|api$|rest$|\d+([._-]\d+)*$", re.IGNORECASE)
 _AZURE = re.compile(r"[A-Z][A-Za-z0-9]*_[A-Z][A-Za-z0-9]*$")
 _TEMPLATE = re.compile(r"\{[^{}]*\}")
 _VERBS = {"post": "create", "put": "replace", "patch": "update", "delete": "delete"}
@@ -79,7 +79,7 @@ def _grouped(name: str, one: Named) -> list[str]:
     group = one.tag or next(iter(_static(one.path)), None)
     if group is None:
         return [name]
-    rest = re.sub(rf"^{re.escape(group)}[^A-Za-z0-9]+(?=\w)", "", name)
+    rest = re.sub(rf"^{re.escape(group)}[^A-Za-z0-9]+(?=\w)", "", name, flags=re.IGNORECASE)
     return [group, rest] if _letters(group) != _letters(name) else [name]
 
 
@@ -120,6 +120,8 @@ def _plural(word: str) -> bool:
 def machine_made(one: Named) -> bool:
     """True for an operationId that says no more than method and path do: GetAccountsAccount, get_v1_accounts__id_."""
     said = _letters(one.id or "")
+    if not said.startswith(one.method) and not said.endswith(one.method):
+        return False
     whole = _letters(one.path)
     spoken = _letters("/".join(part for part in one.path.split("/") if not _VERSION.match(part)))
     fixed = _letters("".join(_static(one.path)))

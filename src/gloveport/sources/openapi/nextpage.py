@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from gloveport.sources.openapi.operation import Paging
 from gloveport.sources.openapi.payload import parts
 from gloveport.sources.openapi.references import Dangling, Found
-from gloveport.sources.openapi.schemas import Schemas
+from gloveport.sources.openapi.schemas import Schema, Schemas
 
 LAST = "-1"
 """A step of `Paging.at` that stands for the last item of an array."""
@@ -39,9 +39,8 @@ _NUMBERS = ("page", "page_number", "pageNumber", "page[number]", "pageNo")
 _OFFSETS = ("offset", "skip", "$skip", "page[offset]", "startIndex", "start_index", "startAt")
 
 
-def paging(names: Iterable[str], answer: Found | None, schemas: Schemas) -> Paging | None:
+def paging(given: Mapping[str, Schema], answer: Found | None, schemas: Schemas) -> Paging | None:
     """How the next page is asked for with these query arguments; None when the definition does not tell."""
-    given = set(names)
     if answer is None:
         return None
     items = _items(answer, schemas)
@@ -57,8 +56,15 @@ def paging(names: Iterable[str], answer: Found | None, schemas: Schemas) -> Pagi
     if items is not None:
         number = next((name for name in _NUMBERS if name in given), None)
         offset = next((name for name in _OFFSETS if name in given), None)
-        return Paging(number=number, offset=None if number else offset, items=items) if number or offset else None
+        if number:
+            return Paging(number=number, first=_first(given[number]), items=items)
+        return Paging(offset=offset, items=items) if offset else None
     return None
+
+
+def _first(schema: Schema) -> int:
+    """The number of the first page: 1, unless the schema starts at 0."""
+    return 0 if 0 in (schema.get("default"), schema.get("minimum")) and schema.get("default") != 1 else 1
 
 
 def lists(answer: Found, schemas: Schemas) -> bool | None:

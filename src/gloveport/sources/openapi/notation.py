@@ -12,7 +12,8 @@ from gloveport.errors import SourceError
 
 MOST_BYTES = 50_000_000
 
-_SPACED = re.compile(rb'"\s+:|\\u0022')
+_SPACED = re.compile(rb'"\s+:')
+_ESCAPED = b"\\u0022"
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
@@ -56,7 +57,7 @@ def _json(raw: bytes, name: str) -> Any:
         again = orjson.dumps(value)
     except orjson.JSONEncodeError:
         _refuse(name, "is nested deeper than 250 levels")
-    if _SPACED.search(raw) or raw.count(b'":') != again.count(b'":'):
+    if _ESCAPED in raw or _SPACED.search(raw) or raw.count(b'":') != again.count(b'":'):
         json.loads(raw, object_pairs_hook=lambda pairs: _once(pairs, name))
     return value
 

@@ -46,6 +46,6 @@ def shelve(raw: bytes, base: str, name: str, folder: Path) -> Shelf:
 def _unchanged(shelf: Shelf, folder: Path) -> bool:
     for file, summed in shelf.facts["siblings"].items():
         raw = read_beneath(folder, file, MOST_BYTES)
-        if raw is None or hashlib.sha256(raw).hexdigest() != summed:
+        if ("" if raw is None else hashlib.sha256(raw).hexdigest()) != summed:
             return False
     return True

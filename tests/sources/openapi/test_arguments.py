@@ -1,0 +1,217 @@
+"""How an operation is called: which arguments it has, where each goes, and what may be left out."""
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from gloveport.sources.openapi.operation import Encoding, Parameter
+from tests.sources.openapi.compiled import Compiled, openapi, operation, sending
+
+OBJECT = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
+FILE = {"type": "string", "format": "binary"}
+
+
+def parameter(name: str, place: str = "query", **rest: Any) -> dict[str, Any]:
+    return {"name": name, "in": place, "schema": {"type": "string"}} | rest
+
+
+def accepts(schema: dict[str, Any], args: Any) -> bool:
+    return jsonschema_rs.Draft202012Validator(schema).is_valid(args)
+
+
+def test_parameters_and_the_properties_of_a_body_are_flat_and_what_is_required_comes_first() -> None:
+    document = operation(
+        "post", "/a/{id}", parameters=[parameter("q"), parameter("id", "path"), parameter("r", required=True)], requestBody=sending(OBJECT)
+    )  # fmt: skip
+    compiled = Compiled(document)
+    made, schema, _ = compiled.only()
+    assert list(schema["properties"]) == ["id", "r", "name", "q", "age"]
+    assert schema["required"] == ["id", "r", "name"] and schema["additionalProperties"] is False
+    assert not made.grouped and made.body is not None and made.body.argument is None
+    assert next(iter(compiled.heads.values())).parameters == ("id", "r", "name", "q", "age")
+
+
+def test_names_that_clash_put_the_arguments_in_groups() -> None:
+    document = operation(
+        "put", "/a/{name}", parameters=[parameter("name", "path"), parameter("q")], requestBody=sending(OBJECT)
+    )
+    made, schema, _ = Compiled(document).only()
+    assert made.grouped and made.body is not None and made.body.argument == "body"
+    assert list(schema["properties"]) == ["path", "body", "query"] and schema["required"] == ["path", "body"]
+    assert accepts(schema, {"path": {"name": "a"}, "body": {"name": "b"}})
+    assert not accepts(schema, {"path": {"name": "a", "x": 1}, "body": {"name": "b"}})
+
+
+def test_operation_parameters_replace_those_of_their_path() -> None:
+    paths = {"/a": {"parameters": [parameter("q", description="old"), parameter("p")], "get": {"parameters": [parameter("q", description="new")]}}}  # fmt: skip
+    _, schema, _ = Compiled(openapi(paths)).only()
+    assert schema["properties"]["q"]["description"] == "new" and set(schema["properties"]) == {"p", "q"}
+
+
+def test_parameters_that_headers_of_their_own_describe_are_ignored() -> None:
+    names = ["Accept", "content-type", "AUTHORIZATION", "X-Trace"]
+    made, _, _ = Compiled(operation(parameters=[parameter(name, "header") for name in names])).only()
+    assert [one.name for one in made.parameters] == ["X-Trace"]
+
+
+def test_styles_have_the_defaults_of_their_place() -> None:
+    listed = [
+        parameter("a"),
+        parameter("b", style="deepObject"),
+        parameter("c", style="pipeDelimited", explode=False),
+        parameter("d", "header"),
+        parameter("e", "cookie"),
+        parameter("id", "path", style="matrix"),
+        parameter("f", style="matrix"),
+    ]
+    made, _, _ = Compiled(operation(path="/x/{id}", parameters=listed)).only()
+    found = {one.name: (one.style, one.explode) for one in made.parameters}
+    assert found == {
+        "id": ("matrix", False), "a": ("form", True), "b": ("deepObject", True), "c": ("pipeDelimited", False),
+        "d": ("simple", False), "e": ("form", True), "f": ("form", True),
+    }  # fmt: skip
+
+
+def test_a_parameter_with_content_is_sent_as_that() -> None:
+    content = {"application/json": {"schema": {"type": "object"}}}
+    made, schema, _ = Compiled(operation(parameters=[{"name": "filter", "in": "query", "content": content}])).only()
+    assert made.parameters[0].content == "application/json" and schema["properties"]["filter"] == {"type": "object"}
+
+
+def test_a_name_in_the_path_that_nobody_declared_is_a_text_and_one_that_is_not_there_is_left_out() -> None:
+    made, schema, _ = Compiled(operation(path="/x/{id}", parameters=[parameter("gone", "path")])).only()
+    assert [one.name for one in made.parameters] == ["id"] and schema["required"] == ["id"]
+
+
+def test_a_bad_parameter_is_left_out_and_named() -> None:
+    compiled = Compiled(
+        operation(parameters=[{"in": "query"}, parameter("x", "body2"), {"$ref": "#/gone"}, 7, parameter("q")])
+    )
+    assert [one.name for one in compiled.only()[0].parameters] == ["q"]
+    assert len(compiled.warnings) == 4 and all("GET /things" in warning for warning in compiled.warnings)
+
+
+def test_references_to_parameters_bodies_and_answers_are_followed() -> None:
+    components = {
+        "parameters": {"q": {"$ref": "#/components/parameters/real"}, "real": parameter("q", required=True)},
+        "requestBodies": {"b": sending(OBJECT)},
+        "responses": {"r": {"content": {"application/json": {"schema": {"type": "string"}}}}},
+    }
+    document = operation("post", parameters=[{"$ref": "#/components/parameters/q"}], requestBody={"$ref": "#/components/requestBodies/b"}, responses={"201": {"$ref": "#/components/responses/r"}}, components=components)  # fmt: skip
+    _, schema, output = Compiled(document).only()
+    assert list(schema["properties"]) == ["q", "name", "age"] and output == {"type": "string"}
+
+
+def test_an_operation_whose_body_leads_in_a_circle_is_left_out_and_the_others_work() -> None:
+    loop = {"requestBodies": {"a": {"$ref": "#/components/requestBodies/b"}, "b": {"$ref": "#/components/requestBodies/a"}}}
+    paths = {"/a": {"post": {"operationId": "bad", "requestBody": {"$ref": "#/components/requestBodies/a"}}}, "/b": {"get": {"operationId": "good"}}}  # fmt: skip
+    compiled = Compiled(openapi(paths, components=loop))
+    assert compiled.addresses == ["b.good"] and "POST /a" in compiled.warnings[0] and "circle" in compiled.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"oneOf": [OBJECT, {"type": "object", "properties": {"id": {"type": "string"}}}]},
+        {"type": "string"},
+        {"type": "object", "properties": {"a": {}}, "patternProperties": {"^x": {}}},
+    ],
+)
+def test_a_body_without_known_properties_is_one_argument(schema: dict[str, Any]) -> None:
+    made, found, _ = Compiled(operation("post", requestBody=sending(schema))).only()
+    assert list(found["properties"]) == ["body"] and found["required"] == ["body"]
+    assert made.body is not None and made.body.argument == "body"
+
+
+def test_a_body_that_may_be_left_out_but_not_in_part_is_one_argument() -> None:
+    _, schema, _ = Compiled(operation("post", requestBody=sending(OBJECT, required=False))).only()
+    assert accepts(schema, {}) and accepts(schema, {"body": {"name": "a"}}) and not accepts(schema, {"body": {}})
+
+
+def test_parts_of_a_body_are_put_together() -> None:
+    schemas = {"Base": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}
+    body = {"allOf": [{"$ref": "#/components/schemas/Base"}, OBJECT]}
+    _, schema, _ = Compiled(operation("post", requestBody=sending(body), components={"schemas": schemas})).only()
+    assert list(schema["properties"]) == ["id", "name", "age"] and schema["required"] == ["id", "name"]
+
+
+def test_choices_between_properties_are_kept() -> None:
+    body = {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    _, schema, _ = Compiled(operation("post", requestBody=sending(body))).only()
+    assert accepts(schema, {"a": 1}) and accepts(schema, {"b": 1}) and not accepts(schema, {})
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"), [(True, True), ({"type": "string"}, {"type": "string"}), (False, False), (None, False)]
+)
+def test_more_properties_are_allowed_only_where_the_body_says_so(rest: Any, expected: Any) -> None:
+    body = OBJECT if rest is None else OBJECT | {"additionalProperties": rest}
+    _, schema, _ = Compiled(operation("post", requestBody=sending(body))).only()
+    assert schema["additionalProperties"] == expected
+
+
+def test_several_media_types_are_a_choice() -> None:
+    content = {"application/x-www-form-urlencoded": {"schema": OBJECT}, "application/json": {"schema": OBJECT}}
+    made, schema, _ = Compiled(operation("post", requestBody={"required": True, "content": content})).only()
+    assert schema["properties"]["content_type"]["enum"] == ["application/json", "application/x-www-form-urlencoded"]
+    assert made.body is not None and [one.kind for one in made.body.contents] == ["json", "form"]
+    assert list(schema["properties"]) == ["name", "age", "content_type"]
+
+
+def test_media_types_that_say_the_same_twice_are_no_choice() -> None:
+    names = ["text/json", "application/json", "application/*+json", "application/xml"]
+    made, schema, _ = Compiled(operation("post", requestBody={"required": True, "content": {name: {"schema": OBJECT} for name in names}})).only()  # fmt: skip
+    assert made.body is not None and [one.media_type for one in made.body.contents] == ["application/json"]
+    assert "content_type" not in schema["properties"]
+
+
+def test_kinds_of_patches_are_a_choice() -> None:
+    names = ["application/merge-patch+json", "application/json-patch+json"]
+    _, schema, _ = Compiled(operation("patch", requestBody={"required": True, "content": {name: {"schema": {}} for name in names}})).only()  # fmt: skip
+    assert schema["properties"]["content_type"]["enum"] == names
+
+
+def test_files_in_a_multipart_body_are_bytes_or_bytes_with_a_name() -> None:
+    body = {"type": "object", "required": ["file"], "properties": {"file": FILE, "more": {"type": "array", "items": FILE}, "note": {"type": "string"}}}  # fmt: skip
+    content = {"multipart/form-data": {"schema": body, "encoding": {"note": {"contentType": "text/plain"}}}}
+    made, schema, _ = Compiled(operation("post", requestBody={"required": True, "content": content})).only()
+    assert made.body is not None
+    (part,) = made.body.contents
+    assert part.kind == "multipart" and part.binary == ("file", "more")
+    assert part.encodings == {"note": Encoding(content_type="text/plain")}
+    assert accepts(schema, {"file": "raw", "more": [{"data": "raw", "filename": "a.txt"}]})
+    assert not accepts(schema, {"file": {"filename": "a.txt"}})
+
+
+@pytest.mark.parametrize(
+    ("media_type", "schema", "kind", "expected"),
+    [
+        ("application/octet-stream", {}, "bytes", FILE),
+        ("image/*", FILE, "bytes", FILE),
+        ("text/plain", {"type": "string"}, "text", {"type": "string"}),
+        ("application/xml", OBJECT, "text", {"type": "string"}),
+        ("*/*", {"type": "array"}, "json", {"type": "array"}),
+    ],
+)
+def test_other_bodies_are_one_argument(media_type: str, schema: Any, kind: str, expected: Any) -> None:
+    made, found, _ = Compiled(operation("post", requestBody=sending(schema, media_type))).only()
+    assert found["properties"]["body"] == expected
+    assert made.body is not None and made.body.contents[0].kind == kind and "*" not in made.body.contents[0].media_type
+
+
+def test_an_empty_body_is_no_argument() -> None:
+    body = sending({"type": "object", "properties": {}}, "application/x-www-form-urlencoded", required=False)
+    made, schema, _ = Compiled(operation("delete", requestBody=body)).only()
+    assert made.body is None and schema["properties"] == {}
+
+
+def test_a_secret_that_is_also_listed_as_a_parameter_is_no_argument() -> None:
+    schemes = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+    document = operation(parameters=[parameter("x-key", "header", required=True), parameter("q")], security=[{"key": []}], components={"securitySchemes": schemes})  # fmt: skip
+    made, schema, _ = Compiled(document).only()
+    assert list(schema["properties"]) == ["q"] and made.security == (("key",),)
+    assert made.parameters == (Parameter("q", "q", "query"),)

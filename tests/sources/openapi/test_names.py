@@ -1,0 +1,97 @@
+"""Addresses of operations: they read well, are legal and unique, and do not depend on the order of a document."""
+
+import keyword
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gloveport.sources.names import problem_with
+from gloveport.sources.openapi.names import Named, addresses
+
+
+def address(method: str, path: str, name: str | None = None, tag: str | None = None, lists: bool | None = None) -> str:
+    (found,) = addresses([Named(method, path, name, tag, lists)]).values()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expected", "method", "path", "name", "tag"),
+    [
+        ("repos.create_in_org", "post", "/orgs/{org}/repos", "repos/create-in-org", "repos"),
+        ("issues.create", "post", "/repos/{owner}/{repo}/issues", "issues/create", "issues"),
+        ("users.user.ListUser", "get", "/users", "users.user.ListUser", "users.user"),
+        ("VirtualMachines.Get", "get", "/vms/{name}", "VirtualMachines_Get", None),
+        ("pets.listPets", "get", "/pets", "listPets", "pets"),
+        ("pets.listPets", "get", "/v2/pets", "listPets", None),
+        ("pets.list", "get", "/pets/", "pets_list", "pets"),
+        ("marks.index", "get", "/marks", "Marks_index", "marks"),
+        ("jobs.ListJobs", "get", "/2017-08-29/jobs", "ListJobs", None),
+        ("user_management.addUser", "post", "/users", "addUser", "User Management"),
+        ("core_v1.listNode", "get", "/api/v1/nodes", "listNode", "core_v1"),
+        ("artifacts.import_", "post", "/artifacts:import", "artifacts.import", None),
+        ("from_.get", "get", "/from/{id}", None, None),
+        ("_3d.models.list", "get", "/3d/models", None, None),
+        ("customers.list", "get", "/v1/customers", "GetCustomers", None),
+        ("customers.get", "get", "/v1/customers/{customer}", "GetCustomersCustomer", None),
+        ("customers.update", "post", "/v1/customers/{customer}", "PostCustomersCustomer", None),
+        ("customers.create", "post", "/v1/customers", "PostCustomers", None),
+        ("customers.delete", "delete", "/v1/customers/{customer}", "DeleteCustomersCustomer", None),
+        ("charges.capture", "post", "/v1/charges/{charge}/capture", "PostChargesChargeCapture", None),
+        ("customers.sources.create", "post", "/v1/customers/{c}/sources", None, None),
+        ("items.replace", "put", "/items/{id}", "put_items__id_", None),
+        ("CreateUser", "post", "/#Action=CreateUser", None, None),
+        ("ListUsers", "get", "/?Action=ListUsers&Version=2010-05-08", None, None),
+        ("computeInsights", "post", "/v1:computeInsights", "computeInsights", None),
+        ("get", "get", "/", None, None),
+        ("pets.get", "get", "/pets/{id}", "Получить", None),
+        ("pets.constructor_", "get", "/pets/{id}", "constructor", "pets"),
+    ],
+)
+def test_names_read_well(expected: str, method: str, path: str, name: str | None, tag: str | None) -> None:
+    assert address(method, path, name, tag) == expected
+
+
+def test_what_is_answered_decides_between_list_and_get() -> None:
+    assert address("get", "/people", lists=True) == "people.list"
+    assert address("get", "/settings", lists=False) == "settings.get"
+    assert address("get", "/settings") == "settings.list"
+
+
+def test_collisions_are_settled_the_same_way_in_any_order() -> None:
+    operations = [
+        Named("get", "/v1/things/{id}", None, None),
+        Named("get", "/v2/things/{id}", None, None),
+        Named("get", "/v2/things/{name}", None, None),
+        Named("put", "/things/{id}", "things.get", None),
+        Named("get", "/x", "x", "a"),
+        Named("get", "/x/y", "x", "a"),
+    ]
+    first = addresses(operations)
+    assert len(set(first.values())) == len(operations)
+    for seed in range(20):
+        random.Random(seed).shuffle(operations)
+        assert addresses(operations) == first
+    assert first["get", "/x"] == "a.x"
+
+
+def test_a_tool_is_never_a_namespace_too() -> None:
+    found = set(addresses([Named("get", "/a", "x", None), Named("get", "/b", "a.x.list", None)]).values())
+    assert found == {"a.x_get", "a.x.list"}
+
+
+PIECES = st.text(max_size=30) | st.sampled_from(["__proto__", "then", "None", "a.b", "…", "ﬁ", "a" * 500, "/", "..", "{x}"])
+METHODS = st.sampled_from(["get", "put", "post", "delete", "head", "patch"])
+OPERATIONS = st.builds(Named, METHODS, PIECES.map("/{}".format), st.none() | PIECES, st.none() | PIECES)
+
+
+@given(st.lists(OPERATIONS, max_size=12, unique_by=lambda one: (one.method, one.path)))
+def test_whatever_a_document_calls_them_names_are_legal_and_unique(operations: list[Named]) -> None:
+    found = addresses(operations)
+    assert len(found) == len(set(found.values())) == len(operations)
+    for one in found.values():
+        for step in one.split("."):
+            assert problem_with(step) is None and step.isascii() and not keyword.iskeyword(step)
+            assert len(step) < 200
+        assert not any(other.startswith(f"{one}.") for other in found.values())

@@ -1,0 +1,136 @@
+"""Opening a definition: from a file or a URL, compiled once, and never again while nothing has changed."""
+
+import json
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gloveport.config import SourceConfig
+from gloveport.errors import SourceError, ToolError
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress, Reply
+from gloveport.sources.openapi import opening
+from gloveport.sources.openapi.opening import open_definition
+from gloveport.sources.outside import Outside
+from tests.sources.openapi.compiled import openapi, operation, returning
+
+
+class Fetching(Egress):
+    """Stands for the network: answers every request with one reply, or fails as told."""
+
+    def __init__(self, reply: Reply | ToolError) -> None:
+        self._reply = reply
+        self.asked: list[str] = []
+
+    async def send(self, request: Any, reach: Any, attachments: Any = ()) -> Reply:
+        self.asked.append(request.url)
+        if isinstance(self._reply, ToolError):
+            raise self._reply
+        return self._reply
+
+
+NOWHERE = ToolError("nothing listens there", code="source-unreachable", hint="start it")
+
+
+def outside(folder: Path, reply: Reply | ToolError = NOWHERE) -> Outside:
+    return Outside(Fetching(reply), EnvironmentCredentials({}, {}), folder / "cache")
+
+
+def configured(location: Path | str, **rest: Any) -> SourceConfig:
+    return SourceConfig("things", "openapi", str(location), **rest)
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Path:
+    path = tmp_path / "api.json"
+    path.write_text(json.dumps(operation(responses=returning({"$ref": "pet.json"}))))
+    (tmp_path / "pet.json").write_text('{"type": "string"}')
+    return path
+
+
+async def test_a_definition_is_compiled_once(tmp_path: Path, api: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
+    with closing(shelf):
+        heads = shelf.heads()
+        assert len(heads) == 1 and warnings == ()
+
+    def parsed_again(*_: object) -> None:
+        raise AssertionError("the document was parsed again")
+
+    monkeypatch.setattr(opening, "understand", parsed_again)
+    shelf, _ = await open_definition(configured(api, base_url="https://other.example"), outside(tmp_path))
+    with closing(shelf):
+        assert shelf.heads() == heads
+
+
+def make_change(change: str, folder: Path, api: Path) -> None:
+    if change == "document":
+        api.write_text(api.read_text().replace("/things", "/other"))
+    elif change == "sibling":
+        (folder / "pet.json").write_text('{"type": "integer"}')
+    else:
+        for path in (folder / "cache").iterdir():
+            path.write_bytes(path.read_bytes()[:3000])
+
+
+@pytest.mark.parametrize("change", ["document", "sibling", "damage"])
+async def test_a_change_is_compiled_anew(tmp_path: Path, api: Path, change: str) -> None:
+    shelf, _ = await open_definition(configured(api), outside(tmp_path))
+    with closing(shelf):
+        (before,) = shelf.heads()
+    make_change(change, tmp_path, api)
+    shelf, _ = await open_definition(configured(api), outside(tmp_path))
+    with closing(shelf):
+        (after,) = shelf.heads()
+        assert (after.fingerprint == before.fingerprint) is (change == "damage")
+        assert shelf.definition(after.address)
+
+
+async def test_a_file_that_was_missing_is_noticed_when_it_is_there(tmp_path: Path, api: Path) -> None:
+    away, pet = tmp_path / "away.json", tmp_path / "pet.json"
+    os.rename(pet, away)
+    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
+    shelf.close()
+    assert "pet.json" in warnings[0]
+    os.rename(away, pet)
+    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
+    shelf.close()
+    assert warnings == ()
+
+
+async def test_a_definition_from_a_url(tmp_path: Path) -> None:
+    url = "https://api.example.com/v1/openapi.json"
+    body = json.dumps(openapi({"/a": {"get": {}}}, servers=[{"url": "/v1"}])).encode()
+    world = outside(tmp_path, Reply(200, {}, body, url))
+    shelf, warnings = await open_definition(configured(url), world)
+    with closing(shelf):
+        assert shelf.facts["servers"] == ["https://api.example.com/v1"] and warnings == ()
+    assert isinstance(world.egress, Fetching) and world.egress.asked == [url]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"), [(Reply(404, {}, b"no", "https://x"), "status 404"), (NOWHERE, "nothing listens there")]
+)
+async def test_a_url_that_does_not_answer_is_a_clear_error(tmp_path: Path, reply: Reply | ToolError, reason: str) -> None:
+    with pytest.raises(SourceError, match=reason):
+        await open_definition(configured("https://api.example.com/openapi.json"), outside(tmp_path, reply))
+
+
+@pytest.mark.parametrize("location", ["missing.json", ".", "\0", "/dev/zero"])
+async def test_a_file_that_can_not_be_read_is_a_clear_error(tmp_path: Path, location: str) -> None:
+    with pytest.raises(SourceError, match="the definition of the source things"):
+        await open_definition(configured(location), outside(tmp_path))
+
+
+async def test_a_file_whose_server_is_relative_asks_for_a_base_url(tmp_path: Path) -> None:
+    path = tmp_path / "api.json"
+    path.write_text(json.dumps(openapi({"/a": {"get": {}}}, servers=[{"url": "/v1"}])))
+    shelf, warnings = await open_definition(configured(path), outside(tmp_path))
+    shelf.close()
+    assert "base_url" in warnings[0]
+    shelf, warnings = await open_definition(configured(path, base_url="https://x.example"), outside(tmp_path))
+    shelf.close()
+    assert warnings == ()
