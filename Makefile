@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench corpus servers prism services clean
+.PHONY: setup run test lint bench corpus declarations servers prism services clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -44,6 +44,10 @@ bench: setup
 # Every definition of two public collections, fetched into benchmarks/corpus.tmp.
 corpus: setup
 	$(BIN)/python -m benchmarks.corpus
+
+# The declarations of GitHub, Stripe and 200 others, read by Deno's compiler and by ty.
+declarations: setup
+	$(BIN)/python -m conformance.declarations
 
 prism: setup conformance/node_modules
 	$(BIN)/python -m conformance.prism

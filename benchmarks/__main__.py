@@ -11,7 +11,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import catalog, cpython, egress, graphql, monty, openapi_call
+from benchmarks import catalog, cpython, egress, graphql, monty, openapi, openapi_call
 from benchmarks.floor import Floor
 from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
@@ -217,6 +217,7 @@ async def measure(rounds: int) -> list[Row]:
     rows += await cpython.rows(rounds)
     rows += await catalog.rows(rounds)
     rows += await egress.rows(rounds)
+    rows += await openapi.rows(rounds)
     rows += await openapi_call.rows(rounds)
     rows += await graphql.rows(rounds)
     rows += prepared("typescript", PROGRAM_TS) + prepared("python", PROGRAM_PY)

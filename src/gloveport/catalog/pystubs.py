@@ -28,8 +28,9 @@ def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> 
     With `checked`, for a type checker: without texts, and what is not declared may be anything.
     """
     tree: dict[str, Any] = {}
-    types = Types()
-    for path, tool in tools:
+    listed = list(tools)
+    types = Types(frozenset(part for path, _ in listed for part in path.split(".")))
+    for path, tool in listed:
         *above, leaf = path.split(".")
         node = tree
         for part in above:
@@ -81,7 +82,8 @@ def _apart(types: str) -> str:
 class Types:
     """The types that schemas need, each class once, within a budget of nodes; `Any` beyond it."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
+        self._taken = taken  # names of tools, beside which a type of the same name would mean the tool
         self.classes: dict[str, str] = {}
         self._named: dict[tuple[int, str, bool], str] = {}
         self._promised: set[str] = set()
@@ -180,16 +182,24 @@ class Types:
 
     def _free(self, title: str) -> str:
         number, name = 2, title
-        while name in self.classes or name in self._promised:
+        while name in self.classes or name in self._promised or name in self._taken:
             name, number = f"{title}{number}", number + 1
         return name
 
 
 def _typed_dict(name: str, rows: list[tuple[str, str, str]]) -> str:
-    if all(key.isidentifier() and not keyword.iskeyword(key) and not key.startswith("__") for key, _, _ in rows):
+    kinds = " ".join(kind for _, kind, _ in rows)
+    plain = (
+        _is_plain(key) and not re.search(rf"\b{key}\b", kinds) for key, _, _ in rows
+    )  # a field hides a type of its name
+    if all(plain):
         lines = [f"    {key}: {kind}" + (f"  # {' '.join(note.split())}" if note else "") for key, kind, note in rows]
         return "\n".join([f"class {name}(TypedDict):", *lines])
     return f"{name} = TypedDict({name!r}, {{{', '.join(f'{key!r}: {_lazy(kind)}' for key, kind, _ in rows)}}})"
+
+
+def _is_plain(key: str) -> bool:
+    return key.isidentifier() and not keyword.iskeyword(key) and not key.startswith("__")
 
 
 def _lazy(kind: str) -> str:
