@@ -11,13 +11,12 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.checks import TypeChecks
-from gloveport.config import Config, load_config
+from gloveport.config import Config, config_from
 from gloveport.connections import Connections, Given, Problem
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.home import Home
@@ -80,13 +79,14 @@ class Gloveport:
         spare: int | None = None,
         journal: Journal | None = None,
     ) -> None:
-        settings = _settings(config)
+        settings = config_from(config)
         allow_eval = allow_eval or settings.sandbox.get("allow_eval", False)
         allow_wasm = allow_wasm or settings.sandbox.get("allow_wasm", False)
         check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
         self._connections = Connections(functions(tools), (*settings.sources, *sources))
         self._connections.on_change = self._connect
+        self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         self._bridge = Bridge(self._connections.catalog, self._connections.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = strength_from(minimum or settings.sandbox.get("minimum", "kernel"))
@@ -110,6 +110,7 @@ class Gloveport:
 
     def _connect(self, catalog: Catalog) -> None:
         self._bridge = Bridge(catalog, self._connections.policy)
+        self.on_change()
 
     # Runs.
 
@@ -484,12 +485,6 @@ def _internal(run: str, error: Exception) -> dict[str, Any]:
         "type": "InternalError",
         "message": f"something broke in Gloveport (reference {reference})",
     }
-
-
-def _settings(config: Config | str | os.PathLike[str] | None) -> Config:
-    if config is None:
-        return Config()
-    return config if isinstance(config, Config) else load_config(Path(config))
 
 
 def _close_weakly(reference: weakref.ref[Gloveport], process: int) -> None:
