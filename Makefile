@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench clean
+.PHONY: setup run test lint bench inspector conformance clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -13,7 +13,7 @@ setup: .venv/ready
 	touch $@
 
 run: setup
-	$(BIN)/gloveport run examples/demo.ts --tools examples/demo_tools.py
+	$(BIN)/gloveport serve examples/demo_tools.py
 
 lint: setup
 	$(BIN)/ruff check .
@@ -29,5 +29,10 @@ test: lint
 bench: setup
 	$(BIN)/python -m benchmarks
 
+# What others say of our MCP server: both need npm's registry, and install what they need into .interop.
+inspector conformance: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[interop]'
+	$(BIN)/python -m interop.$@
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .interop

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 WIDTH = 100
+EXAMPLES = 5
 
 
 class Page(click.Command):
@@ -41,9 +42,9 @@ class Front(click.Group):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page."""
         formatter.write(f"{self.help}\n\n")
-        for command in self.commands.values():
-            for example in getattr(command, "examples", ())[:1]:
-                formatter.write(f"  {example}\n")
+        shown = [example for command in self.commands.values() for example in getattr(command, "examples", ())[:1]]
+        for example in shown[:EXAMPLES]:
+            formatter.write(f"  {example}\n")
         formatter.write(f"\nUsage: {ctx.command_path} COMMAND [OPTIONS]\n")
         for name, command in self.commands.items():
             formatter.write(f"  {name:<10}{command.get_short_help_str(WIDTH)}\n")
