@@ -110,6 +110,23 @@ async def test_only_requests_to_this_server_and_from_no_foreign_page_come_in(
         assert reply.code == "wrong-origin"
 
 
+def test_a_server_that_listens_for_others_goes_by_its_addresses_and_its_given_names() -> None:
+    names = Names(loopback=False, hosts=frozenset({"tools.example"}))
+    for host in ("192.168.1.5:8484", "[2001:db8::1]", "tools.example", "TOOLS.example:443", "localhost"):
+        assert names.know(host), host
+    for host in (
+        "",
+        "0.0.0.0",
+        "[::]",
+        "evil.example",
+        "tools.example.evil.example",
+        "192.168.1.5.nip.example",
+        "a b",
+        "x:",
+    ):
+        assert not names.know(host), host
+
+
 async def test_a_request_without_a_host_or_with_two_is_refused(url: str) -> None:
     assert (await send(url, host=None)).status in (400, 403)
     assert (await send(url, "Host: evil.example")).status in (400, 403)

@@ -19,12 +19,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from gloveport.surfaces.agent_tools import speakable
 from gloveport.types import Event, LogLine
 
+LAST_SECONDS = 10.0
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 _SPOKEN: dict[str, LoggingLevel] = {"debug": "debug", "warn": "warning", "error": "error"}
 
 
 class Feed:
-    """Sends notifications about one request, in order; all are sent before the block that it stands around ends."""
+    """Sends notifications about one request, in order, before the block that it stands around ends."""
 
     def __init__(self, context: ServerRequestContext[Any, Any], level: LoggingLevel | None) -> None:
         meta = context.meta or {}
@@ -74,7 +75,8 @@ class Feed:
         else:
             self._sending.cancel()
         with anyio.CancelScope(shield=kind is not None):
-            await asyncio.wait([self._sending])
+            await asyncio.wait([self._sending], timeout=LAST_SECONDS)
+        self._sending.cancel()  # a client that does not read gets no more than its result
         while not self._queue.empty():
             if (unsent := self._queue.get_nowait()) is not None:
                 unsent.close()

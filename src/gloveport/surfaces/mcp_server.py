@@ -43,6 +43,7 @@ logger = logging.getLogger("gloveport")
 
 # How long a client waits for its list while sources are still being opened; it is told when they are.
 LIST_SECONDS = 1.0
+TELL_SECONDS = 5.0
 MOST_SESSIONS = 256
 
 Context = ServerRequestContext[Any, Any]
@@ -150,9 +151,9 @@ class AgentServer:
 
     async def _tell(self) -> None:
         await self._bus.publish(ToolsListChanged())
-        for session in list(self._sessions.values()):
-            if session.listens is not None:
-                await session.listens.send_tool_list_changed()
+        listening = [session.listens for session in self._sessions.values() if session.listens is not None]
+        notes = (asyncio.wait_for(session.send_tool_list_changed(), TELL_SECONDS) for session in listening)
+        await asyncio.gather(*notes, return_exceptions=True)  # one that has gone, or does not read, holds up nobody
 
 
 class _Session:

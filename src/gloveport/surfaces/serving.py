@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from gloveport.host import Gloveport
 from gloveport.surfaces.guard import Names
 from gloveport.surfaces.http_server import HttpServer, is_loopback, listen
 from gloveport.surfaces.mcp_stdio import Serving
@@ -41,6 +42,7 @@ def serve_command(options: Options) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     given = Path(options.token_file) if options.token_file else None
     token = read_token(given) if given else own_token()
+    port = options.what.port()
     listening = listen(options.host, options.port, given)
     url = _url(listening)
     document = {"ok": True, "url": url, "mcp": f"{url}/mcp", "token_file": str(given or own_token_file())}
@@ -49,15 +51,15 @@ def serve_command(options: Options) -> int:
     else:
         _greet(out, err, document, None if given else token.reveal())
     with redirect_stdout(sys.stderr):  # so that what tools print is seen when they print it
-        asyncio.run(_serve(options, listening, TokenCheck(token)))
+        asyncio.run(_serve(options, port, listening, TokenCheck(token)))
     return 0
 
 
-async def _serve(options: Options, listening: socket.socket, token: TokenCheck) -> None:
+async def _serve(options: Options, port: Gloveport, listening: socket.socket, token: TokenCheck) -> None:
     names = Names(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
     waiting = WAITING if options.waiting is None else options.waiting
     places = Places(options.at_once or AT_ONCE, waiting)
-    await HttpServer(options.what.port(), names, token, places, options.grace).serve(listening)
+    await HttpServer(port, names, token, places, options.grace).serve(listening)
 
 
 def _url(listening: socket.socket) -> str:
