@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench corpus declarations servers prism services clean
+.PHONY: setup run test lint bench corpus declarations servers prism services inspector conformance clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -13,7 +13,7 @@ setup: .venv/ready
 	touch $@
 
 run: setup
-	$(BIN)/gloveport run examples/demo.ts --tools examples/demo_tools.py
+	$(BIN)/gloveport serve examples/demo_tools.py
 
 lint: setup
 	$(BIN)/ruff check .
@@ -64,5 +64,10 @@ conformance/debian/root:
 	cd conformance/debian && apt-get download etcd-server pdns-server pdns-backend-sqlite3 libluajit-5.1-2
 	cd conformance/debian && for package in *.deb; do dpkg-deb -x "$$package" unpacked; done && mv unpacked root
 
+# What others say of our MCP server: both need npm's registry, and install what they need into .interop.
+inspector conformance: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[interop]'
+	$(BIN)/python -m interop.$@
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .interop

@@ -11,7 +11,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import catalog, cpython, egress, graphql, monty, openapi, openapi_call
+from benchmarks import catalog, cpython, egress, graphql, mcp, monty, openapi, openapi_call
 from benchmarks.floor import Floor
 from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
@@ -220,6 +220,7 @@ async def measure(rounds: int) -> list[Row]:
     rows += await openapi.rows(rounds)
     rows += await openapi_call.rows(rounds)
     rows += await graphql.rows(rounds)
+    rows += await mcp.rows(rounds)
     rows += prepared("typescript", PROGRAM_TS) + prepared("python", PROGRAM_PY)
     rows.append(command("gloveport --help", ["--help"], "≤ 150 ms"))
     rows.append(command("first result of a cold `gloveport run`", ["run", "-e", "1 + 1"], "≤ 500 ms"))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from gloveport import Gloveport, Outcome
 from gloveport.sandbox.guests import Guest
@@ -39,6 +40,9 @@ for (let i = 0; ; i++) {
   if (i % 4 === 3) await Promise.all([tools.tick(), tools.slow()]);
 }
 """
+
+# A loop of their own: libraries that other tests use keep tasks on theirs for ever.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @dataclass
@@ -168,7 +172,7 @@ def cancel() -> None:
     """Stands for the cancelling of the caller."""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def watch(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watch]:
     yield Watch(monkeypatch)
 
@@ -191,9 +195,12 @@ def _port(clock: Clock, spare: int) -> Gloveport:
 
 async def _calm() -> None:
     """Wait until what other tests left to be done in the background is done."""
-    async with asyncio.timeout(DEADLINE):
-        while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - tasks have no event for it
-            await asyncio.sleep(0.01)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - tasks have no event for it
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"other tests have left tasks: {asyncio.all_tasks()}") from None
 
 
 async def test_200_runs_killed_at_random_moments_leave_nothing_behind(watch: Watch) -> None:

@@ -6,6 +6,7 @@ nearest one above it. They are merged key by key; where both say something, the 
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -92,6 +93,13 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
     return Config(
         sources, values.get("limits", {}), values.get("sandbox", {}), origins, tuple(layer.path for layer in layers)
     )
+
+
+def config_from(given: Config | str | os.PathLike[str] | None) -> Config:
+    """The settings as they were given, of the file that was named, or none."""
+    if given is None:
+        return Config()
+    return given if isinstance(given, Config) else load_config(Path(given))
 
 
 def find_project(start: Path | None = None) -> Path | None:

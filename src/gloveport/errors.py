@@ -135,6 +135,18 @@ CODES: Mapping[str, Code] = {
     ),
     # the caller
     "bad-option": Code(2, 400, "An option, a limit or a setting makes no sense.", "Correct the named value."),
+    "unauthorized": Code(
+        4, 401, "The request carries no token, or a wrong one.", "Send `Authorization: Bearer` with the server's token."
+    ),
+    "wrong-origin": Code(
+        3, 403, "The request names a host or an origin that is not this server's.", "Use the server's own address."
+    ),
+    "bad-request": Code(2, 400, "The request is not what the protocol asks for.", "Correct what the message names."),
+    "not-json": Code(2, 415, "The request's body is not announced as JSON.", "Send `Content-Type: application/json`."),
+    "request-too-large": Code(6, 413, "The request's body is larger than the server takes.", "Send less at once."),
+    "not-found": Code(2, 404, "There is nothing at this address.", "MCP is at /mcp."),
+    "busy": Code(6, 429, "So many runs are waiting that no other is taken.", "Try again a little later."),
+    "stopping": Code(6, 503, "The server is about to stop.", "Try again when it is back."),
     "closed": Code(2, 409, "This Gloveport is closed.", "Make a new one, or use it inside `async with`."),
 }
 

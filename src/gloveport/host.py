@@ -11,13 +11,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.checks import TypeChecks
-from gloveport.config import Config, load_config
+from gloveport.config import Config, config_from
 from gloveport.connections import Connections, Given, Problem
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.failures import believed, failure, internal, program_failure, told
@@ -51,7 +50,7 @@ from gloveport.types import (
 
 logger = logging.getLogger("gloveport")
 
-MAX_POOLS = 5
+MAX_POOLS = 8
 PREPARE_INLINE = 16 * 1024
 NO_INPUT: Any = object()
 
@@ -77,13 +76,14 @@ class Gloveport:
         spare: int | None = None,
         journal: Journal | None = None,
     ) -> None:
-        settings = _settings(config)
+        settings = config_from(config)
         allow_eval = allow_eval or settings.sandbox.get("allow_eval", False)
         allow_wasm = allow_wasm or settings.sandbox.get("allow_wasm", False)
         check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
         self._connections = Connections(functions(tools), (*settings.sources, *sources))
         self._connections.on_change = self._connect
+        self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         self._bridge = Bridge(self._connections.catalog, self._connections.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = strength_from(minimum or settings.sandbox.get("minimum", "kernel"))
@@ -108,6 +108,7 @@ class Gloveport:
 
     def _connect(self, catalog: Catalog) -> None:
         self._bridge = Bridge(catalog, self._connections.policy)
+        self.on_change()
 
     # Runs.
 
@@ -418,12 +419,6 @@ def _ended_how(call: CallRecord) -> str:
 
 
 # From what the guest or the host said went wrong to what the user reads. Every field from a guest is untrusted text.
-
-
-def _settings(config: Config | str | os.PathLike[str] | None) -> Config:
-    if config is None:
-        return Config()
-    return config if isinstance(config, Config) else load_config(Path(config))
 
 
 def _close_weakly(reference: weakref.ref[Gloveport], process: int) -> None:

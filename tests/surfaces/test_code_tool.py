@@ -57,7 +57,7 @@ async def test_a_large_catalog_is_summed_up_and_found_from_inside(count: int) ->
         assert f"large ({count:,})" in tool.description
         assert "declare const" not in tool.description
         assert len(tool.description) < 4000
-        looked = await tool.call({"code": "(await tools.search('number 7'))[0].path"})
+        looked = await tool.call({"code": "(await tools.search({query: 'number 7', limit: 100}))[0].path"})
         assert looked.text == "large.tool_7"
         described = await tool.call({"code": "(await tools.describe('large.tool_7')).typescript"})
         assert "tool_7(args?: {" in described.text

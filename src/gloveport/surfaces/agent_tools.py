@@ -1,37 +1,36 @@
-"""What an agent gets of a port: `search`, `describe` and `execute`, with texts that make a model use them well.
+"""What an agent gets of a port: `search`, `describe` and `execute`.
 
-The same three stand behind the MCP server and behind `code_tool`; each answer is plain data and a text for the model.
+The same three stand behind the MCP server and behind `code_tool`; each answer is plain data and a text for the model. Both
+are bounded, and nothing is cut silently: what does not fit says so, and can be read on with `execute({result_id, offset})`.
 """
 
 from __future__ import annotations
 
-import secrets
-from collections import Counter, OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+import jsonschema_rs
+
+from gloveport.bridge.complaints import complaint
 from gloveport.catalog import pystubs
 from gloveport.errors import OptionError
 from gloveport.host import NO_INPUT, Gloveport, OnEvent
 from gloveport.sandbox.values import to_json
-from gloveport.surfaces.outcome_json import outcome_document, to_text
-from gloveport.types import LANGUAGES, Outcome
+from gloveport.surfaces.agent_offer import FOUND, TAKES, AgentTool, offered
+from gloveport.surfaces.kept import Kept
+from gloveport.surfaces.outcome_json import failure_document, to_text
+from gloveport.surfaces.terminal import visible_line
+from gloveport.types import Outcome, Tool
 
 TEXT_BUDGET = 24_000
-KEPT_RESULTS, KEPT_BYTES = 64, 64 * 1024 * 1024
-MOST_SOURCES = 12
-FOUND, MOST_FOUND = 8, 50
-
-
-@dataclass(frozen=True, slots=True)
-class AgentTool:
-    """One tool that an agent is offered; schemas are JSON Schema objects."""
-
-    name: str
-    description: str
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any]
+SUMMARY = 200
+MOST_ROWS = 50
+LONGEST_WARNING = 1000
+# What is left of an error's data when its text is too long: the rest is in the text.
+_PLACES = ("code", "type", "line", "column", "tool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,130 +49,170 @@ class AgentTools:
     def __init__(self, port: Gloveport, *, budget: int = TEXT_BUDGET) -> None:
         self._port = port
         self._budget = budget
-        self._kept = _Kept()
+        self._kept = Kept()
 
-    def listed(self) -> tuple[AgentTool, ...]:
+    def listed(self, *, opening: bool = False) -> tuple[AgentTool, ...]:
         """The tools with their descriptions, which name the sources that are connected now."""
-        return tuple(AgentTool(name, make(self._port), taken, given) for name, (make, taken, given) in _TOOLS.items())
+        return offered(self._port, opening=opening)
 
     async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> Answer:
         """What the tool answers; raises OptionError for arguments that make no sense."""
+        _check(name, args)
+        await self._port.connect()
         if name == "search":
             return self._search(args)
-        if name == "describe":
-            return self._describe(args)
-        if name == "execute":
-            return await self._execute(args, on_event)
-        raise OptionError(f"there is no tool `{name}`", hint=f"the tools are {', '.join(_TOOLS)}")
+        return self._describe(args) if name == "describe" else await self._execute(args, on_event)
+
+    def fitted(self, text: str) -> tuple[str, dict[str, Any]]:
+        """The text within the budget, and where the rest of it is."""
+        text = speakable(text)
+        if len(text) <= self._budget:
+            return text, {}
+        kept = self._kept.put(text)
+        return text[: self._budget], {"result_id": kept, "next_offset": self._budget, "length": len(text)}
 
     def _search(self, args: Mapping[str, Any]) -> Answer:
-        query, source, limit = args.get("query", ""), args.get("source"), args.get("limit", FOUND)
+        source = args.get("source")
+        self._check_source(source)
         catalog = self._port.catalog
-        names = [one.name for one in catalog.sources]
-        if source is not None and source not in names:
-            raise OptionError(f"there is no source `{source}`", hint=f"the sources are {', '.join(names)}")
-        found = catalog.search(query, source=source, limit=min(limit, MOST_FOUND))
+        found = catalog.search(args["query"], source=source, limit=args.get("limit", FOUND))
         rows = [
             {
                 "path": catalog.spelled(tool),
-                "description": tool.description.partition("\n")[0][:200],
+                "description": visible_line(tool.description.strip().partition("\n")[0])[:SUMMARY],
                 "writes": tool.writes,
                 "pages": tool.pages,
             }
             for tool in found.tools
         ]
-        lines = [
-            f"{len(rows):,} of {found.total:,}" + (" (be more precise to see others)" if found.total > len(rows) else "")
-        ]
+        more = " (be more precise to see the others)" if found.total > len(rows) else ""
+        lines = [f"{len(rows):,} of {found.total:,}{more}"]
         lines += [f"tools.{row['path']}{' [writes]' if row['writes'] else ''} - {row['description']}" for row in rows]
         if not rows:
             lines.append("Nothing matches; try other words, or an empty query for everything.")
+        lines += [f"NOT connected: {visible_line(one.message)}" for one in self._port.problems[:MOST_ROWS] if one.broken]
         return Answer({"tools": rows, "total": found.total}, "\n".join(lines))
 
+    def _check_source(self, source: str | None) -> None:
+        names = [one.name for one in self._port.catalog.sources]
+        if source is None or source in names:
+            return
+        broken = next((one for one in self._port.problems if one.broken and one.source == source), None)
+        if broken:
+            raise OptionError(f"the source `{source}` is not connected: {visible_line(broken.message)}", hint=broken.hint)
+        raise OptionError(f"there is no source `{source[:60]}`", hint=f"the sources are {', '.join(names)}")
+
     def _describe(self, args: Mapping[str, Any]) -> Answer:
-        paths, language = args.get("paths") or (), args.get("language", "typescript")
-        catalog = self._port.catalog
-        found, missing = [], []
-        for path in paths:
+        catalog, is_python = self._port.catalog, args.get("language") == "python"
+        found: dict[str, Tool] = {}
+        missing = []
+        for path in dict.fromkeys(args["paths"]):
             name = path.removeprefix("tools.")
             tool = catalog.find(name)
             if tool is None:
                 missing.append({"path": path, "similar": list(catalog.suggest(name))})
             else:
-                found.append((catalog.spelled(tool), tool))
-        if language == "python":
-            text = pystubs.declaration(found) if found else ""
+                found[catalog.spelled(tool)] = tool
+        if is_python:
+            parts = [pystubs.declaration(list(found.items()))] if found else []
         else:
-            text = "\n".join(described.typescript for path, _ in found if (described := catalog.describe(path)))
+            parts = [told.typescript for path in found if (told := catalog.describe(path))]
+        mark = "#" if is_python else "//"
         for row in missing:
             meant = f"; did you mean {' or '.join(row['similar'])}?" if row["similar"] else "; use search"
-            text += f"\n// no tool {row['path']}{meant}"
-        paged = [path for path, tool in found if tool.pages]
-        if paged:
-            text += f"\n// {', '.join(paged)}: `.pages(args)` goes through all pages, `for await` (Python: `async for`)"
-        kept, rest = self._fitted(text)
-        return Answer({"declarations": kept, "missing": missing, **rest}, kept, failed=bool(missing and not found))
+            parts.append(f"{mark} no tool {visible_line(row['path'])}{meant}")
+        if paged := [path for path, tool in found.items() if tool.pages]:
+            how = "`async for page in ….pages(…)`" if is_python else "`for await (const page of ….pages({…}))`"
+            parts.append(f"{mark} {', '.join(paged)}: {how} goes through all pages")
+        kept, rest = self.fitted("\n".join(parts))
+        data = {"declarations": kept, "missing": missing, **rest}
+        return Answer(data, kept + _more_text(rest), failed=bool(missing and not found))
 
     async def _execute(self, args: Mapping[str, Any], on_event: OnEvent | None) -> Answer:
-        if args.get("result_id") is not None:
+        if ("result_id" in args) == ("code" in args):
+            raise OptionError("give either `code` or `result_id`", hint="the program's text, or the id of a long result")
+        if "result_id" in args:
             return self._more(args["result_id"], args.get("offset", 0))
-        if not isinstance(args.get("code"), str):
-            raise OptionError("`code` is missing", hint="give the program's text, or the result_id of an earlier result")
-        outcome = await self._port.run(
-            args["code"],
-            language=args.get("language", "typescript"),
-            input=args.get("input", NO_INPUT),
-            on_event=on_event,
-        )
-        return self._told(outcome)
+        language = args.get("language", "typescript")
+        given = args.get("input", NO_INPUT)
+        return self._told(await self._port.run(args["code"], language=language, input=given, on_event=on_event))
 
     def _told(self, outcome: Outcome) -> Answer:
-        document = outcome_document(outcome)
-        data: dict[str, Any] = {name: document[name] for name in ("status", "run", "warnings")}
-        data["calls"] = [{"tool": call.tool, "status": call.status, "error": call.error} for call in outcome.calls]
+        data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
-            data["error"] = {name: value for name, value in document["error"].items() if value is not None}
-        value = to_json(outcome.value)
-        text, rest = self._fitted(value if isinstance(value, str) else to_text(value, indented=False))
-        data |= {"value": value} if not rest else {"preview": text, **rest}
-        logs, log_rest = self._fitted("\n".join(line.text for line in outcome.logs))
-        data["logs"] = logs
-        parts = [_failure_text(outcome) if outcome.error else text if outcome.value is not None else "(no value)"]
-        parts += [_more_text(rest)] if rest else []
-        parts += [f"--- logs ---\n{logs}{_more_text(log_rest)}"] if logs else []
-        parts += [f"warning: {warning}" for warning in outcome.warnings]
-        return Answer(data, "\n".join(part for part in parts if part), failed=not outcome.ok, emitted=outcome.emitted)
+            text, rest = self.fitted(_failure_text(outcome))
+            told = {name: each for name, each in failure_document(outcome.error).items() if each is not None}
+            data["error"] = speakable({name: told[name] for name in _PLACES if name in told} if rest else told)
+            data |= {"preview": text, **rest} if rest else {}
+        else:
+            value = to_json(outcome.value)
+            text, rest = self.fitted(value if isinstance(value, str) else to_text(value, indented=False))
+            data |= {"preview": text, **rest} if rest else {"value": speakable(value)}
+            text = text if value is not None else "(no value)"
+        logs, more_logs = self.fitted("\n".join(line.text for line in outcome.logs))
+        data["logs"] = logs + _more_text(more_logs)
+        data["warnings"] = [speakable(warning[:LONGEST_WARNING]) for warning in _few(outcome.warnings)]
+        parts = [text + _more_text(rest), *([f"--- logs ---\n{data['logs']}"] if logs else [])]
+        parts += [f"warning: {warning}" for warning in data["warnings"]]
+        return Answer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted)
 
     def _more(self, result_id: str, offset: int) -> Answer:
         whole = self._kept.get(result_id)
         if whole is None:
-            raise OptionError(
-                f"there is no result `{str(result_id)[:60]}`", hint="results are kept for a while; run it again"
-            )
+            hint = "the latest results are kept for a while; run the program again"
+            raise OptionError(f"there is no result `{visible_line(result_id)[:60]}`", hint=hint)
+        if offset > len(whole):
+            raise OptionError(f"offset {offset:,} is beyond the end: the result has {len(whole):,} characters")
         part, end = whole[offset : offset + self._budget], offset + self._budget
         rest = {"result_id": result_id, "next_offset": end, "length": len(whole)} if end < len(whole) else {}
-        return Answer({"status": "completed", "preview": part, **rest}, part + (_more_text(rest) if rest else ""))
+        return Answer({"status": "completed", "preview": part, **rest}, part + _more_text(rest))
 
-    def _fitted(self, text: str) -> tuple[str, dict[str, Any]]:
-        """The text within the budget, and where the rest of it is."""
-        if len(text) <= self._budget:
-            return text, {}
-        kept = self._kept.put(text)
-        return text[: self._budget], {"result_id": kept, "next_offset": self._budget, "length": len(text)}
+
+def _check(name: str, args: Mapping[str, Any]) -> None:
+    schema = TAKES.get(name)
+    if schema is None:
+        raise OptionError(f"there is no tool `{visible_line(name)[:60]}`", hint=f"the tools are {', '.join(TAKES)}")
+    validator = _validator(name)
+    if not validator.is_valid(args):
+        raise OptionError(complaint(validator, args, Tool(f"agent.{name}", "", schema)))
+
+
+@cache
+def _validator(name: str) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(dict(TAKES[name]))
+
+
+def _calls(outcome: Outcome) -> list[dict[str, Any]]:
+    """How often each tool was called, and how that went: a program may make a thousand calls."""
+    ok = Counter(call.tool for call in outcome.calls if call.status == "ok")
+    failed = Counter(call.tool for call in outcome.calls if call.status != "ok")
+    tools = list(dict.fromkeys(call.tool for call in outcome.calls))
+    rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MOST_ROWS]]
+    rest = len(tools) - len(rows)
+    return [*rows, {"tool": f"… and {rest} more tools"}] if rest > 0 else rows
 
 
 def _failure_text(outcome: Outcome) -> str:
     error = outcome.error
     assert error is not None
     lines = [f"{error.code}: {error.message}"]
-    if error.line is not None:
-        lines.append(f"line {error.line}, column {error.column}")
+    lines += [f"line {error.line}, column {error.column}"] if error.line is not None else []
     lines += [error.frame] if error.frame else []
     lines += [f"hint: {error.hint}"] if error.hint else []
-    made = Counter(call.tool for call in outcome.calls if call.status == "ok")
-    if made:
-        lines.append("calls that were made: " + ", ".join(f"{tool} × {count}" for tool, count in made.items()))
+    lines += [f"data: {to_text(to_json(error.data), indented=False)}"] if error.data is not None else []
+    cause = error.cause
+    while cause is not None:
+        lines.append(f"caused by: {cause.type}: {cause.message}")
+        cause = cause.cause
+    if made := Counter(call.tool for call in outcome.calls if call.status == "ok"):
+        told = [f"{tool} × {count}" for tool, count in made.items()]
+        lines.append(f"calls that were made before: {', '.join(_few(told))}")
     return "\n".join(lines)
+
+
+def _few(texts: Sequence[str]) -> list[str]:
+    rest = len(texts) - MOST_ROWS
+    return [*texts[:MOST_ROWS], f"… and {rest:,} more"] if rest > 0 else list(texts)
 
 
 def _more_text(rest: Mapping[str, Any]) -> str:
@@ -183,119 +222,15 @@ def _more_text(rest: Mapping[str, Any]) -> str:
     return f'\n[{told}; read on with execute({{result_id: "{rest["result_id"]}", offset: {rest["next_offset"]}}})]'
 
 
-@dataclass(slots=True)
-class _Kept:
-    """The latest results that were too long to show, bounded in number and size; ids can't be guessed."""
-
-    _texts: OrderedDict[str, str] = field(default_factory=OrderedDict)
-    _size: int = 0
-
-    def put(self, text: str) -> str:
-        key = secrets.token_hex(16)
-        self._texts[key] = text
-        self._size += len(text)
-        while len(self._texts) > KEPT_RESULTS or (self._size > KEPT_BYTES and len(self._texts) > 1):
-            _, gone = self._texts.popitem(last=False)
-            self._size -= len(gone)
-        return key
-
-    def get(self, key: Any) -> str | None:
-        return self._texts.get(key) if isinstance(key, str) else None
-
-
-# The texts. All three together stay below 1,000 tokens, whatever is connected.
-
-
-def _search_text(port: Gloveport) -> str:
-    return f"Find tools by what they do. Returns paths for `describe` and `execute`.\n{_sources_text(port)}"
-
-
-def _sources_text(port: Gloveport) -> str:
-    counts = Counter(tool.source for tool in port.catalog.tools)
-    lines = []
-    for source in port.catalog.sources:
-        if counts[source.name]:
-            title = str(getattr(source, "title", "") or "")[:60]
-            lines.append(f"- {source.name}: {counts[source.name]:,} tools{f' ({title})' if title else ''}")
-    more = [f"- and {len(lines) - MOST_SOURCES} more sources"] if len(lines) > MOST_SOURCES else []
-    return "\n".join(["Connected:", *lines[:MOST_SOURCES], *more]) if lines else "Nothing is connected yet."
-
-
-def _describe_text(port: Gloveport) -> str:
-    return "Show how tools are called: documented types of arguments and results. Read this before you call a tool."
-
-
-def _execute_text(port: Gloveport) -> str:
-    return """Run a program in a sealed sandbox and get its result. Write ONE program that does the whole job: call tools, \
-loop, filter, join, and return only what you need.
-- TypeScript (default), JavaScript or Python. `await tools.<source>.<name>({...})`; Python: `await tools.x.y(a=1)`.
-- Top-level await and return work; a trailing expression is the result. Independent calls: Promise.all / asyncio.gather.
-- `for await (const page of tools.x.list.pages({...}))` goes through all pages of a tool that has them.
-- A failed call throws ToolError (code, status, message, data, retryable). console.log / print is shown to you.
-- No network, files or packages; only tools and the standard library. `emit(value)` shows something to the user.
-- A long result comes with a result_id; read on with {result_id, offset}."""
-
-
-_LANGUAGE = {"type": "string", "enum": list(LANGUAGES), "default": "typescript"}
-_SEARCH_TAKES = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "What the tool should do, in a few words."},
-        "source": {"type": "string", "description": "Only tools of this source."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": FOUND},
-    },
-    "required": ["query"],
-    "additionalProperties": False,
-}
-_SEARCH_GIVES = {
-    "type": "object",
-    "properties": {"tools": {"type": "array", "items": {"type": "object"}}, "total": {"type": "integer"}},
-    "required": ["tools", "total"],
-}
-_DESCRIBE_TAKES = {
-    "type": "object",
-    "properties": {
-        "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20},
-        "language": _LANGUAGE,
-    },
-    "required": ["paths"],
-    "additionalProperties": False,
-}
-_DESCRIBE_GIVES = {
-    "type": "object",
-    "properties": {"declarations": {"type": "string"}, "missing": {"type": "array", "items": {"type": "object"}}},
-    "required": ["declarations", "missing"],
-}
-_EXECUTE_TAKES = {
-    "type": "object",
-    "properties": {
-        "code": {"type": "string", "description": "The program."},
-        "language": _LANGUAGE,
-        "input": {"description": "Data that the program finds as `input`."},
-        "result_id": {"type": "string", "description": "Instead of code: read on in an earlier result."},
-        "offset": {"type": "integer", "minimum": 0},
-    },
-    "additionalProperties": False,
-}
-_EXECUTE_GIVES = {
-    "type": "object",
-    "properties": {
-        "status": {"type": "string"},
-        "value": {"description": "What the program returned."},
-        "preview": {"type": "string", "description": "The start of a result that is too long."},
-        "result_id": {"type": "string"},
-        "next_offset": {"type": "integer"},
-        "length": {"type": "integer"},
-        "error": {"type": "object"},
-        "logs": {"type": "string"},
-        "calls": {"type": "array", "items": {"type": "object"}},
-        "warnings": {"type": "array", "items": {"type": "string"}},
-        "run": {"type": "string"},
-    },
-    "required": ["status"],
-}
-_TOOLS = {
-    "search": (_search_text, _SEARCH_TAKES, _SEARCH_GIVES),
-    "describe": (_describe_text, _DESCRIBE_TAKES, _DESCRIBE_GIVES),
-    "execute": (_execute_text, _EXECUTE_TAKES, _EXECUTE_GIVES),
-}
+def speakable(value: Any) -> Any:
+    """The value with U+FFFD for lone surrogates, which are text in JavaScript but can't be written as UTF-8."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    elif isinstance(value, list):
+        return [speakable(item) for item in value]
+    elif isinstance(value, dict):
+        return {speakable(key): speakable(item) for key, item in value.items()}
+    return value

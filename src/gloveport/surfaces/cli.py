@@ -31,6 +31,13 @@ MINIMUM = click.option(
     metavar="STRENGTH",
     help="Refuse a weaker sandbox than full, kernel (the default) or none.",
 )
+LEAST = click.option(  # where the settings may say it too
+    "--minimum",
+    type=click.Choice(["full", "kernel", "none"]),
+    metavar="STRENGTH",
+    help="Refuse a weaker sandbox than full, kernel (the default) or none.",
+)
+SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
 
 
 @click.group(
@@ -177,12 +184,7 @@ def cli(ctx: click.Context) -> None:
 @click.option("--cpu", metavar="SECONDS", help="How long the program may compute (30).")
 @click.option("--memory", metavar="MB", help="How much memory the program may use (256).")
 @CONFIG
-@click.option(
-    "--minimum",
-    type=click.Choice(["full", "kernel", "none"]),
-    metavar="STRENGTH",
-    help="Refuse a weaker sandbox than full, kernel (the default) or none.",
-)
+@LEAST
 @click.option("--allow-eval", is_flag=True, help="Let the program use eval and new Function.")
 @click.option("--allow-wasm", is_flag=True, help="Let the program use WebAssembly.")
 @JSON
@@ -268,6 +270,46 @@ def connect(**options: Any) -> int:
     from gloveport.surfaces.connecting import Connecting, connect_command
 
     return connect_command(Connecting(**options))
+
+
+@cli.command(
+    cls=Page,
+    help="Serve search, describe and execute over HTTP: MCP at /mcp, for clients that have the token.",
+    examples=("gloveport serve tools.py", "gloveport serve openapi.json https://shop.example.com/graphql"),
+)
+@SOURCES
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen (127.0.0.1).")
+@click.option("--port", type=click.IntRange(0, 65535), default=8484, metavar="N", help="The port (8484); 0 for any.")
+@click.option("--token-file", metavar="FILE", help="Take the token from this file, not the one made on first start.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A name that requests may call it by; repeatable.")
+@click.option("--at-once", type=click.IntRange(1, 10_000), metavar="N", help="How many programs run at a time.")
+@click.option("--waiting", type=click.IntRange(0, 10_000), metavar="N", help="How many may wait; others get 429.")
+@click.option("--grace", type=click.FloatRange(0, 3600), default=30, metavar="SECONDS", help="How long it stops for (30).")
+@CONFIG
+@LEAST
+@JSON
+@COLOR
+def serve(sources: tuple[str, ...], config: str | None, minimum: Any, **options: Any) -> int:
+    """Serve over HTTP."""
+    from gloveport.surfaces.mcp_stdio import Serving
+    from gloveport.surfaces.serving import Options, serve_command
+
+    return serve_command(Options(Serving(sources, config, minimum), **options))
+
+
+@cli.command(
+    cls=Page,
+    help="Serve search, describe and execute to an MCP client, on standard input and output.",
+    examples=("gloveport mcp", "gloveport mcp tools.py https://api.example.com/openapi.json"),
+)
+@SOURCES
+@CONFIG
+@LEAST
+def mcp(**options: Any) -> int:
+    """Serve MCP on standard input and output."""
+    from gloveport.surfaces.mcp_stdio import Serving, mcp_command
+
+    return mcp_command(Serving(**options))
 
 
 @cli.command(

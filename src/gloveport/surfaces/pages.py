@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 WIDTH = 100
-MOST_EXAMPLES = 6  # the front page fits one screen, however many commands there are
+MOST_EXAMPLES = 5  # the front page fits one screen, however many commands there are
 
 
 class Page(click.Command):

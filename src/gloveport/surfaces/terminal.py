@@ -169,7 +169,7 @@ def claim_stdout() -> TextIO:
         place = sys.stdout.fileno()
         own = os.dup(place)
         os.dup2(sys.stderr.fileno(), place)
-        _claimed = io.TextIOWrapper(io.FileIO(own, "w"), sys.stdout.encoding, newline="\n")
+        _claimed = io.TextIOWrapper(io.BufferedWriter(io.FileIO(own, "w")), sys.stdout.encoding, newline="\n")
     return _claimed
 
 

@@ -1,0 +1,255 @@
+"""The MCP server over HTTP: what it adds to a run, and how many runs it sustains beside FastMCP's code mode."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from gloveport import Gloveport
+from gloveport.policy.credentials import Secret
+from gloveport.surfaces.guard import Names
+from gloveport.surfaces.http_server import HttpServer, listen
+from gloveport.surfaces.places import Places
+from gloveport.surfaces.token import TokenCheck
+
+Row = tuple[str, str, str, str, str]
+
+HERE = Path(__file__).parent / "beside"
+FASTMCP = HERE.parents[1] / ".interop" / "fastmcp"
+TOOLS = str(HERE / "shop.py")
+TOKEN = "the-token-of-the-benchmark-of-mcp"
+CLIENTS, SLICE_SECONDS, SLICES = 8, 4.0, 3
+PYTHON = """
+total = await tools.shop.add(a=1, b=2)
+twice = await tools.shop.double(n=total)
+await tools.shop.label(n=twice)
+"""
+TYPESCRIPT = """
+const total = await tools.shop.add({ a: 1, b: 2 });
+const twice = await tools.shop.double({ n: total });
+await tools.shop.label({ n: twice });
+"""
+THEIRS = """
+total = (await call_tool("add", {"a": 1, "b": 2}))["result"]
+twice = (await call_tool("double", {"n": total}))["result"]
+return (await call_tool("label", {"n": twice}))["result"]
+"""
+TICKS = os.sysconf("SC_CLK_TCK")
+_numbers = itertools.count(1)
+
+
+async def call(http: httpx2.AsyncClient, url: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One call of a tool: a single request of the revision 2026-07-28."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": tool, "arguments": arguments, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": next(_numbers), "method": "tools/call", "params": params}
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": tool,
+        "authorization": f"Bearer {TOKEN}",
+    }
+    reply = await http.post(url, json=body, headers=headers)
+    reply.raise_for_status()
+    return reply.json()["result"]
+
+
+async def added(rounds: int, language: str, code: str) -> Row:
+    """`execute` over HTTP beside an empty call over HTTP and the run itself, in turn, on one server."""
+    port = Gloveport(sources=[TOOLS], check_types=True, spare=2)
+    server = HttpServer(port, Names(), TokenCheck(Secret(TOKEN, "token")), Places(), 1)
+    listening = listen("127.0.0.1", 0, None)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    serving = asyncio.create_task(server.serve(listening))
+    whole: list[float] = []
+    empty: list[float] = []
+    bare: list[float] = []
+    async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
+
+        async def execute() -> None:
+            answer = await call(http, url, "execute", {"code": code, "language": language})
+            assert answer["structuredContent"]["value"] == "number 6", answer
+
+        async def search() -> None:
+            await call(http, url, "search", {"query": ""})
+
+        async def run() -> None:
+            assert (await port.run(code, language=language)).value == "number 6"  # pyright: ignore[reportArgumentType]
+
+        for index in range(rounds + 3):
+            for work, times in ((execute, whole), (search, empty), (run, bare)):
+                await asyncio.sleep(0.15)  # until the pool is full again
+                began = time.perf_counter()
+                await work()
+                if index >= 3:
+                    times.append(time.perf_counter() - began)
+    server.stop()
+    server.stop()
+    await serving
+    ours, floor = statistics.median(whole), statistics.median(empty) + statistics.median(bare)
+    told = (
+        f"{floor * 1e3:.1f} ms (empty call {statistics.median(empty) * 1e3:.1f} + run {statistics.median(bare) * 1e3:.1f})"
+    )
+    return f"execute over HTTP, {language}, p50", f"{ours * 1e3:.1f} ms", told, f"{ours / floor:.2f} ×", "≤ 2.0 ×"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server in a process of its own."""
+
+    url: str
+    pid: int
+
+
+@contextlib.contextmanager
+def ours() -> Iterator[Served]:
+    """`gloveport serve`."""
+    with tempfile.TemporaryDirectory() as folder:
+        token = Path(folder) / "token"
+        token.touch(mode=0o600)
+        token.write_text(TOKEN)
+        env = os.environ | {"XDG_CONFIG_HOME": folder, "XDG_DATA_HOME": folder}
+        command = [sys.executable, "-m", "gloveport.surfaces.cli", "serve", TOOLS, "--port", "0", "--json"]
+        with subprocess.Popen(
+            [*command, "--token-file", str(token)], stdout=subprocess.PIPE, env=env, cwd=folder
+        ) as process:
+            try:
+                assert process.stdout
+                yield Served(json.loads(process.stdout.readline())["mcp"], process.pid)
+            finally:
+                process.terminate()
+
+
+@contextlib.contextmanager
+def theirs() -> Iterator[Served]:
+    """FastMCP, in an environment of its own."""
+    python = FASTMCP / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", FASTMCP], check=True)
+        packages = ["fastmcp[code-mode]==4.1.2", "pydantic-monty<1.5"]
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([python, HERE / "fastmcp_server.py", str(port)], env={"PATH": os.environ["PATH"]}) as process:
+        try:
+            yield Served(f"http://127.0.0.1:{port}/mcp", process.pid)
+        finally:
+            process.terminate()
+
+
+def spent(pid: int) -> dict[int, tuple[str, float]]:
+    """The processor time of a process and of all below it, those that have ended with their parents: name and seconds."""
+    found: dict[int, tuple[int, str, float]] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            head, _, tail = (entry / "stat").read_text().rpartition(")")
+            fields = tail.split()
+            found[int(entry.name)] = int(fields[1]), head.partition("(")[2], sum(map(int, fields[11:15])) / TICKS
+    below, todo = {}, [pid]
+    while todo:
+        parent = todo.pop()
+        below[parent] = found[parent][1:]
+        todo += [child for child, (above, _, _) in found.items() if above == parent]
+    return below
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Runs a second, and milliseconds of processor time that each took: the server, its checkers, everything else."""
+
+    rate: float
+    host: float
+    checkers: float
+    sandboxes: float
+
+
+async def sustained(served: Served, arguments: dict[str, Any]) -> Slice:
+    """How some clients fare that each wait for their answer and ask again."""
+    done = 0
+    before, began = spent(served.pid), time.perf_counter()
+
+    async def ask(http: httpx2.AsyncClient) -> None:
+        nonlocal done
+        while time.perf_counter() < began + SLICE_SECONDS:
+            answer = await call(http, served.url, "execute", arguments)
+            assert "number 6" in json.dumps(answer), answer
+            done += 1
+
+    async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
+        await asyncio.gather(*(ask(http) for _ in range(CLIENTS)))
+    seconds = time.perf_counter() - began
+    used = {"host": 0.0, "checkers": 0.0, "sandboxes": 0.0}
+    for pid, (name, total) in spent(served.pid).items():
+        is_checker = name == "ty" or (name == "deno" and pid in before)
+        part = "host" if pid == served.pid else "checkers" if is_checker else "sandboxes"
+        used[part] += (total - before.get(pid, ("", 0.0))[1]) / done * 1e3
+    return Slice(done / seconds, **used)
+
+
+async def until_up(url: str, arguments: dict[str, Any]) -> None:
+    """Waits until a server answers."""
+    async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
+        for _ in range(600):
+            with contextlib.suppress(httpx2.TransportError):
+                await call(http, url, "execute", arguments)
+                return
+            await asyncio.sleep(0.1)
+    raise TimeoutError(url)
+
+
+async def throughput() -> AsyncIterator[Row]:
+    """Both servers, in turn; and where the time goes."""
+    programs = {
+        "python": {"code": PYTHON, "language": "python"},
+        "typescript": {"code": TYPESCRIPT, "language": "typescript"},
+    }
+    slices: dict[str, list[Slice]] = {"fastmcp": [], **{language: [] for language in programs}}
+    with ours() as own, theirs() as other:
+        for arguments in programs.values():
+            await until_up(own.url, arguments)
+        await until_up(other.url, {"code": THEIRS})
+        for _ in range(SLICES):
+            slices["fastmcp"].append(await sustained(other, {"code": THEIRS}))
+            for language, arguments in programs.items():
+                slices[language].append(await sustained(own, arguments))
+    middle = {name: sorted(found, key=lambda one: one.rate)[len(found) // 2] for name, found in slices.items()}
+    floor = middle.pop("fastmcp")
+    for language, one in middle.items():
+        name = f"runs a second with 3 tool calls over HTTP, {CLIENTS} clients, {language}"
+        told = f"{floor.rate:.0f} /s (FastMCP's code mode)"
+        yield name, f"{one.rate:.0f} /s", told, f"{one.rate / floor.rate:.2f} ×", "≥ 2.0 ×"
+        mine = f"server {one.host:.1f}, type checker {one.checkers:.1f}, fresh jailed process {one.sandboxes:.1f} ms"
+        told = f"server and worker {floor.host + floor.sandboxes:.1f} ms"
+        yield f"processor time of one of them, {language}", mine, told, "", ""
+
+
+async def rows(rounds: int) -> list[Row]:
+    """The rows of the table."""
+    found = [await added(rounds, "typescript", TYPESCRIPT), await added(rounds, "python", PYTHON)]
+    return [*found, *[row async for row in throughput()]]
+
+
+if __name__ == "__main__":
+    for line in asyncio.run(rows(int(sys.argv[1]) if len(sys.argv) > 1 else 20)):
+        print(" | ".join(line))

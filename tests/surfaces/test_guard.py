@@ -1,0 +1,281 @@
+"""The guard of the HTTP server, met with raw requests: whose they are, where they come from, how much they bring."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from gloveport import Gloveport
+from gloveport.surfaces.guard import DEEPEST, LARGEST_BODY, Names
+from gloveport.surfaces.places import Places
+from tests.surfaces.agents import TOKEN, Lingering, http_client, http_server
+
+PING = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
+
+
+@pytest.fixture(scope="module")
+async def url() -> AsyncIterator[str]:
+    async with http_server(Gloveport(spare=0), names=Names(hosts=frozenset({"box.example"}))) as url:
+        yield url
+
+
+class Reply:
+    """A response as it came over the wire."""
+
+    def __init__(self, raw: bytes) -> None:
+        head, _, self.body = raw.partition(b"\r\n\r\n")
+        first, *rest = head.decode().split("\r\n")
+        self.status = int(first.split()[1])
+        self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
+
+    @property
+    def code(self) -> str:
+        return json.loads(self.body)["code"]
+
+
+async def send(
+    url: str,
+    *headers: str,
+    method: str = "POST",
+    path: str = "/mcp",
+    body: bytes = PING,
+    token: str | None = TOKEN,
+    host: str | None = "",
+    content: str | None = "application/json",
+    length: int | None = None,
+) -> Reply:
+    """What the server answers to a request written by hand; the connection ends with it."""
+    place = urlsplit(url)
+    lines = [f"{method} {path} HTTP/1.1", "Connection: close", "Accept: application/json, text/event-stream"]
+    lines += [f"Host: {host or place.netloc}"] if host is not None else []
+    lines += [f"Authorization: Bearer {token}"] if token else []
+    lines += [f"Content-Type: {content}"] if content else []
+    lines += [f"Content-Length: {len(body) if length is None else length}"] if method == "POST" else []
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    try:
+        writer.write("\r\n".join([*lines, *headers, "", ""]).encode("latin-1") + body)
+        async with asyncio.timeout(60):
+            return Reply(await reader.read())
+    finally:
+        writer.close()
+
+
+MINE = "PORT"  # stands for the port of the server
+COMBINATIONS = [
+    # (Host, Origin, status)
+    (f"127.0.0.1:{MINE}", None, 200),
+    (f"localhost:{MINE}", None, 200),
+    (f"LOCALHOST:{MINE}", None, 200),
+    (f"[::1]:{MINE}", None, 200),
+    ("127.0.0.1", None, 200),
+    ("box.example", None, 200),
+    (f"127.0.0.1:{MINE}", f"http://127.0.0.1:{MINE}", 200),
+    ("box.example", "https://box.example", 200),
+    (f"localhost:{MINE}", f"http://127.0.0.1:{MINE}", 403),
+    (f"127.0.0.1:{MINE}", "http://localhost:3000", 403),
+    (f"127.0.0.1:{MINE}", "https://evil.example", 403),
+    (f"127.0.0.1:{MINE}", "null", 403),
+    (f"127.0.0.1:{MINE}", "", 403),
+    (f"127.0.0.1:{MINE}", "file://", 403),
+    (f"127.0.0.1:{MINE}", f"http://127.0.0.1:{MINE}.evil.example", 403),
+    ("evil.example", None, 403),
+    (f"evil.example:{MINE}", f"http://evil.example:{MINE}", 403),
+    (f"127.0.0.1.evil.example:{MINE}", None, 403),
+    (f"localhost.evil.example:{MINE}", None, 403),
+    (f"evil.example@127.0.0.1:{MINE}", None, 403),
+    (f"0.0.0.0:{MINE}", None, 403),
+    ("192.168.1.5", None, 403),
+    ("2130706433", None, 403),
+    ("127.1", None, 403),
+    ("[::ffff:8.8.8.8]", None, 403),
+    ("localhost:1:2", None, 403),
+]
+
+
+@pytest.mark.parametrize(("host", "origin", "status"), COMBINATIONS)
+async def test_only_requests_to_this_server_and_from_no_foreign_page_come_in(
+    url: str, host: str, origin: str | None, status: int
+) -> None:
+    own = str(urlsplit(url).port)
+    headers = [f"Origin: {origin.replace(MINE, own)}"] if origin is not None else []
+    reply = await send(url, *headers, host=host.replace(MINE, own))
+    assert reply.status == status, reply.body
+    assert "access-control-allow-origin" not in reply.headers
+    if status == 403:
+        assert reply.code == "wrong-origin"
+
+
+def test_a_server_that_listens_for_others_goes_by_its_addresses_and_its_given_names() -> None:
+    names = Names(loopback=False, hosts=frozenset({"tools.example"}))
+    for host in ("192.168.1.5:8484", "[2001:db8::1]", "tools.example", "TOOLS.example:443", "localhost"):
+        assert names.know(host), host
+    for host in (
+        "",
+        "0.0.0.0",
+        "[::]",
+        "evil.example",
+        "tools.example.evil.example",
+        "192.168.1.5.nip.example",
+        "a b",
+        "x:",
+    ):
+        assert not names.know(host), host
+
+
+async def test_a_request_without_a_host_or_with_two_is_refused(url: str) -> None:
+    assert (await send(url, host=None)).status in (400, 403)
+    assert (await send(url, "Host: evil.example")).status in (400, 403)
+    assert (await send(url, "Authorization: Bearer other")).status == 400
+    assert (await send(url, "Origin: https://evil.example", "Origin: http://127.0.0.1")).status == 400
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (),
+        ("Authorization: Bearer",),
+        ("Authorization: Bearer wrong",),
+        (f"Authorization: Bearer {TOKEN}x",),
+        (f"Authorization: Bearer {TOKEN[:-1]}",),
+        (f"Authorization: Basic {TOKEN}",),
+        (f"Authorization: {TOKEN}",),
+        (f"X-Authorization: Bearer {TOKEN}",),
+        (f"Cookie: token={TOKEN}",),
+    ],
+)
+async def test_whoever_has_no_token_gets_nothing_on_loopback_too(url: str, headers: tuple[str, ...]) -> None:
+    for method, path in (("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("OPTIONS", "/mcp"), ("GET", "/other")):
+        reply = await send(url, *headers, method=method, path=path, token=None, body=PING if method == "POST" else b"")
+        assert (reply.status, reply.code) == (401, "unauthorized")
+        assert reply.headers["www-authenticate"].startswith("Bearer")
+        assert TOKEN.encode() not in reply.body
+
+
+async def test_a_request_without_the_token_is_refused_before_its_body_is_read(url: str) -> None:
+    waiting = await send(url, token=None, body=b"", length=1_000_000)  # the body never comes
+    assert waiting.status == 401
+    broken = await send(url, token=None, body=b"[" * 100_000)
+    assert broken.status == 401
+
+
+@pytest.mark.parametrize(
+    "content", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json"]
+)
+async def test_what_a_page_can_post_without_asking_is_refused(url: str, content: str | None) -> None:
+    reply = await send(url, content=content)
+    assert (reply.status, reply.code) == (415, "not-json")
+    form = await send(url, content="application/x-www-form-urlencoded", body=b"code=1", token=None)
+    assert form.status == 401
+
+
+async def test_a_preflight_is_not_granted(url: str) -> None:
+    headers = ("Origin: https://evil.example", "Access-Control-Request-Method: POST")
+    reply = await send(url, *headers, method="OPTIONS", token=None, body=b"")
+    assert reply.status == 403
+    assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+async def test_a_large_body_is_refused_whether_it_says_so_or_not(url: str) -> None:
+    declared = await send(url, body=b"", length=LARGEST_BODY + 1)
+    assert (declared.status, declared.code) == (413, "request-too-large")
+    chunk = b"x" * 65536
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for _ in range(LARGEST_BODY // len(chunk) + 1))
+    place = urlsplit(url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+    )
+    writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunked)
+    async with asyncio.timeout(60):
+        assert b"413" in await reader.readline()
+    writer.close()
+
+
+def nested(depth: int) -> bytes:
+    inner = b"[" * (depth - 2) + b"]" * (depth - 2)
+    return b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": ' + inner + b"}}"
+
+
+async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
+    assert (await send(url, body=nested(DEEPEST))).status == 400  # no session: that is the protocol's own answer
+    assert "code" not in json.loads((await send(url, body=nested(DEEPEST))).body)
+    deep = await send(url, body=nested(DEEPEST + 1))
+    assert (deep.status, deep.code) == (400, "bad-request")
+
+
+@pytest.mark.parametrize(
+    "piece", [b"[", b"{", b'{"a":', b'"\\"', b"\\", b'"', b"]", b"[]", b",", b"9", b'\\"[', "é".encode()], ids=repr
+)
+async def test_bodies_made_to_be_slow_are_answered(url: str, piece: bytes) -> None:
+    for start in (b"", b'"', b"["):
+        body = start + piece * ((LARGEST_BODY - 1) // len(piece))
+        assert (await send(url, body=body)).status == 400
+
+
+async def test_health_says_little_and_needs_no_token(url: str) -> None:
+    health = await send(url, method="GET", path="/healthz", token=None, body=b"")
+    assert (health.status, json.loads(health.body)) == (200, {"ok": True})
+    async with asyncio.timeout(60):
+        while (ready := await send(url, method="GET", path="/readyz", token=None, body=b"")).status != 200:
+            pass
+    assert json.loads(ready.body) == {"ok": True, "sources": {"connected": 0, "broken": 0}}
+    assert (await send(url, path="/nowhere")).code == "not-found"
+
+
+def execute(code: str, id_: int = 1) -> tuple[tuple[str, ...], bytes]:
+    """Headers and body of a run in the revision that needs no session."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params: dict[str, Any] = {"name": "execute", "arguments": {"code": code, "language": "python"}, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}).encode()
+    return ("MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: execute"), body
+
+
+async def test_more_than_may_wait_are_told_to_come_back_later() -> None:
+    tool = Lingering()
+    async with http_server(Gloveport(tools=[tool.linger], spare=0), Places(at_once=1, waiting=1)) as url:
+        headers, body = execute("await tools.linger()")
+        first = asyncio.create_task(send(url, *headers, body=body))
+        await tool.started.wait()
+        others = [asyncio.create_task(send(url, *headers, body=body)) for _ in range(2)]
+        (done,), (waiting,) = await asyncio.wait(others, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+        refused = await done
+        assert (refused.status, refused.code, refused.headers["retry-after"]) == (429, "busy", "2")
+        assert (await send(url)).status == 200  # what is no run is answered all the time
+        tool.released.set()
+        for reply in (await first, await waiting):
+            assert json.loads(reply.body)["result"]["structuredContent"]["value"] == "released"
+
+
+async def test_two_hundred_clients_with_the_same_request_id_get_their_own_answers() -> None:
+    async with http_server(Gloveport(spare=2)) as url:
+
+        async def ask(number: int) -> Any:
+            headers, body = execute(f"'mine is {number}'", id_=1)
+            reply = await send(url, *headers, body=body)
+            assert reply.status == 200, reply.body
+            message = json.loads(reply.body)
+            assert message["id"] == 1
+            return message["result"]["structuredContent"]["value"]
+
+        answers = await asyncio.gather(*(ask(number) for number in range(200)))
+    assert answers == [f"mine is {number}" for number in range(200)]
+
+
+async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> None:
+    async with http_server(Gloveport(spare=2)) as url:
+
+        async def ask(number: int) -> Any:
+            async with http_client(url, "legacy") as client:  # each counts its requests from the same number
+                answer = await client.call_tool("execute", {"code": f"'mine is {number}'", "language": "python"})
+                return answer.structured_content["value"]
+
+        assert await asyncio.gather(*map(ask, range(40))) == [f"mine is {number}" for number in range(40)]

@@ -1,0 +1,232 @@
+"""`gloveport mcp` and `gloveport serve` as processes: how they start, what they say, how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from gloveport.errors import OptionError
+from gloveport.surfaces.http_server import listen
+from gloveport.surfaces.token import own_token, own_token_file, read_token
+from tests.surfaces.command import COMMAND, DEADLINE, TOOLS, all_end, descendants, environment, gloveport, read_until
+
+MODES = ("legacy", "2026-07-28")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+
+
+def folders() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("XDG_")}
+
+
+@contextlib.contextmanager
+def process(*args: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command with pipes; ended with the block."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*COMMAND, *args], stdin=pipe, stdout=pipe, stderr=pipe, env=environment(**folders())) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def ask(started: subprocess.Popen[bytes], id_: int, method: str, params: object) -> None:
+    assert started.stdin
+    started.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}).encode() + b"\n")
+    started.stdin.flush()
+
+
+def initialize(started: subprocess.Popen[bytes]) -> None:
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    ask(started, 0, "initialize", about)
+    assert started.stdin
+    assert started.stdout
+    assert json.loads(started.stdout.readline())["result"]["serverInfo"]["name"] == "gloveport"
+    started.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+    started.stdin.flush()
+
+
+# `gloveport mcp`
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_starts_it_and_works_with_it(mode: str) -> None:
+    start = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], "mcp", TOOLS, "nowhere.json"], env=environment(**folders())
+    )
+    async with Client(start, mode=mode) as client:
+        search = (await client.list_tools()).tools[0]
+        assert "- some_tools (8 tools)" in str(search.description)
+        assert "NOT connected: nowhere.json" in str(search.description)
+        code = "await tools.some_tools.print_much(); await tools.some_tools.greet({name: 'Ada'})"
+        ran = await client.call_tool("execute", {"code": code})
+        assert ran.content[0].text == "hello Ada"
+
+
+def test_standard_output_is_for_the_protocol_alone() -> None:
+    with process("mcp", TOOLS) as started:
+        initialize(started)
+        ask(started, 1, "tools/call", {"name": "execute", "arguments": {"code": "await tools.some_tools.print_much()"}})
+        assert started.stdout
+        assert json.loads(started.stdout.readline())["result"]["structuredContent"]["value"] == 1
+        out, err = started.communicate(timeout=DEADLINE)
+    assert (out, started.returncode) == (b"", 0)
+    for printed in (b"printed by python", b"written to descriptor 1", b"echoed by a shell"):
+        assert printed in err
+
+
+@pytest.mark.parametrize("how", ["stdin closed", "SIGTERM", "SIGINT"])
+def test_it_ends_with_its_client_and_leaves_nothing_behind(how: str) -> None:
+    with process("mcp", TOOLS) as started:
+        initialize(started)
+        call = {
+            "name": "execute",
+            "arguments": {"code": "await tools.some_tools.begin(); await tools.some_tools.forever()"},
+        }
+        ask(started, 1, "tools/call", call)
+        assert started.stderr
+        assert started.stdin
+        read_until(started.stderr.fileno(), "begun")
+        below = descendants(started.pid)
+        assert below
+        if how == "stdin closed":
+            started.stdin.close()
+        else:
+            started.send_signal(getattr(signal, how))
+        assert started.wait(DEADLINE) == 0
+        assert all_end(below)
+
+
+# `gloveport serve`
+
+
+@contextlib.asynccontextmanager
+async def serving(*args: str) -> AsyncIterator[tuple[subprocess.Popen[bytes], str, httpx2.AsyncClient]]:
+    """The server's process, its URL, and an HTTP client with the token."""
+    with process("serve", TOOLS, "--port", "0", "--json", *args) as started:
+        assert started.stdout
+        document = json.loads(await asyncio.to_thread(started.stdout.readline))
+        headers = {"Authorization": f"Bearer {read_token(Path(document['token_file'])).reveal()}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=DEADLINE, trust_env=False) as http:
+            yield started, document["url"], http
+
+
+def test_the_token_is_made_once_and_for_its_owner_alone() -> None:
+    first = own_token().reveal()
+    assert own_token().reveal() == first
+    assert len(first) >= 43
+    assert stat.S_IMODE(own_token_file().stat().st_mode) == 0o600
+    assert repr(own_token()) == "•••(server-token)"
+    own_token_file().chmod(0o640)
+    with pytest.raises(OptionError, match="others can read"):
+        own_token()
+
+
+def test_a_token_that_is_short_or_not_there_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine"
+    with pytest.raises(OptionError, match="can't be read"):
+        read_token(file)
+    for text in ("", "short", "two words " * 10, "é" * 40):
+        file.write_text(text)
+        file.chmod(0o600)
+        with pytest.raises(OptionError):
+            read_token(file)
+    file.write_text("x" * 32 + "\n")
+    assert read_token(file).reveal() == "x" * 32
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_it_does_not_listen_for_others_without_a_token_chosen_for_that(host: str, tmp_path: Path) -> None:
+    refused = gloveport("serve", "--host", host, "--port", "0", "--json", **folders())
+    assert refused.code == 2
+    assert refused.document["message"] == f"{host} can be reached from elsewhere"
+    assert "--token-file" in refused.document["hint"]
+    listen(host, 0, tmp_path / "token").close()
+    listen("127.0.0.1", 0, None).close()
+
+
+def test_a_port_that_is_taken_is_said_so() -> None:
+    with listen("127.0.0.1", 0, None) as taken:
+        refused = gloveport("serve", "--port", str(taken.getsockname()[1]), **folders())
+    assert (refused.code, "can't be had" in refused.err) == (2, True)
+
+
+def test_it_says_where_it_is_with_which_token_and_what_to_do_next() -> None:
+    with process("serve", TOOLS, "--port", "0") as started:
+        assert started.stdout
+        shown = read_until(started.stdout.fileno(), "inspector .*\n")
+    assert "MCP     http://127.0.0.1:" in shown
+    assert f"token   {own_token().reveal()}" in shown
+    assert len(shown.partition("Next:\n")[2].strip().splitlines()) == 3
+
+
+async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    async with serving() as (started, url, http):
+        async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode="legacy") as client:
+            assert started.stderr
+            await client.list_tools()  # it checks results against the schemas, and can't ask for those later
+            code = f"await tools.some_tools.begin(); await tools.some_tools.hold({{fifo: '{fifo}'}})"
+            running = asyncio.create_task(client.call_tool("execute", {"code": code}))
+            await asyncio.to_thread(read_until, started.stderr.fileno(), "begun")
+            below = descendants(started.pid)
+            started.terminate()
+            async with asyncio.timeout(DEADLINE):
+                with contextlib.suppress(httpx2.TransportError):
+                    while (await http.get(f"{url}/readyz", headers={"Connection": "close"})).status_code == 200:
+                        pass
+            await asyncio.to_thread(fifo.write_text, "it finished")
+            assert (await running).content[0].text == "it finished"
+            assert await asyncio.to_thread(started.wait, DEADLINE) == 0
+            assert all_end(below)
+
+
+async def test_a_stop_gives_up_runs_that_take_too_long_and_leaves_nothing_behind() -> None:
+    async with serving("--grace", "0.2") as (started, url, http):
+        with contextlib.suppress(BaseExceptionGroup, Exception):  # how the client takes it is its own matter
+            async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode="2026-07-28") as client:
+                assert started.stderr
+                code = "await tools.some_tools.begin(); await tools.some_tools.forever()"
+                running = asyncio.create_task(client.call_tool("execute", {"code": code}))
+                await asyncio.to_thread(read_until, started.stderr.fileno(), "begun")
+                below = descendants(started.pid)
+                started.terminate()
+                await asyncio.wait([running])
+        assert await asyncio.to_thread(started.wait, DEADLINE) == 0
+        assert all_end(below)
+
+
+async def test_a_project_is_served_with_its_sources(tmp_path: Path) -> None:
+    (tmp_path / "gloveport.toml").write_text('[sources.gone]\nopenapi = "nowhere.json"\n[limits]\nmax_calls = 1\n')
+    async with serving("--config", str(tmp_path / "gloveport.toml")) as (_, url, http):
+        async with Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
+            assert "NOT connected: gone" in str((await client.list_tools()).tools[0].description)
+            code = "await tools.some_tools.begin(); await tools.some_tools.begin()"
+            assert "call-limit" in (await client.call_tool("execute", {"code": code})).content[0].text
+
+
+def test_nothing_of_this_is_loaded_by_other_commands() -> None:
+    heavy = ("mcp", "starlette", "uvicorn")
+    script = f"import sys, gloveport.surfaces.running; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
