@@ -82,6 +82,14 @@ def test_relative_files_start_from_the_file_that_names_them(tmp_path: Path) -> N
     assert [source.location for source in config.sources] == [str(tmp_path / "specs/a.json"), "package.module"]
 
 
+def test_settings_in_code_are_checked_like_those_of_a_file() -> None:
+    assert SourceConfig("a", "openapi", "x", writes="allow").writes == ("*",)  # pyright: ignore[reportArgumentType]
+    assert SourceConfig("a", "openapi", "x", include=["b.*"]).include == ("b.*",)  # pyright: ignore[reportArgumentType]
+    for wrong in ({"writes": True}, {"writes": "yes"}, {"include": "issues.*"}, {"kind": "soap"}):
+        with pytest.raises(OptionError):
+            SourceConfig(**{"name": "a", "kind": "openapi", "location": "x", **wrong})  # pyright: ignore[reportArgumentType]
+
+
 def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert load_config(user=tmp_path / "none.toml").sources == ()
@@ -118,3 +126,21 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, told: str) 
     with pytest.raises(OptionError) as caught:
         load(tmp_path, text)
     assert told in caught.value.message
+
+
+def test_a_project_found_by_chance_can_not_weaken_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gloveport.toml").write_text("[sandbox]\nminimum = 'none'\n")
+    with pytest.raises(OptionError, match="asks for a weaker sandbox"):
+        load_config(user=tmp_path / "none.toml")
+    assert load_config(tmp_path / "gloveport.toml", user=tmp_path / "none.toml").sandbox == {"minimum": "none"}
+    (tmp_path / "gloveport.toml").write_text("[sandbox]\nminimum = 'full'\n")
+    assert load_config(user=tmp_path / "none.toml").sandbox == {"minimum": "full"}
+
+
+def test_a_file_of_another_user_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gloveport.toml").write_text("[limits]\nmax_calls = 3\n")
+    assert find_project(tmp_path) == tmp_path / "gloveport.toml"
+    monkeypatch.setattr("os.getuid", lambda: 4242)
+    owned = (tmp_path / "gloveport.toml").stat().st_uid == 0
+    assert (find_project(tmp_path) is None) != owned

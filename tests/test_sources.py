@@ -158,6 +158,7 @@ async def test_writes_are_shut_until_the_settings_open_them(server: tuple[Orders
         assert refused.error is not None
         assert refused.error.code == "denied"
         assert 'writes = ["orders.create"]' in refused.error.message
+        assert [(call.tool, call.status) for call in refused.calls] == [("shop.orders.create", "failed")]
         assert orders.seen == []
     async with Gloveport(sources=[orders_at(url, writes=("orders.create",))]) as port:
         outcome = await port.run(write)
@@ -191,11 +192,42 @@ async def test_a_definition_that_changes_is_suspended_until_it_is_accepted(serve
         assert outcome.error is not None
         assert outcome.error.code == "tool-suspended"
         assert (await port.run("(await tools.shop.orders.list()).length")).value == 2
-        tool = port.catalog.find("shop.orders.get")
-        assert tool is not None
-        before = port.accepted_tool(tool)
+        before, now = port.versions("shop.orders.get")
         assert before is not None
-        assert (before.description, tool.description.endswith("evil.example.")) == ("Get an order", True)
+        assert now is not None
+        assert (before.description, now.description.endswith("evil.example.")) == ("Get an order", True)
+        told = await port.run("return [await tools.search('order'), await tools.describe('shop.orders.get')]")
+        assert "evil" not in repr(told.value)  # what it says now reaches no agent before somebody has looked
+
+
+async def test_a_new_tool_that_writes_waits_until_it_is_accepted_and_a_new_read_does_not(
+    server: tuple[Orders, str],
+) -> None:
+    orders, url = server
+    both = {
+        "get": ORDERS["paths"]["/orders"]["get"],
+        "delete": {"operationId": "clear", "tags": ["orders"], "responses": {}},
+    }
+    async with Gloveport(sources=[orders_at(url, writes=("*",))]) as port:
+        assert (await port.run(GET["typescript"])).ok
+    orders.document = {
+        **ORDERS,
+        "paths": {**ORDERS["paths"], "/all": {**both, "get": {**both["get"], "operationId": "all"}}},
+    }
+    async with Gloveport(sources=[orders_at(url, writes=("*",))]) as port:
+        outcome = await port.run("return await tools.shop.orders.clear()")
+        assert outcome.error is not None
+        assert outcome.error.code == "tool-suspended"
+        read = await port.run("try { await tools.shop.orders.all() } catch (e) { return e.code }")
+        assert read.value == "http-error"  # it was called; this server has no such page
+
+
+async def test_one_source_with_wrong_settings_stops_no_other(server: tuple[Orders, str]) -> None:
+    wrong = SourceConfig("wrong", "openapi", "x.json", credentials={"key": "the secret itself"})
+    async with Gloveport(sources=[wrong, orders_at(server[1])]) as port:
+        assert [problem.source for problem in port.problems] == ["wrong"]
+        assert "the secret itself" not in repr(port.problems)
+        assert (await port.run(GET["typescript"])).value == "c1"
 
 
 async def test_sources_of_every_kind_work_together_and_a_broken_one_stops_none(

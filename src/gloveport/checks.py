@@ -27,7 +27,7 @@ class TypeChecks:
         try:
             findings = await self._checker(program.language).check(header + program.code)
         except (SandboxError, TimeoutError) as error:
-            logger.warning("the type check was left out: %s", error or "it took too long")
+            logger.warning("the type check was left out: %s", str(error) or "it took too long")
             return Judged()
         return check_types(program, catalog, findings, header.count("\n"))
 

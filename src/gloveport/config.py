@@ -24,7 +24,9 @@ SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
 TABLES = ("sources", "limits", "sandbox")
 SANDBOX = ("minimum", "allow_eval", "allow_wasm")
+STRENGTHS = ("none", "kernel", "full")
 LARGEST_FILE = 1024 * 1024
+_WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,22 @@ class SourceConfig:
     trust_annotations: bool = False
     settings: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("include", "exclude", "writes"):
+            value = getattr(self, name)
+            if name == "writes" and isinstance(value, str):
+                value = _WRITES.get(value)
+            if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+                told = '"allow", "deny", or a list of patterns' if name == "writes" else "a list of patterns"
+                raise OptionError(f"{name} of the source {self.name} must be {told}, not {getattr(self, name)!r:.60}")
+            object.__setattr__(self, name, tuple(value))
+        if self.kind not in KINDS:
+            raise OptionError(
+                f"the kind of the source {self.name} must be one of {', '.join(KINDS)}, not {self.kind!r:.40}"
+            )
+        if isinstance(self.location, list):
+            object.__setattr__(self, "location", tuple(self.location))
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -85,6 +103,8 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
             _put(values, key, value)
             origins[".".join(key)] = layer.place(key)
     _check_tables(values, origins)
+    if project is None and found is not None and layers:
+        _check_strength(layers, found)
     theirs = {name for layer in layers if layer.path == found and layer.path != own for name in layer.sources}
     sources = tuple(
         _source(name, table, origins, base=_folder_of(name, layers), settings=str(found) if name in theirs else "")
@@ -102,10 +122,24 @@ def config_from(given: Config | str | os.PathLike[str] | None) -> Config:
     return given if isinstance(given, Config) else load_config(Path(given))
 
 
+def _check_strength(layers: list[_Layer], found: Path) -> None:
+    """A project that was found by chance may ask for a stronger sandbox than its user does, never for a weaker one."""
+    asked = {layer.path == found: _table(layer.values.get("sandbox")).get("minimum") for layer in layers}
+    theirs, own = asked.get(True), asked.get(False) or "kernel"
+    if theirs in STRENGTHS and own in STRENGTHS and STRENGTHS.index(theirs) < STRENGTHS.index(own):
+        hint = f"name the file if you want that: --config {found}"
+        raise OptionError(f"{found} asks for a weaker sandbox ({theirs}) than you do ({own})", hint=hint)
+
+
 def find_project(start: Path | None = None) -> Path | None:
     """The `gloveport.toml` of the working folder, or the nearest one above it."""
     here = (start or Path.cwd()).resolve()
-    return next((folder / FILE for folder in (here, *here.parents) if (folder / FILE).is_file()), None)
+    return next((folder / FILE for folder in (here, *here.parents) if _is_ours(folder / FILE)), None)
+
+
+def _is_ours(path: Path) -> bool:
+    """True for a file of this user's or of root: one that another user put into a folder above is not ours."""
+    return path.is_file() and path.stat().st_uid in (os.getuid(), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +204,11 @@ def _put(values: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
 
 def _forget_kinds(values: dict[str, Any], layer: _Layer) -> None:
     """A source is of one kind: a later file may say that it is of another."""
+    known = values.get("sources", {})
     for name, table in layer.sources.items():
-        if not set(KINDS).isdisjoint(_table(table)):
+        if not set(KINDS).isdisjoint(_table(table)) and isinstance(known, dict) and isinstance(known.get(name), dict):
             for kind in KINDS:
-                values.get("sources", {}).get(name, {}).pop(kind, None)
+                known[name].pop(kind, None)
 
 
 def _folder_of(name: str, layers: list[_Layer]) -> Path:
@@ -199,7 +234,6 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
 
 # What a key of a source must be: a way to read it, and how to say what it must be.
 _TEXTS = "a table of texts"
-_WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
 _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "base_url": (str, "a text"),
     "headers": (dict, _TEXTS),
@@ -244,7 +278,7 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
         items = value.values() if isinstance(value, dict) else value
         wrong = wrong or not all(isinstance(item, str) for item in items)
     elif not isinstance(value, (bool, str, NoneType)):
-        wrong = wrong or value <= 0
+        wrong = wrong or not value > 0 or value > 10**12  # NaN and infinity are none
     if wrong:
         raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")
     if key == "writes" and isinstance(value, str):

@@ -60,11 +60,17 @@ class Connections:
         await asyncio.shield(self._opening)
 
     async def close(self) -> None:
-        """Closes every source."""
-        for source in self.catalog.sources:
-            await source.close()
+        """Closes every source, those that did not fit in included."""
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        sources = (*self._own, *(source for _, source in self._opened.values()))
+        ended = await _all(source.close() for source in sources)
         if self._egress is not None:
             await self._egress.close()
+        for error in ended:
+            if isinstance(error, BaseException):
+                logger.warning("a source could not be closed: %s", error)
 
     def forsake(self) -> None:
         """The event loop was closed under the connections: they are made anew on the next one."""
@@ -73,9 +79,16 @@ class Connections:
 
     async def _open(self) -> None:
         self._egress = Egress()
-        configs = [item for item in self._given if isinstance(item, SourceConfig)]
-        outside = self._outside(configs)
         problems: list[Problem] = []
+        configs: list[SourceConfig] = []
+        for item in self._given:
+            if isinstance(item, SourceConfig):
+                try:
+                    self._outside([item])
+                    configs.append(item)
+                except GloveportError as error:
+                    problems.append(_problem(item.name, error))
+        outside = self._outside(configs)
         texts = [item for item in self._given if isinstance(item, str)]
         for text, found in zip(texts, await _all(detect(text, outside) for text in texts), strict=True):
             if isinstance(found, SourceConfig):
@@ -86,6 +99,9 @@ class Connections:
         for config, source in zip(configs, opened, strict=True):
             if isinstance(source, BaseException):
                 problems.append(_problem(config.name, source))
+            elif config.name in self._opened:
+                problems.append(Problem(config.name, f"two sources are called {config.name}", "give one another name"))
+                await source.close()
             else:
                 self._opened[config.name] = (config, source)
                 if hasattr(source, "on_change"):
@@ -93,7 +109,8 @@ class Connections:
                 problems += [Problem(config.name, text, broken=False) for text in getattr(source, "warnings", ())]
         self.problems = tuple(problems)
         for problem in problems:
-            logger.warning("%s", problem.message)
+            level = logging.WARNING if problem.broken else logging.INFO
+            logger.log(level, "%s%s", problem.message, f" (hint: {problem.hint})" if problem.hint else "")
         self._build()
 
     def _outside(self, configs: Sequence[SourceConfig]) -> Outside:
@@ -103,7 +120,7 @@ class Connections:
 
     def _build(self) -> None:
         """The catalog of what is open now; a source that does not fit in is left out and reported."""
-        sources, suspended = list(self._own), dict[str, str]()
+        sources, suspended, kept = list(self._own), dict[str, str](), dict[str, Tool]()
         for config, source in self._opened.values():
             try:
                 changed = self._suspended(config, source)
@@ -113,36 +130,48 @@ class Connections:
                 continue
             sources.append(source)
             suspended |= changed
-        self.catalog = Catalog(sources, suspended)
+            kept |= {address: self._accepted(config, source, address) or _unseen(address) for address in changed}
+        # What a suspended tool says now reaches no agent (M4): it is shown as it was accepted.
+        self.catalog = Catalog(sources, suspended, kept)
         self.on_change(self.catalog)
 
     @property
     def policy(self) -> Policy:
         """What may be called of what is open now."""
-        opened = {config.name: config.writes for config, _ in self._opened.values()}
+        kept = {id(source) for source in self.catalog.sources}
+        opened = {config.name: config.writes for config, source in self._opened.values() if id(source) in kept}
         return (
             WritesShut(opened)
             if any(tool.writes and tool.kind != "function" for tool in self.catalog.tools)
             else AllowAll()
         )
 
-    def accepted_tool(self, tool: Tool) -> Tool | None:
-        """A tool as it was when it was accepted, where its source still has that definition."""
-        config, source = self._opened.get(tool.source, (None, None))
-        seen = accepted().find(key_of(config)) if config else None
+    def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
+        """A tool as it was accepted and as its source has it now; None where that is not known."""
+        config, source = self._opened.get(address.partition(".")[0], (None, None))
+        if config is None or source is None:
+            return None, None
+        now = next((tool for tool in source.tools() if tool.address == address), None)
+        return self._accepted(config, source, address), now
+
+    def _accepted(self, config: SourceConfig, source: Source, address: str) -> Tool | None:
+        seen = accepted().find(key_of(config))
         earlier = getattr(source, "earlier_tool", None)
-        if seen and tool.address in seen.definitions:
-            return Tool(tool.address, *seen.definitions[tool.address], kind=tool.kind)
-        return earlier(tool.address, seen.shelf) if seen and earlier else None
+        if seen and address in seen.definitions:
+            return Tool(address, *seen.definitions[address], kind=config.kind)
+        return earlier(address, seen.shelf) if seen and earlier else None
 
     def _suspended(self, config: SourceConfig, source: Source) -> Mapping[str, str]:
         if not is_outside(config):
             return {}
-        told = (
-            "the definition of `tools.{0}` has changed since it was accepted: look at it with `gloveport tools changes {1}`"
-        )
-        changed = accepted().changed(key_of(config), seen_now(source))
+        told = "the definition of `tools.{0}` has changed since it was accepted; `gloveport tools changes {1}` shows how"
+        writes = frozenset(tool.address for tool in source.tools() if tool.writes)
+        changed = accepted().changed(key_of(config), seen_now(source), writes)
         return {address: told.format(address, config.name) for address in changed}
+
+
+def _unseen(address: str) -> Tool:
+    return Tool(address, "Suspended: it is new, or has changed, since the definition was accepted.", {}, kind="suspended")
 
 
 def accepted() -> Accepted:

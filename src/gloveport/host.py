@@ -253,9 +253,9 @@ class Gloveport:
         self._check_open()
         await self._home.run(self._connections.open)
 
-    def accepted_tool(self, tool: Tool) -> Tool | None:
-        """A suspended tool as it was when it was accepted, where that is still known."""
-        return self._connections.accepted_tool(tool)
+    def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
+        """A tool as it was accepted, and as its source has it now; None where that is not known."""
+        return self._connections.versions(address)
 
     async def close(self) -> None:
         """End every sandbox of this Gloveport."""

@@ -276,7 +276,7 @@ async def test_what_the_policy_does_not_allow_is_not_made(verdict: str) -> None:
     assert error.code == "denied"
     assert "rule 7" in error.message
     assert source.sent == []
-    assert run.records == ()
+    assert [(record.tool, record.status) for record in run.records] == [("far.away", "failed")]
 
 
 async def test_what_was_validated_is_what_is_sent_whoever_tampers_with_what_he_was_shown() -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import jsonschema_rs
 import msgspec
 
+from gloveport.bridge.branches import branches_of
 from gloveport.bridge.complaints import complaint
 from gloveport.bridge.plain import copied
 from gloveport.errors import ToolError
@@ -19,6 +20,7 @@ from gloveport.sources import Paged, Source
 from gloveport.types import Tool
 
 BACKTRACKS = 10_000
+MOST_BRANCHES = 2000
 FLAT = frozenset({type(None), bool, int, float, str})
 
 
@@ -133,6 +135,8 @@ class PagedContract(Contract):
 
 
 def _compiled(tool: Tool, path: str) -> jsonschema_rs.Validator:
+    if branches_of(tool.input_schema) > MOST_BRANCHES:
+        raise ToolError(f"the schema of `tools.{path}` can't be used: it has too many alternatives to try", tool=path)
     # The linear engine first: the guest chooses the text, so a backtracking pattern would be its lever on the host.
     for options in (jsonschema_rs.RegexOptions(), jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)):
         try:

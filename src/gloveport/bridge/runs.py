@@ -150,7 +150,11 @@ class RunBridge:
         # A copy that nobody else holds: policy, records and listeners look at what the guest sent (B3).
         sent = contract.accept(call.args)
         if not self._allows_all:
-            self._decide(contract, call)
+            try:
+                self._decide(contract, call)
+            except ToolError as refusal:  # what was refused is on record too
+                self._finish(self._start(call, contract), refusal)
+                raise
         return contract, sent
 
     def _told(self, problem: BaseException, contract: Contract) -> BaseException:

@@ -48,7 +48,13 @@ class Description:
 class Catalog:
     """What a run can call. Names are exact: an address, a root-mounted name of `local`, or `source:path`."""
 
-    def __init__(self, sources: Iterable[Source], suspended: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        suspended: Mapping[str, str] | None = None,
+        kept: Mapping[str, Tool] | None = None,
+    ) -> None:
+        """`suspended` says why some tools can't be called, `kept` how they are shown meanwhile."""
         self.sources: tuple[Source, ...] = tuple(sources)
         self._suspended = suspended or {}
         self._entries: dict[str, Entry] = {}
@@ -60,7 +66,7 @@ class Catalog:
             self._children[""][source.name] = None
             self._children[source.name] = {}
             for tool in source.tools():
-                self._add(tool, source)
+                self._add(kept.get(tool.address, tool) if kept else tool, source)
         self._mount_root(names)
         self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
         self.roots: frozenset[str] = frozenset(names) - TAKEN

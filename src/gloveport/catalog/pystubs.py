@@ -16,6 +16,7 @@ from gloveport.types import Tool
 
 HEAD = "from datetime import datetime\nfrom typing import Any, Literal, NotRequired, TypedDict\n"
 # A tool may be called `list`: for a checker, the types in its class have names of their own.
+RESERVED = frozenset({"Any", "Literal", "NotRequired", "ToolError", "TypedDict", "datetime", "tools", "codemode"})
 BUILTINS = ("list", "dict", "str", "int", "float", "bool", "bytes")
 ALIASES = "".join(f"_{name} = {name}\n" for name in BUILTINS)
 _BUILTIN = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\b({"|".join(BUILTINS)})\b(?!\s*:)""")
@@ -87,6 +88,7 @@ class Types:
         self.classes: dict[str, str] = {}
         self._named: dict[tuple[int, str, bool], str] = {}
         self._promised: set[str] = set()
+        self._numbers: dict[str, int] = {}
         self._left = 0
 
     def of(self, schema: Any, root: Any, title: str, *, taken: bool = False) -> str:
@@ -181,18 +183,16 @@ class Types:
         return f'"{name}"'
 
     def _free(self, title: str) -> str:
-        number, name = 2, title
-        while name in self.classes or name in self._promised or name in self._taken:
-            name, number = f"{title}{number}", number + 1
+        name = title
+        while name in self.classes or name in self._promised or name in self._taken or name in RESERVED:
+            self._numbers[title] = number = self._numbers.get(title, 1) + 1
+            name = f"{title}{number}"
         return name
 
 
 def _typed_dict(name: str, rows: list[tuple[str, str, str]]) -> str:
-    kinds = " ".join(kind for _, kind, _ in rows)
-    plain = (
-        _is_plain(key) and not re.search(rf"\b{key}\b", kinds) for key, _, _ in rows
-    )  # a field hides a type of its name
-    if all(plain):
+    named = {word for _, kind, _ in rows for word in re.findall(r"\w+", kind)}
+    if all(_is_plain(key) and key not in named for key, _, _ in rows):  # a field hides a type of its name
         lines = [f"    {key}: {kind}" + (f"  # {' '.join(note.split())}" if note else "") for key, kind, note in rows]
         return "\n".join([f"class {name}(TypedDict):", *lines])
     return f"{name} = TypedDict({name!r}, {{{', '.join(f'{key!r}: {_lazy(kind)}' for key, kind, _ in rows)}}})"

@@ -34,7 +34,7 @@ class Meanings:
         """The places of the tools whose meaning is nearest to the query's."""
         if self._vectors is None:
             return []
-        near = self._vectors @ self._model.embed([query[:LONGEST]], norm=True)[0]
+        near = self._vectors @ self._model.embed([query[:LONGEST].encode("utf-8", "replace").decode()], norm=True)[0]
         return [int(place) for place in near.argsort()[::-1][:limit] if near[place] >= LEAST]
 
 

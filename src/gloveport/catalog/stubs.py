@@ -20,6 +20,7 @@ MOST_CHOICES = 40
 IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+UNTOLD = ("date-time", -(2**31), 2**31 - 1)  # what every reader knows, and the bounds of every 32-bit integer
 NOTED = ("format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "minLength", "maxLength")
 
 
@@ -43,10 +44,19 @@ def _members(tree: Mapping[str, Any], indent: str, more: str) -> str:
     lines = [inner + more] if more else []
     for name, node in tree.items():
         if isinstance(node, Tool):
-            lines.append(_comment(node.description, inner) + f"{inner}{_key(name)}{signature(node, inner)};")
+            lines.append(_comment(node.description, inner) + f"{inner}{_key(name)}{_callable(node, inner)};")
         else:
             lines.append(f"{inner}{_key(name)}: {_members(node, inner, more)};")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "{}"
+
+
+def _callable(tool: Tool, indent: str) -> str:
+    """How a tool is called; one whose answer has pages has `pages` too."""
+    if not tool.pages:
+        return signature(tool, indent)
+    each = signature(tool, indent + "  ")
+    whole, _, result = each.rpartition("): Promise<")
+    return f": {{\n{indent}  {each};\n{indent}  pages{whole}): AsyncIterable<{result};\n{indent}}}"
 
 
 def signature(tool: Tool, indent: str = "") -> str:
@@ -215,7 +225,7 @@ def noted(schema: Any) -> str:
         notes.append("@deprecated")
     if "default" in schema:
         notes.append(f"Default {_short(schema['default'])}.")
-    notes += [f"{word} {_short(schema[word])}." for word in NOTED if word in schema and schema[word] != "date-time"]
+    notes += [f"{word} {_short(schema[word])}." for word in NOTED if word in schema and schema[word] not in UNTOLD]
     return " ".join(note for note in notes if note)
 
 

@@ -24,7 +24,7 @@ from gloveport.types import Finding, Strength
 
 FOLDER = "/guest"
 LARGEST_MESSAGE = 16 * 1024 * 1024
-FIRST_SECONDS, SECONDS = 30.0, 5.0
+FIRST_SECONDS, SECONDS = 30.0, 3.0
 MEMORY = 2 * 1024 * 1024 * 1024
 # A server that has seen this many programs is replaced: whatever they left in it goes with it.
 MOST_CHECKS = 2000
@@ -60,13 +60,16 @@ class Checker:
 
     async def check(self, text: str) -> tuple[Finding, ...]:
         """What the checker finds; raises SandboxError when it can't be had, or TimeoutError when it takes too long."""
-        async with self._turn:
-            try:
-                async with asyncio.timeout(SECONDS if self._server else FIRST_SECONDS):
-                    return await self._check(text)
-            except BaseException:
-                await self._end()
-                raise
+        async with asyncio.timeout(SECONDS if self._server else FIRST_SECONDS):  # for a turn: others may be slow
+            await self._turn.acquire()
+        try:
+            async with asyncio.timeout(SECONDS if self._server else FIRST_SECONDS):
+                return await self._check(text)
+        except BaseException:
+            await self._end()
+            raise
+        finally:
+            self._turn.release()
 
     async def _check(self, text: str) -> tuple[Finding, ...]:
         if self._server is None or self._checks >= MOST_CHECKS or not self._server.alive:
@@ -80,7 +83,10 @@ class Checker:
         self._server.tell("textDocument/didOpen", {"textDocument": document})
         answer = await self._server.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
         self._server.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
-        return tuple(_finding(item) for item in answer.get("items", ()))
+        try:
+            return tuple(_finding(item) for item in answer.get("items", ()))
+        except (AttributeError, KeyError, TypeError):
+            raise SandboxError("the type checker does not speak its protocol", code="wire-violation") from None
 
     async def close(self) -> None:
         """Ends the server."""
@@ -164,7 +170,7 @@ class _Server:
         try:
             while True:
                 self._take(orjson.loads(await self._reader.readexactly(await self._length())))
-        except (asyncio.IncompleteReadError, ValueError, OSError):
+        except (asyncio.IncompleteReadError, ValueError, OSError, AttributeError, KeyError, TypeError):
             pass  # it has ended, or does not speak the protocol: either way nothing more comes
         finally:
             for answer in self._answers.values():

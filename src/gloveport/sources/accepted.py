@@ -34,28 +34,38 @@ class Accepted:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def changed(self, key: str, now: Seen) -> frozenset[str]:
-        """The tools whose definition is no longer the accepted one. What is seen for the first time is accepted."""
+    def changed(self, key: str, now: Seen, writes: frozenset[str] = frozenset()) -> frozenset[str]:
+        """The tools whose definition is not the accepted one. A source that is seen for the first time is accepted.
+
+        So are tools that are new in it, unless they write.
+        """
         seen = self.find(key)
         if seen is None:
             self.accept(key, now)
             return frozenset()
         changed = frozenset(address for address, print_ in now.tools.items() if seen.tools.get(address, print_) != print_)
-        if not changed and seen.tools != now.tools:
-            # New tools, or some that are gone, and nothing that was shown has changed. Those that are gone stay known: one
-            # that comes back must be what it was.
-            together = {**seen.definitions, **now.definitions}
-            self.accept(key, Seen({**seen.tools, **now.tools}, now.shelf, together))
+        changed |= writes - seen.tools.keys()
+        new = {address: print_ for address, print_ in now.tools.items() if address not in seen.tools.keys() | changed}
+        if new or (not changed and seen.shelf != now.shelf):
+            # What is gone stays known: when it comes back it must be what it was.
+            together = {
+                **{address: now.definitions[address] for address in new if address in now.definitions},
+                **seen.definitions,
+            }
+            self.accept(key, Seen({**seen.tools, **new}, seen.shelf if changed else now.shelf, together))
         return changed
 
     def accept(self, key: str, now: Seen) -> None:
         """Takes the definition as it is now."""
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(now))
-        os.replace(name, path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor, name = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(msgspec.json.encode(now))
+            os.replace(name, path)
+        except OSError as error:
+            raise OptionError(f"what was accepted can't be kept in {path.parent}: {error.strerror}") from None
 
     def find(self, key: str) -> Seen | None:
         """What was accepted of a source, or None."""

@@ -1,9 +1,9 @@
 """Which sources of a project's file may be opened: those that this user has approved once, to the letter (M6).
 
-A project's file comes with a repository that somebody else may have written. What could harm before anything is called (a
-command to start, a Python file to import, a secret to send somewhere) waits until the user has approved exactly those
-settings, for exactly that file: change one and it is asked about again. What the user wrote in code or in his own file
-needs no approval.
+A project's file comes with a repository that somebody else may have written. What it could harm with (a command to start,
+a Python file to import, a secret to send somewhere, writes, private addresses) waits until the user has approved exactly
+those settings, for exactly that file: change one and it is asked about again. What the user wrote in code or in his own
+file needs no approval.
 """
 
 from __future__ import annotations
@@ -19,14 +19,23 @@ from typing import Any
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.folders import data_folder
+from gloveport.policy.credentials import default_variable
 
 FILE = "approved-sources.json"
 
 
 def needs_approval(config: SourceConfig, folder: Path | None = None) -> bool:
     """True when a project's file says so, it could do harm, and this user has not approved it."""
-    harmless = isinstance(config.location, str) and config.kind != "functions" and not config.credentials and not config.env
-    return bool(config.settings) and not harmless and _digest(config) not in _approved(_file(folder))
+    return bool(config.settings) and not _is_harmless(config) and _digest(config) not in _approved(_file(folder))
+
+
+def _is_harmless(config: SourceConfig) -> bool:
+    """True for what can only read from public addresses, and knows no secret of the user's."""
+    runs = not isinstance(config.location, str) or config.kind == "functions"
+    reaches = config.allow_private or not config.verify_tls or config.writes or config.trust_annotations
+    waiting = default_variable(config.name, "")
+    knows = config.credentials or config.env or config.headers or any(name.startswith(waiting) for name in os.environ)
+    return not (runs or reaches or knows)
 
 
 def approve(config: SourceConfig, folder: Path | None = None) -> None:
@@ -38,13 +47,30 @@ def approve(config: SourceConfig, folder: Path | None = None) -> None:
 
 def what_it_does(config: SourceConfig) -> str:
     """What opening the source does, as it would be done, with nothing hidden in it."""
-    secrets = sorted({*config.credentials.values(), *(value for value in config.env.values() if value.startswith("env:"))})
-    sends = f"; it gets {', '.join(map(ascii, secrets))}" if secrets else ""
+    waiting = default_variable(config.name, "")
+    implied = {f"env:{name}" for name in os.environ if name.startswith(waiting)}
+    secrets = {
+        *config.credentials.values(),
+        *(value for value in config.env.values() if value.startswith("env:")),
+        *implied,
+    }
+    more = [
+        f"gets {', '.join(map(ascii, sorted(secrets)))}" if secrets else "",
+        f"with the environment {dict(config.env)!a}" if config.env else "",
+        f"with the headers {sorted(config.headers)!a}" if config.headers else "",
+        f"with the variables {dict(config.variables)!a}" if config.variables else "",
+        f"may write ({', '.join(map(ascii, config.writes))})" if config.writes else "",
+        "may reach loopback and private addresses" if config.allow_private else "",
+        "accepts any certificate" if not config.verify_tls else "",
+        "says itself which of its tools only read" if config.trust_annotations else "",
+    ]
     if not isinstance(config.location, str):
-        return f"starts {' '.join(ascii(part) for part in config.location)}{sends}"
-    if config.kind == "functions":
-        return f"imports {config.location!a}"
-    return f"reaches {config.base_url or config.location!a}{sends}"
+        does = f"starts {' '.join(ascii(part) for part in config.location)}"
+    elif config.kind == "functions":
+        does = f"imports {config.location!a}"
+    else:
+        does = f"reaches {config.base_url or config.location!a}"
+    return "; ".join([does, *(part for part in more if part)])
 
 
 def refusal(config: SourceConfig) -> SourceError:
@@ -55,7 +81,9 @@ def refusal(config: SourceConfig) -> SourceError:
 
 def _digest(config: SourceConfig) -> str:
     # Every value: LD_PRELOAD with another value is another program, a base_url is where a secret goes.
-    exact = {**asdict(config), "settings": os.path.realpath(config.settings)}
+    exact: dict[str, Any] = {**asdict(config), "settings": os.path.realpath(config.settings)}
+    if config.kind == "functions" and isinstance(config.location, str) and os.path.isfile(config.location):
+        exact["content"] = hashlib.sha256(Path(config.location).read_bytes()).hexdigest()  # a changed file is another
     return hashlib.sha256(json.dumps(exact, sort_keys=True, default=list).encode()).hexdigest()
 
 

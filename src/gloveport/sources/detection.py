@@ -16,6 +16,8 @@ from gloveport.sources.outside import Outside
 ENDINGS: dict[str, SourceKind] = {".py": "functions", ".graphql": "graphql", ".gql": "graphql", ".graphqls": "graphql"}
 DOCUMENTS = (".json", ".yaml", ".yml")
 PEEKED = 64 * 1024
+NAMELESS = "source"
+TITLE = re.compile(rb"""["']?title["']?\s*:\s*["']?([^"'\n,}]{1,60})""")
 # What a host's or a file's name has around the word that people know the service by.
 COMMON = frozenset(
     {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "v1"}
@@ -35,8 +37,13 @@ async def detect(
     """The settings for what the text points at; raises SourceError that says what it could be."""
     words = _words(text)
     if "://" in text and len(words) == 1:
-        kind = kind or _kind_by_name(urlsplit(text).path) or await _kind_of_url(text, outside, allow_private)
-        return SourceConfig(name or name_for(text), kind, text, allow_private=allow_private)
+        title = ""
+        kind = kind or _kind_by_name(urlsplit(text).path)
+        if kind is None:
+            kind, title = await _kind_of_url(text, outside, allow_private)
+        found = name_for(text)
+        name = name or (found if found != NAMELESS or not title else name_for(title))
+        return SourceConfig(name, kind, text, allow_private=allow_private)
     if (found := _kind_of_file(text, kind)) is not None:
         kind, path = found
         return SourceConfig(name or name_for(text), kind, path)
@@ -66,7 +73,7 @@ def name_for(text: str) -> str:
     spoken = host if host and not re.fullmatch(r"[\d.:]+|localhost", host) else Path(parts.path if parts else text).stem
     found = [word for word in re.split(r"[^A-Za-z0-9]+", spoken) if word and word.lower() not in COMMON]
     word = (found[-1] if host and spoken == host else "_".join(found)).lower() if found else ""
-    word = word if word[:1].isalpha() else f"source{'_' if word else ''}{word}"
+    word = word if word[:1].isalpha() else f"{NAMELESS}{'_' if word else ''}{word}"
     return f"{word}_" if word in RESERVED or word == ROOT or problem_with(word) else word
 
 
@@ -97,10 +104,15 @@ def _kind_of(start: bytes) -> SourceKind | None:
     found = KEY.search(start)
     if found:
         return NAMED[found[1].decode()]  # pyright: ignore[reportReturnType]
-    return "graphql" if re.search(rb"^\s*(type|schema|extend|interface)\s+\w+[^:]*\{", start, re.MULTILINE) else None
+    return (
+        "graphql"
+        if re.search(rb"^[ \t]*(type|schema|extend|interface)[ \t]+\w+[^:{]{0,200}\{", start, re.MULTILINE)
+        else None
+    )
 
 
-async def _kind_of_url(url: str, outside: Outside, allow_private: bool) -> SourceKind:
+async def _kind_of_url(url: str, outside: Outside, allow_private: bool) -> tuple[SourceKind, str]:
+    """What is at an address, and its title if it says one."""
     reach = Reach(allow_private=allow_private, max_bytes=64 * 1024 * 1024)
     try:
         reply = await outside.egress.send(
@@ -116,4 +128,5 @@ async def _kind_of_url(url: str, outside: Outside, allow_private: bool) -> Sourc
             f"{url} is neither an OpenAPI document, a GraphQL endpoint nor an MCP server (status {reply.status})",
             hint="give the address of the definition itself, or say what it is with --kind",
         )
-    return kind
+    titled = TITLE.search(reply.body[:PEEKED])
+    return kind, titled[1].decode(errors="replace") if titled else ""

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 import sys
+from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from gloveport.policy.egress import Egress
 from gloveport.sources import Source
 from gloveport.sources.approvals import approve, what_it_does
 from gloveport.sources.detection import detect
-from gloveport.sources.names import problem_with
+from gloveport.sources.names import RESERVED, ROOT, problem_with
 from gloveport.sources.opening import open_source
 from gloveport.sources.outside import Outside
 from gloveport.surfaces.changes import Change, ask, read_text
@@ -90,6 +91,8 @@ async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
 async def _settings(adding: Adding, outside: Outside) -> SourceConfig:
     if adding.name is not None and (problem := problem_with(adding.name)):
         raise OptionError(f"the name {adding.name!a} {problem}")
+    if adding.name in RESERVED or adding.name == ROOT:
+        raise OptionError(f"a source can't be called {adding.name}: Gloveport uses that name itself", hint="choose another")
     text = adding.what[0] if len(adding.what) == 1 else shlex.join(adding.what)
     try:
         config = await detect(text, outside, name=adding.name, kind=adding.kind, allow_private=adding.private)
@@ -112,6 +115,8 @@ def _change(path: Path, config: SourceConfig) -> Change:
     except TOMLKitError as error:
         raise OptionError(f"{path} is not valid TOML: {error}", hint="correct it first; nothing was changed") from None
     sources = document.setdefault("sources", tomlkit.table(is_super_table=True))
+    if not isinstance(sources, MutableMapping):
+        raise OptionError(f"`sources` in {path} is not a table", hint="write [sources.NAME]; nothing was changed")
     if config.name in sources:
         raise OptionError(f"{path} already has [sources.{config.name}]", hint="choose another name with --name")
     table = tomlkit.table()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import signal
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -91,6 +92,15 @@ def read_text(path: Path) -> str | None:
         raise OptionError(f"{path} can't be read: {error}") from None
 
 
+def answer() -> str:
+    """What a person writes. Ctrl-C ends the command at once: under an event loop it would only be noted for later."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline().strip().lower()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def ask(question: str, err: Stream, *, yes: bool, as_json: bool) -> None:
     """Ask whether to go on; raises where the answer is no, or where nobody can give one."""
     if yes:
@@ -100,5 +110,5 @@ def ask(question: str, err: Stream, *, yes: bool, as_json: bool) -> None:
             f"nobody is there to answer: {question}", hint="give --yes to agree in advance; nothing was changed"
         )
     err.write(f"{question} [y/N] ")
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    if answer() not in {"y", "yes"}:
         raise GloveportError("nothing was changed", code="cancelled")

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,8 @@ def run_command(options: Options) -> int:
     asked = {"language": language, "engine": options.engine, "input": given, "env": env}
     outcome = asyncio.run(_run(port, view, code, asked))
     if as_json:
-        write_document(out, select(outcome_document(outcome), fields))
+        problems = [asdict(problem) for problem in port.problems]
+        write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))
     else:
         # The result first, then what there is to say about it, so that a terminal shows the verdict last.
         write_value(out, outcome)

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import difflib
 import json
+import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gloveport.errors import OptionError, ToolError
 from gloveport.host import Gloveport
 from gloveport.sandbox.values import to_json
 from gloveport.sources.approvals import approve, needs_approval, what_it_does
+from gloveport.surfaces.changes import ask
 from gloveport.surfaces.outcome_json import to_text, write_document
 from gloveport.surfaces.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
@@ -58,9 +60,15 @@ async def _list(view: View, port: Gloveport, source: str | None) -> int:
         _known(source, [one.name for one in port.catalog.sources])
     found = [tool for tool in port.catalog.tools if source in (None, tool.source)]
     if view.as_json:
-        write_document(view.out, {"ok": True, "total": len(found), "tools": [_row(port, tool) for tool in found]})
-    else:
-        _show_rows(view.out, port, found)
+        rows = [_row(port, tool) for tool in found]
+        write_document(view.out, {"ok": True, "total": len(found), "tools": rows, "problems": _problems(port)})
+        return 0
+    _show_rows(view.out, port, found)
+    for problem in port.problems if source is not None else ():
+        if problem.source == source and not problem.broken:
+            view.err.line(f"{view.err.paint('!', 'yellow')} {visible(problem.message)}")
+    if not port.catalog.tools and not port.problems:
+        view.err.line("there are no sources yet: `gloveport add` adds one")
     return 0
 
 
@@ -73,7 +81,8 @@ async def _search(view: View, port: Gloveport, query: str, source: str | None, l
     found = port.catalog.search(query, source=source, limit=limit)
     rows = [_row(port, tool) for tool in found.tools]
     if view.as_json:
-        write_document(view.out, {"ok": True, "total": found.total, "of": len(port.catalog.tools), "tools": rows})
+        about = {"total": found.total, "of": len(port.catalog.tools), "tools": rows, "problems": _problems(port)}
+        write_document(view.out, {"ok": True, **about})
     else:
         _show_rows(view.out, port, list(found.tools))
         told = f"{len(rows):,} of {found.total:,} that match, among {len(port.catalog.tools):,} tools"
@@ -91,14 +100,15 @@ async def _describe(view: View, port: Gloveport, name: str) -> int:
     found = port.catalog.describe(path)
     if found is None:
         raise _no_tool(port, path)
-    entry = port.catalog.entry(path)
+    entry, tool = port.catalog.entry(path), port.catalog.find(path)
     if view.as_json:
         about = {
             "path": found.path,
             "description": found.description,
             "kind": found.kind,
             "writes": found.writes,
-            "suspended": entry.suspended if entry else None,
+            "suspended": bool(entry and entry.suspended),
+            "pages": bool(tool and tool.pages),
             "parameters": [dict(row) for row in found.parameters],
             "typescript": found.typescript,
         }
@@ -163,9 +173,9 @@ async def _changes(view: View, port: Gloveport, source: str | None) -> int:
 
 def _difference(port: Gloveport, tool: Tool) -> list[str]:
     """The accepted and the present declaration, line by line; all of the present one where the old one is gone."""
-    now = stubs.declaration([(tool.address, tool)]).splitlines()
-    before = port.accepted_tool(tool)
+    before, after = port.versions(tool.address)
     then = stubs.declaration([(tool.address, before)]).splitlines() if before else []
+    now = stubs.declaration([(tool.address, after)]).splitlines() if after else []
     return [line for line in difflib.unified_diff(then, now, lineterm="", n=2) if not line.startswith(("---", "+++", "@@"))]
 
 
@@ -193,12 +203,7 @@ def approve_command(view: View, source: str, *, yes: bool) -> int:
         _done(view, f"the source {source} needs no approval", {"source": source, "approved": False})
         return 0
     view.err.line(f"{source} of {visible_line(config.settings)} {what_it_does(config)}")
-    if not yes:
-        if view.as_json or not sys.stdin.isatty():
-            raise OptionError("nobody is there to answer", hint="give --yes to agree in advance; nothing was changed")
-        view.err.write("Let it be opened? [y/N] ")
-        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-            raise OptionError("nothing was changed", code="cancelled")
+    ask("Let it be opened?", view.err, yes=yes, as_json=view.as_json)
     approve(config)
     _done(view, f"the source {source} may be opened", {"source": source, "approved": True})
     return 0
@@ -263,11 +268,19 @@ async def _work(view: View, work: Callable[[Gloveport], Coroutine[Any, Any, int]
 async def _connected(view: View) -> AsyncIterator[Gloveport]:
     """A port with its sources open and no sandbox started; what is broken is told, and the others work."""
     port = Gloveport(config=view.settings(), spare=0)
+    quiet = logging.NullHandler()  # what is wrong is told here, once
+    logging.getLogger("gloveport").addHandler(quiet)
     try:
         await port.connect()
-        for problem in port.problems:
-            mark = view.err.paint("✗", "red") if problem.broken else view.err.paint("!", "yellow")
-            view.err.line(f"{mark} {visible(problem.message)}" + (f"\n  hint: {problem.hint}" if problem.hint else ""))
+        for problem in port.problems if not view.as_json else ():
+            if problem.broken:
+                hint = f"\n  hint: {problem.hint}" if problem.hint else ""
+                view.err.line(f"{view.err.paint('✗', 'red')} {visible(problem.message)}{hint}")
         yield port
     finally:
         await port.close()
+        logging.getLogger("gloveport").removeHandler(quiet)
+
+
+def _problems(port: Gloveport) -> list[dict[str, Any]]:
+    return [asdict(problem) for problem in port.problems]
