@@ -321,7 +321,7 @@ async def test_what_monty_lacks_is_named_before_the_run_with_the_engine_that_has
     ("code", "message"),
     [
         ("class A:\n    class B: pass", "class bodies containing anything other than"),
-        ("import asyncio\nawait asyncio.gather(tools.add(1, 2), return_exceptions=True)", "gather() keyword arguments"),
+        ("e = ValueError('a')\ne.limit = 5", "exceptions with attributes"),
         ("try:\n    import uuid\nexcept KeyError:\n    pass", "module `uuid`"),
     ],
 )
@@ -331,6 +331,13 @@ async def test_what_only_monty_finds_out_is_told_in_the_same_words(port: Glovepo
     assert (outcome.error.code, outcome.error.line) == ("engine-lacks", 2)
     assert f"the engine `monty` has no {message}" in outcome.error.message
     assert "the engine `cpython` has it" in (outcome.error.hint or "")
+
+
+async def test_what_monty_can_t_do_inside_is_a_lack_too(port: Gloveport) -> None:
+    outcome = await port.run("x = 1\nraise ValueError(x)", language="python", engine="monty")
+    assert outcome.error is not None
+    assert outcome.error.code == "engine-lacks"
+    assert "exceptions can only be called with zero or one string argument" in outcome.error.message
 
 
 async def test_an_import_that_may_fail_may_fail(port: Gloveport) -> None:
@@ -397,7 +404,6 @@ async def test_names_arguments_and_imports_are_checked_before_the_run(port: Glov
         ("for i in range(20): await tools.add(i, 1)", {"max_calls": 10}, "call-limit"),
         ("'x' * 5000", {"max_result_bytes": 1000}, "result-too-large"),
         ("'x' * 90000", {"max_frame_bytes": 65536}, "result-too-large"),
-        ("await tools.echo(value='x' * 90000)", {"max_frame_bytes": 65536}, "frame-too-large"),
         ("a = [1]\nfor _ in range(60): a = [a, a]\na", {}, "result-too-large"),
     ],
 )
@@ -450,6 +456,13 @@ async def test_runs_know_nothing_of_each_other(port: Gloveport) -> None:
     assert await value_of(port, "state['x'] = planted = 1\nToolError.planted = 1\nplanted") == 1
     code = "try:\n    r = planted\nexcept NameError:\n    r = [state, hasattr(ToolError, 'planted')]\nr"
     assert await value_of(port, code) == [{}, False]
+
+
+async def test_two_runs_differ_in_what_they_draw(port: Gloveport) -> None:
+    code = "import os, random\n[random.random(), os.urandom(8)]"
+    first, second = await value_of(port, code), await value_of(port, code)
+    assert first[0] != second[0]
+    assert first[1] != second[1]
 
 
 # The choice of the engine.

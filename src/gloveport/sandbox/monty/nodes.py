@@ -6,6 +6,7 @@ times over): every node has a weight, that of all it would be when written out, 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
@@ -29,11 +30,21 @@ WIDEST = 1 << 63
 NODE_WEIGHT = 8
 """Bytes that a value counts for beside its content."""
 
+EXCEPTIONS = frozenset(
+    "ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError NotImplementedError OSError"
+    " OverflowError RuntimeError TimeoutError TypeError ValueError ZeroDivisionError".split()
+)
+"""Those of Monty's exceptions as which an error may come in; any other is an `Exception`."""
+
 KEYS = (str, int, float, bytes, datetime, type(None))
 
 
 class TooHeavyError(Exception):
     """A value is larger, written out, than it may be."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
 
 
 class Table:
@@ -50,7 +61,7 @@ class Table:
         """The value at an index; TooHeavyError when it has more bytes than the budget, written out."""
         value = self._at(index)
         if self._weights[index] > budget:
-            raise TooHeavyError
+            raise TooHeavyError(self._weights[index])
         return value
 
     def _add(self, data: bytes) -> None:
@@ -60,6 +71,8 @@ class Table:
         self._weight = NODE_WEIGHT + (len(content) if isinstance(content, bytes) and kind not in CONTAINERS else 0)
         decode = _DECODERS.get(kind)
         value = decode(self, content) if decode else Foreign("is something that only Monty knows: only data can cross")
+        if type(value) is range:
+            self._weight += NODE_WEIGHT * len(value)
         self._values.append(value)
         self._weights.append(self._weight)
 
@@ -200,22 +213,27 @@ def _class(content: int | bytes) -> _Class:
     return _Class(as_text(parts.get(1, b"")), is_dataclass=bool(parts.get(4)), of_host=parts.get(3) == HOST_CLASS)
 
 
-def _repr(content: int | bytes) -> Foreign:
+def _repr(content: int | bytes) -> Foreign | range:
     """What Monty has no form for: it says `repr` of it, by which its kind can be told."""
     shown = as_text(content)
+    if found := _RANGE.fullmatch(shown):
+        return range(*(int(number) for number in found.groups("1")))
     for sign, reason in _REASONS:
         if sign in shown[:40]:
             return Foreign(reason)
     return Foreign(f"is {shown[:60]}: only data can cross; make it a list or a dict")
 
 
+_RANGE = re.compile(r"range\((-?\d{1,18}), (-?\d{1,18})(?:, (-?\d{1,18}))?\)")
 _REASONS = (
+    ("external_future", "is a call or task that was not awaited: await it"),
     ("coroutine", "is a coroutine: await it"),
     ("function", "is a function: only data can cross; call it, or return what it gives"),
+    ("<class", "is a class: only data can cross"),
     ("<module", "is a module: only data can cross"),
     ("iterator", "is an iterator: use list(…) to make it a list"),
 )
-_NO_FUNCTION = _REASONS[1][1]
+_NO_FUNCTION = _REASONS[2][1]
 
 _DECODERS: dict[int, Callable[[Table, int | bytes], Any]] = {
     NONE: lambda table, content: None,
@@ -310,7 +328,8 @@ def _write_datetime(value: datetime) -> bytes:
 
 
 def _write_error(error: ErrorValue) -> bytes:
-    return protobuf.block(EXCEPTION, protobuf.text(1, "Exception") + protobuf.text(2, error.message))
+    kind = error.name if error.name in EXCEPTIONS else "Exception"
+    return protobuf.block(EXCEPTION, protobuf.text(1, kind) + protobuf.text(2, error.message))
 
 
 _ENCODERS: dict[type, Callable[[Writer, Any], bytes]] = {

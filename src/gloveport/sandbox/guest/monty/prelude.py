@@ -2,6 +2,7 @@
 # Runs in Monty, before the program: what the program finds without an import, as far as Monty's language can say it.
 # Monty has no subclasses of exceptions. A failed call is raised as `binascii.Incomplete`, which nothing else there raises,
 # with a key behind its message; `prepare` leads `except ToolError as e` and `raise e` through the functions below.
+import asyncio as _gloveport_asyncio
 from binascii import Incomplete as _gloveport_failed
 
 state = {}
@@ -46,6 +47,35 @@ def _gloveport_raised(error):
         "hint": error.hint,
     }
     return _gloveport_failed(_gloveport_keep(fields))
+
+
+def _gloveport_message(error):
+    return error.args[:1] or ("",)
+
+
+def _gloveport_caused(error, cause):
+    error = _gloveport_raised(error() if type(error).__name__ == "type" else error)
+    cause = _gloveport_raised(cause)
+    _gloveport_cause(type(error).__name__, *_gloveport_message(error), type(cause).__name__, *_gloveport_message(cause))
+    return error
+
+
+def _gloveport_isinstance(value, kind):
+    kinds = kind if type(kind) is tuple else (kind,)
+    return isinstance(value, kind) or (type(value) is ToolError and (Exception in kinds or BaseException in kinds))
+
+
+async def _gloveport_tried(awaitable):
+    try:
+        return await awaitable
+    except Exception as error:
+        return _gloveport_caught(error)
+
+
+def _gloveport_gather(*awaitables, return_exceptions=False):
+    if return_exceptions:
+        awaitables = [_gloveport_tried(each) for each in awaitables]
+    return _gloveport_asyncio.gather(*awaitables)
 
 
 async def _gloveport_settled(value):
