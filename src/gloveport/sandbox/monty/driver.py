@@ -141,12 +141,10 @@ class Driver:
 
     def hear(self, message: Message) -> None:
         """Take a message of the worker. A WireError means that it broke the protocol."""
-        if self._ended:
+        if self._ended or isinstance(message, GaveUp):  # whose death follows, and says so
             return
         if isinstance(message, Printed):
             self._log(message)
-            return
-        if isinstance(message, GaveUp):  # its death follows, and says so
             return
         if self._wait is not None:
             raise WireError("the worker spoke out of turn")
@@ -283,14 +281,19 @@ class Driver:
                 self._say(b'["emit",%b]' % encode(first, "emit"))
                 self._answer(called.call, Returned(writer.add(None)), writer.table())
             case "_gloveport_fields":
-                self._answer(called.call, Returned(writer.add(self._failures.find(str(first)))), writer.table())
+                self._answer(
+                    called.call,
+                    Returned(writer.add(self._failures.find(first if isinstance(first, str) else ""))),
+                    writer.table(),
+                )
             case "_gloveport_keep":
                 encode(first, "error")  # what can't cross can't be kept
                 kept = self._failures.keep(first if isinstance(first, dict) else {})
                 self._answer(called.call, Returned(writer.add(kept)), writer.table())
             case "_gloveport_cause":
-                told = [str(self._value(called, index)) for index in called.args[:4]]
-                self._failures.add_cause(*told)
+                told = [self._value(called, index) for index in called.args]
+                if [*map(type, told)] == [str] * 4:
+                    self._failures.add_cause(*told)
                 self._answer(called.call, Returned(writer.add(None)), writer.table())
             case "__getToolInterface":
                 self._look_up("interface", [first], partial(self._return, called.call))

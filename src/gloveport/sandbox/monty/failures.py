@@ -65,7 +65,7 @@ class Failures:
         """The failures that the program never saw."""
         return [{"type": "ToolError", "message": message} for message in [*self._unseen.values()][:MOST_UNSEEN]]
 
-    def add_cause(self, kind: str = "", message: str = "", of_kind: str = "", of_message: str = "") -> None:
+    def add_cause(self, kind: str, message: str, of_kind: str, of_message: str) -> None:
         """Remember what an exception was raised from: in Monty it holds no other."""
         if len(self._causes) < MOST:
             self._causes[kind, message] = of_kind, of_message

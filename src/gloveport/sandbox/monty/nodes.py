@@ -30,10 +30,11 @@ WIDEST = 1 << 63
 NODE_WEIGHT = 8
 """Bytes that a value counts for beside its content."""
 
-EXCEPTIONS = frozenset(
-    "ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError NotImplementedError OSError"
-    " OverflowError RuntimeError TimeoutError TypeError ValueError ZeroDivisionError".split()
-)
+_EXCEPTIONS = """
+    ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError NotImplementedError OSError
+    OverflowError RuntimeError TimeoutError TypeError ValueError ZeroDivisionError
+"""
+EXCEPTIONS = frozenset(_EXCEPTIONS.split())
 """Those of Monty's exceptions as which an error may come in; any other is an `Exception`."""
 
 KEYS = (str, int, float, bytes, datetime, type(None))

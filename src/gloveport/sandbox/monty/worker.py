@@ -132,7 +132,7 @@ class MontyWorker(Worker):
         return payload
 
     def _refuse(self, size: int) -> None:
-        """Take a message that is too large: a call fails, once the rest of it has been let go by; anything else ends the run."""
+        """Let a message that is too large go by: a call fails then, and anything else ends the run."""
         key = self._inbox[HEADER]
         if key == messages.CALL_KEY and len(self._inbox) < min(HEADER + size, BEGINNING):
             return
