@@ -441,6 +441,62 @@ async def test_what_would_cost_the_host_too_much_fails(port: Gloveport, code: st
     assert outcome.status == "failed"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "_gloveport_cause()\n_gloveport_cause(1, [2], None, {})\n_gloveport_cause('a', 'b', 'c', 'd', 'e')\n3",
+        "_gloveport_fields([1])\n_gloveport_fields('x\\x0099')\n_gloveport_keep(5)\n3",
+        "_gloveport_cause = _gloveport_caught = _gloveport_failed = None\n3",
+        "t = tools\nt.gloveport__names.append(1)\n3 if list(tools) else 0",
+    ],
+)
+async def test_what_the_prelude_uses_harms_nobody_in_the_hands_of_a_program(port: Gloveport, code: str) -> None:
+    assert await value_of(port, code) == 3
+
+
+async def test_an_exception_that_is_its_own_cause_ends(port: Gloveport) -> None:
+    code = "_gloveport_cause('ValueError', 'a', 'ValueError', 'a')\nraise ValueError('a')"
+    outcome = await port.run(code, language="python", engine="monty")
+    assert outcome.error is not None
+    assert (outcome.error.type, outcome.error.message) == ("ValueError", "a")
+
+
+@pytest.mark.parametrize(
+    ("handler", "warned"),
+    [
+        ("except ToolError:", False),
+        ("except (ToolError):", False),
+        ("except Exception:", False),
+        ("except:", False),
+        ("except ToolError as e:", False),
+        ("except (KeyError, ToolError):  # both", False),
+        (None, True),
+    ],
+)
+async def test_a_failed_call_that_some_handler_caught_was_seen(port: Gloveport, handler: str | None, warned: bool) -> None:
+    caught = f"try:\n    await call\n{handler}\n    pass\n" if handler else ""
+    outcome = await port.run(
+        f"call = tools.fail()\nawait tools.add(1, 2)\n{caught}await tools.add(1, 2)", language="python", engine="monty"
+    )
+    assert outcome.value == 3
+    assert [*outcome.warnings] == (["unhandled rejection: ToolError: no luck"] if warned else [])
+
+
+async def test_return_exceptions_gives_failures_among_values(port: Gloveport) -> None:
+    code = """
+import asyncio
+async def bad():
+    raise KeyError('x')
+r = await asyncio.gather(tools.add(1, 2), tools.fail(code='quota'), bad(), return_exceptions=True)
+[r[0], r[1].code, type(r[2]).__name__, [isinstance(each, Exception) for each in r]]
+"""
+    assert await value_of(port, code) == [3, "quota", "KeyError", [False, True, True]]
+
+
+async def test_a_name_of_the_tools_that_the_program_takes_for_its_own_is_its_own(port: Gloveport) -> None:
+    assert await value_of(port, "tools = [1, 2]\nsum(tool for tool in tools) + tools[0] - (1 in tools)") == 3
+
+
 async def test_nothing_of_the_machine_can_be_reached(port: Gloveport) -> None:
     for code in (
         "open('/etc/passwd').read()",

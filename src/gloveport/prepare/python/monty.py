@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from gloveport.prepare.names import TOOLS
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.python.grammar import FIELDS, Lines
+from gloveport.prepare.python.grammar import Lines
 from gloveport.prepare.python.names import bound_names
 from gloveport.prepare.python.survey import place_of
 
@@ -58,38 +58,23 @@ class Lack(NamedTuple):
     what: str
 
 
-class Nodes(dict[type, list[Any]]):
-    """The nodes of a program that matter here, by their kind; one before those below it."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        super().__init__({kind: [] for kind in _KINDS})
-        self._tree = tree
-        pending: list[ast.AST] = [tree]
-        while pending:
-            node = pending.pop()
-            kind = type(node)
-            if kind in self:
-                self[kind].append(node)
-            for name in FIELDS[kind]:
-                value = getattr(node, name, None)
-                if type(value) is list:
-                    pending += value
-                elif value is not None:
-                    pending.append(value)
-
-    def bound(self) -> set[str]:
-        """The names that the program binds somewhere."""
-        names = {node.id for node in self[ast.Name] if not isinstance(node.ctx, ast.Load)}
-        return names.union(*(bound_names(node) for node in ast.walk(self._tree)))
+Nodes = dict[type, list[Any]]
+"""The nodes of a program that matter here, by their kind."""
 
 
-def lacking(nodes: Nodes, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
+def _bound(nodes: Nodes, tree: ast.Module) -> set[str]:
+    """The names that the program binds somewhere."""
+    names = {node.id for node in nodes[ast.Name] if not isinstance(node.ctx, ast.Load)}
+    return names.union(*(bound_names(node) for node in ast.walk(tree)))
+
+
+def lacking(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
     """The first thing in a program that Monty is known not to have."""
     found = [Lack(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
     found += [Lack(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
     found += [Lack(node, f"module `{name}`") for node in imports for name in _missing(node)]
     names = [node for node in nodes[ast.Name] if node.id in LACKING]
-    bound = nodes.bound() if names else set[str]()
+    bound = _bound(nodes, tree) if names else set[str]()
     found += [Lack(node, f"`{node.id}`") for node in names if node.id not in bound]
     return min(found, key=lambda lack: place_of(lack.node)) if found else None
 
@@ -134,7 +119,8 @@ _LOOKS: dict[type, Callable[[Any], str | None]] = {
     ast.Attribute: _of_asyncio,
     ast.comprehension: _comprehension,
 }
-_KINDS = (*_WORDS, *_LOOKS, ast.Name, ast.ExceptHandler, ast.Raise, ast.Subscript, ast.Call, ast.Compare, ast.For)
+KINDS = (*_WORDS, *_LOOKS, ast.Name, ast.ExceptHandler, ast.Raise, ast.Subscript, ast.Call, ast.Compare, ast.For)
+"""The kinds of nodes that matter here."""
 
 
 def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -151,16 +137,21 @@ def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
         out += _handler(node, lines, code)
     for node in nodes[ast.Raise]:
         out += _raise(node, lines, code)
-    for node in nodes[ast.Call]:
-        out += _call(node, lines)
+    if "isinstance" in code or "return_exceptions" in code:
+        out += [edit for node in nodes[ast.Call] for edit in _call(node, lines)]
+    if any(name in code for name in TOOLS):
+        out += _on_tools(nodes, lines)
+    return out
+
+
+def _on_tools(nodes: Nodes, lines: Lines) -> Iterator[Edit]:
     names = TOOLS.difference(node.id for node in nodes[ast.Name] if not isinstance(node.ctx, ast.Load))
     for node in nodes[ast.Subscript]:
         if _root(node) in names:
-            out += _attribute(node, lines)
+            yield from _attribute(node, lines)
     for node in _walked(nodes):
         if _root(node) in names:
-            out.append(Edit(lines.end(node), lines.end(node), f".{NAMES}"))
-    return out
+            yield Edit(lines.end(node), lines.end(node), f".{NAMES}")
 
 
 def _wrapped(node: ast.AST, function: str, lines: Lines) -> list[Edit]:

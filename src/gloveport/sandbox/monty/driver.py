@@ -18,7 +18,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -72,6 +72,16 @@ NEVER_SETTLES = "the program waits for something that can never happen"
 Event = list[Any]
 
 
+@lru_cache(64)
+def _givens(sources: tuple[str, ...]) -> tuple[list[bytes], list[str], list[tuple[str, int]]]:
+    """The objects that a program finds by name, `tools` and each source that hides nothing: as nodes, with their paths."""
+    writer = Writer()
+    places = {name: writer.add_object(number, {}) for number, name in enumerate(sources, 1)}
+    tools = writer.add_object(len(sources) + 1, places)
+    named = [("tools", tools), ("codemode", tools), *(pair for pair in places.items() if pair[0] not in TAKEN)]
+    return writer.nodes, [*sources, ""], named
+
+
 class Driver:
     """The state of one run. `send` takes requests for the worker, `say` takes frames for the host."""
 
@@ -115,20 +125,15 @@ class Driver:
         self._setup = setup
         self._world.start(now, base64.b64decode(setup["seed"]), from_wire(setup["env"]))
         self._lines.left = setup["max_log_bytes"]
-        writer = Writer()
-        inputs = self._givens(writer)
+        nodes, paths, given = _givens(tuple(setup["sources"]))
+        self._paths += paths
+        writer, inputs = Writer(nodes), [*given]
         if setup["has_input"]:
             inputs.append(("input", writer.add(from_wire(setup.get("input")))))
         code = setup["code"]
         if setup["entry"] == "function":
             code += f"\nawait _gloveport_settled({ENTRY}[{int(setup['has_input'])}]())\n"
         self._resume(messages.feed_start(code, inputs, writer.table()))
-
-    def _givens(self, writer: Writer) -> list[tuple[str, int]]:
-        """The objects that the program finds by name: `tools`, and each source where that hides nothing."""
-        sources = {name: self._object(writer, name) for name in self._setup["sources"]}
-        tools = self._object(writer, "", sources)
-        return [("tools", tools), ("codemode", tools), *(pair for pair in sources.items() if pair[0] not in TAKEN)]
 
     def _resume(self, request: bytes) -> None:
         self._wait = None
@@ -178,9 +183,9 @@ class Driver:
 
     # Names and objects. A path is collected by attribute reads and sent when it is called; the host looks every name up.
 
-    def _object(self, writer: Writer, path: str, attributes: Mapping[str, int] | None = None) -> int:
+    def _object(self, writer: Writer, path: str) -> int:
         self._paths.append(path)
-        return writer.add_object(len(self._paths), attributes or {})
+        return writer.add_object(len(self._paths), {})
 
     def _path(self, receiver: int, name: str = "") -> str:
         if not 0 < receiver <= len(self._paths):

@@ -23,6 +23,7 @@ LIST, TUPLE, NAMED_TUPLE, DICT, SET, FROZEN_SET = 11, 12, 13, 14, 15, 16
 DATE, TIME, DATETIME, TIMEDELTA = 17, 18, 19, 20
 EXCEPTION, TYPE, INSTANCE, FUNCTION, BUILTIN, PATH, REPR, CYCLE, DECIMAL = 22, 23, 24, 25, 26, 27, 29, 30, 33
 HOST_CLASS = 3
+KEY, VALUE = 1 << 3, 2 << 3
 CONTAINERS = frozenset({LIST, TUPLE, NAMED_TUPLE, DICT, SET, FROZEN_SET, INSTANCE})
 
 MAX_NODES = 1_000_000
@@ -96,8 +97,8 @@ class Table:
     def _pairs(self, content: int | bytes) -> list[tuple[Any, Any]]:
         pairs: list[tuple[Any, Any]] = []
         for _, pair in _fields(content):
-            places = dict(_fields(pair))
-            pairs.append((self._held(as_number(places.get(1, 0))), self._held(as_number(places.get(2, 0)))))
+            key, value = _places(as_bytes(pair))
+            pairs.append((self._held(key), self._held(value)))
         return pairs
 
     def _dict(self, content: int | bytes) -> Any:
@@ -135,6 +136,14 @@ class Table:
 
 def _fields(content: int | bytes) -> protobuf.Fields:
     return protobuf.read(as_bytes(content))
+
+
+def _places(pair: bytes) -> tuple[int, int]:
+    """The indices of a key and its value; most have one byte each."""
+    if len(pair) == 4 and pair[0] == KEY and pair[2] == VALUE and pair[1] < 0x80 and pair[3] < 0x80:
+        return pair[1], pair[3]
+    found = dict(protobuf.read(pair))
+    return as_number(found.get(1, 0)), as_number(found.get(2, 0))
 
 
 def _row(field: int, value: int | bytes) -> list[int]:
@@ -269,14 +278,14 @@ _DECODERS: dict[int, Callable[[Table, int | bytes], Any]] = {
 class Writer:
     """A table of nodes for the worker; `add` gives the index of a value."""
 
-    def __init__(self) -> None:
-        self._nodes: list[bytes] = []
+    def __init__(self, nodes: list[bytes] | None = None) -> None:
+        self.nodes = [*nodes] if nodes else []
 
     def table(self) -> bytes:
         """The table as the worker takes it."""
-        if not self._nodes:
+        if not self.nodes:
             return b""
-        return protobuf.number(1, len(self._nodes)) + b"".join(protobuf.block(2, node) for node in self._nodes)
+        return protobuf.number(1, len(self.nodes)) + b"".join(protobuf.block(2, node) for node in self.nodes)
 
     def add(self, value: Any) -> int:
         """The index of a value that came over the wire: plain data, dates, bytes, errors."""
@@ -295,8 +304,8 @@ class Writer:
         return self._append(protobuf.block(FUNCTION, protobuf.text(1, name)))
 
     def _append(self, node: bytes) -> int:
-        self._nodes.append(node)
-        return len(self._nodes) - 1
+        self.nodes.append(node)
+        return len(self.nodes) - 1
 
     def _row(self, kind: int, items: Any) -> bytes:
         return protobuf.block(kind, protobuf.packed(1, [self.add(item) for item in items]))
