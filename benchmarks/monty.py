@@ -44,14 +44,6 @@ return total
 Row = tuple[str, str, str, str, str]
 
 
-class Echo:
-    """The host's object that the bare worker calls."""
-
-    async def echo(self, value: int) -> int:
-        """Give back what was given."""
-        return value
-
-
 async def echo(value: int) -> int:
     """Give back what was given."""
     return value
@@ -76,11 +68,11 @@ async def _row(port: Gloveport, name: str, code: str, rounds: int, calls: int = 
         outcome = await port.run(code, language="python", engine="monty")
         ours.append(time.perf_counter() - began)
         assert outcome.ok, outcome.error
-        floor = await MontyFloor().ready()
+        floor = MontyFloor()
         await _settle(port)
-        result, seconds = await floor.run(code, Echo())
+        result, seconds = floor.run(code)
         bare.append(seconds)
-        await floor.end()
+        floor.end()
         assert result == outcome.value
     mine, least = statistics.median(ours[1:]), statistics.median(bare[1:])
     ratio = f"{mine / least:.2f} ×"

@@ -1,4 +1,4 @@
-"""The guest's contract (design §2), the same for both languages: one list of behaviours, one expected outcome each."""
+"""The guest's contract (design §2), the same for all engines: one list of behaviours, one expected outcome each."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from gloveport import Event, Gloveport, Outcome
-from tests.engines import ENGINES, Engine, Per, said
+from tests.engines import AS_PYTHON, ENGINES, LACKS, Engine, Per, assert_lacks, program_of, said
 
 UNSAID: Any = object()
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """A program in each language, and what both come to.
+    """A program in each language, and what all come to.
+
+    `monty` says what differs there: a program of the same meaning in less of a language, or that it LACKS something.
 
     `error` gives some fields of the failure (texts need only be contained); without it there is none. `warnings` are told
     completely, each by a part of it. What is UNSAID is not looked at.
@@ -30,6 +32,12 @@ class Behaviour:
     calls: Any = UNSAID
     warnings: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
+    monty: Any = AS_PYTHON
+
+    @property
+    def programs(self) -> Per:
+        """The program for each engine."""
+        return Per(self.typescript, self.python, self.monty)
 
 
 B = Behaviour
@@ -91,7 +99,7 @@ BEHAVIOURS = (
     B("interfaces", "[__getToolInterface('add')!.includes('add'), __interfaces.includes('get_weather')]", "[('add' in __getToolInterface('add')), ('get_weather' in __interfaces)]", value=[True, True]),
     # What else it finds.
     B("output", "console.log('one', 1); console.error('two')", "import sys\nprint('one', 1)\nprint('two', file=sys.stderr)", logs=[("log", "one 1"), ("error", "two")]),
-    B("levels", "console.warn('careful'); console.error('bad')", "import logging\nlogging.warning('careful')\nlogging.error('bad')", logs=Per([("warn", "careful"), ("error", "bad")], [("warn", "WARNING:root:careful"), ("error", "ERROR:root:bad")])),
+    B("levels", "console.warn('careful'); console.error('bad')", "import logging\nlogging.warning('careful')\nlogging.error('bad')", logs=Per([("warn", "careful"), ("error", "bad")], [("warn", "WARNING:root:careful"), ("error", "ERROR:root:bad")]), monty=LACKS),
     B("output that is cut", "for (let i = 0; i < 50; i++) console.log('x'.repeat(100))", "for i in range(50):\n    print('x' * 100)", warnings=("bytes of output were left out (max_log_bytes)",), options={"limits": {"max_log_bytes": 1000}}),
     B("emit", "emit({a: 1}); emit('b')", "emit({'a': 1})\nemit('b')", emitted=({"a": 1}, "b")),
     B("step", "await step('one', async () => (await tools.add(1, 2)) + 1)", "async def one():\n    return (await tools.add(1, 2)) + 1\nawait step('one', one)", value=4),
@@ -101,16 +109,16 @@ BEHAVIOURS = (
     B("env", "process.env", "import os\ndict(os.environ)", value={"REGION": "eu"}, options={"env": {"REGION": "eu"}}),
     B("an empty env", "process.env", "import os\ndict(os.environ)", value={}),
     B("timers", "const a = Date.now(); await new Promise((r) => setTimeout(r, 30)); return Date.now() - a >= 29", "import asyncio, time\na = time.time()\nawait asyncio.sleep(0.03)\ntime.time() - a >= 0.029", value=True),
-    B("timers end with the program", "setTimeout(() => console.log('late'), 60000); 5", "import asyncio\nasyncio.get_running_loop().call_later(60, print, 'late')\n5", value=5, logs=[]),
-    B("a timeout around a call", "await Promise.race([tools.forever(), new Promise((r) => setTimeout(() => r('late'), 20))])", "import asyncio\ntry:\n    r = await asyncio.wait_for(tools.forever(), 0.02)\nexcept asyncio.TimeoutError:\n    r = 'late'\nr", value="late", warnings=("the program ended while tools.forever was under way (it failed)", "await every call"), options={"limits": {"wall_seconds": 1}}),
+    B("timers end with the program", "setTimeout(() => console.log('late'), 60000); 5", "import asyncio\nasyncio.get_running_loop().call_later(60, print, 'late')\n5", value=5, logs=[], monty=LACKS),
+    B("a timeout around a call", "await Promise.race([tools.forever(), new Promise((r) => setTimeout(() => r('late'), 20))])", "import asyncio\ntry:\n    r = await asyncio.wait_for(tools.forever(), 0.02)\nexcept asyncio.TimeoutError:\n    r = 'late'\nr", value="late", warnings=("the program ended while tools.forever was under way (it failed)", "await every call"), options={"limits": {"wall_seconds": 1}}, monty=LACKS),
     B("a bare tool name", "get_weather('Oslo')", "get_weather('Oslo')", error={"code": "program-failed", "line": 1, "hint": "did you mean tools.get_weather(…)?"}),
     B("what can't be imported", "import x from 'lodash';\nx", "import requests\nrequests", error={"code": "import-refused", "line": 1}),
     B("leaving the process", "process.exit(0)", "exit()", error={"code": "program-failed", "message": "is not offered here: return from the program"}),
     # How it ends.
     B("a call that was not awaited", "tools.add(1, 2); 'end'", "tools.add(1, 2)\n'end'", value="end", calls=[("add", {"a": 1, "b": 2}, "ok")], warnings=("the program ended while tools.add was under way (it went well)", "await every call")),
     B("a failure that nobody saw", "tools.fail({message: 'unseen'}); await tools.add(1, 2)", "tools.fail(message='unseen')\nawait tools.add(1, 2)", value=3, warnings=("unhandled rejection: ToolError: unseen",)),
-    B("waiting for nothing", "await new Promise(() => {})", "import asyncio\nawait asyncio.Event().wait()", error={"code": "never-settles"}),
-    B("an error and its place", "const f = () => {\n  throw new Error('oh');\n};\nf()", "def f():\n  raise ValueError('oh')\n\nf()", error={"code": "program-failed", "message": "oh", "line": 2, "column": Per(9, 3), "frame": Per("2 |   throw new Error('oh');", "2 |   raise ValueError('oh')")}),
+    B("waiting for nothing", "await new Promise(() => {})", "import asyncio\nawait asyncio.Event().wait()", error={"code": "never-settles"}, monty=LACKS),
+    B("an error and its place", "const f = () => {\n  throw new Error('oh');\n};\nf()", "def f():\n  raise ValueError('oh')\n\nf()", error={"code": "program-failed", "message": "oh", "line": 2, "column": Per(9, 3, 9), "frame": Per("2 |   throw new Error('oh');", "2 |   raise ValueError('oh')")}),
     B("an error below a condition", "const n: number = 1;\nif (n > 0) {\n  throw new Error('oh');\n}", "n: int = 1\nif n > 0:\n  raise ValueError('oh')", error={"code": "program-failed", "message": "oh", "line": 3}),
     B("an error inside a fence", "Look:\n```ts\nconst a: any = null;\na.b\n```", "Look:\n```python\na = None\na.b\n```", error={"code": "program-failed", "type": Per("TypeError", "AttributeError"), "line": 4, "column": Per(3, 1)}),
     B("an error after odd characters", "const a: any = null;\n'é😀', a.b", "a = None\n'é😀', a.b", error={"line": 2, "column": Per(9, 7)}),
@@ -122,7 +130,7 @@ BEHAVIOURS = (
     B("wall_seconds", "await tools.forever()", "await tools.forever()", error={"code": "time-limit", "message": "longer than 0.3 s", "hint": "wall_seconds"}, calls=[("forever", {}, "failed")], options={"limits": {"wall_seconds": 0.3}}),
     B("wall_seconds, spinning", "while (true) {}", "while True: pass", error={"code": "time-limit"}, options={"limits": {"wall_seconds": 0.5}}),
     B("cpu_seconds", "while (true) {}", "while True: pass", error={"code": "cpu-limit", "hint": "cpu_seconds"}, options={"limits": {"cpu_seconds": 0.3}}),
-    B("memory_mb", "const a: any[] = []; while (true) a.push({a: {b: a.length}})", "a = []\nwhile True: a.append(bytearray(b'x') * 10 ** 7)", error={"code": "memory-limit", "hint": "memory_mb"}, options={"limits": {"memory_mb": 64}}),
+    B("memory_mb", "const a: any[] = []; while (true) a.push({a: {b: a.length}})", "a = []\nwhile True: a.append(bytearray(b'x') * 10 ** 7)", error={"code": "memory-limit", "hint": "memory_mb"}, options={"limits": {"memory_mb": 64}}, monty="a = []\nwhile True: a.append(b'x' * 10 ** 7)"),
     B("max_calls", "while (true) await tools.add(1, 1).catch(() => 0)", "while True:\n    try:\n        await tools.add(1, 1)\n    except ToolError:\n        pass", error={"code": "call-limit", "message": "more than 5 calls"}, calls=[("add", {"a": 1, "b": 1}, "ok")] * 5, options={"limits": {"max_calls": 5}}),
     B("max_result_bytes", "return 'x'.repeat(2000)", "'x' * 2000", error={"code": "result-too-large"}, options={"limits": {"max_result_bytes": 1000}}),
     B("max_result_bytes, emitted", "for (let i = 0; i < 9; i++) emit('x'.repeat(200))", "for i in range(9):\n    emit('x' * 200)", error={"code": "result-too-large"}, options={"limits": {"max_result_bytes": 1000}}),
@@ -137,14 +145,18 @@ def cases() -> list[Any]:
         pytest.param(engine, behaviour, id=f"{engine}-{behaviour.name}")
         for behaviour in BEHAVIOURS
         for engine in ENGINES
-        if getattr(behaviour, engine.language) is not None
+        if program_of(behaviour.programs, engine) is not None
     ]
 
 
 @pytest.mark.parametrize(("engine", "behaviour"), cases())
 async def test_a_program_does_the_same_in_every_engine(port: Gloveport, engine: Engine, behaviour: Behaviour) -> None:
-    code = getattr(behaviour, engine.language)
+    code = program_of(behaviour.programs, engine)
+    assert code is not None
     outcome = await port.run(code, language=engine.language, engine=engine.name, **behaviour.options)
+    if said(behaviour.programs, engine) is LACKS:
+        assert_lacks(outcome)
+        return
     check_error(outcome, behaviour, engine)
     told = {
         "value": outcome.value,
@@ -178,7 +190,7 @@ async def test_events_come_in_the_order_in_which_things_happen(port: Gloveport, 
         "print('one')\nc = tools.add(1, 2)\nemit(1)\nawait c\nprint('two')\ntry:\n    await tools.fail()\nexcept ToolError:\n    pass",
     )
     seen: list[Event] = []
-    outcome = await port.run(said(programs, engine), language=engine.language, on_event=seen.append)
+    outcome = await port.run(said(programs, engine), language=engine.language, engine=engine.name, on_event=seen.append)
     kinds = [event.kind if event.call is None else f"{event.kind} {event.call.tool} {event.call.status}" for event in seen]
     first = ["log", "call-started add running", "call-ended add ok", "emit", "log"]
     assert kinds == [*first, "call-started fail running", "call-ended fail failed"]
@@ -197,7 +209,7 @@ async def test_cancelling_the_caller_ends_the_program_and_its_calls(engine: Engi
             cancelled.set()
 
     async with Gloveport(tools=[hang], spare=0) as own:
-        task = asyncio.create_task(own.run("await tools.hang()", language=engine.language))
+        task = asyncio.create_task(own.run("await tools.hang()", language=engine.language, engine=engine.name))
         await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

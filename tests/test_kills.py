@@ -25,6 +25,8 @@ from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.leg import Leg
 from gloveport.sandbox.pool import Pool
 from tests.conftest import children_of, open_files
+from tests.engines import ENGINES, Engine, Per, said
+from tests.escapes.calls import NUMBERS
 
 KILLS = 200
 CRASHES = 40
@@ -39,6 +41,17 @@ for (let i = 0; ; i++) {
   if (i % 4 === 2) for (let j = 0; j < 1e5; j++) Math.sqrt(j);
   if (i % 4 === 3) await Promise.all([tools.tick(), tools.slow()]);
 }
+"""
+PROGRAM_PY = """
+import asyncio, math
+i = 0
+while True:
+    await tools.tick()
+    if i % 4 == 0: print("x" * 100)
+    if i % 4 == 1: await asyncio.sleep(0.001)
+    if i % 4 == 2: [math.sqrt(j) for j in range(10000)]
+    if i % 4 == 3: await asyncio.gather(tools.tick(), tools.slow())
+    i += 1
 """
 
 # A loop of their own: libraries that other tests use keep tasks on theirs for ever.
@@ -134,18 +147,21 @@ class Watch:
 
 
 def _stack_of_a_waiting(pid: int) -> int:
-    """Where the stack of a process ends that is about to block in a system call, or does already."""
+    """Where the stack ends of the thread of a process that is about to block in a system call, or does already.
+
+    One that blocks in a futex waits for another thread, and not for us.
+    """
     deadline = time.monotonic() + DEADLINE
     while time.monotonic() < deadline:
-        words = Path(f"/proc/{pid}/syscall").read_text().split()
-        if len(words) > 2:
-            return int(words[-2], 16)
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            words = (thread / "syscall").read_text().split()
+            if len(words) > 2 and int(words[0]) != NUMBERS["futex"]:
+                return int(words[-2], 16)
     raise TimeoutError("it never waited")
 
 
 def _pool(port: Gloveport) -> Pool:
-    (pool,) = port._pools.values()
-    return pool
+    return [*port._pools.values()][-1]  # behind that of the engine that the port was opened with
 
 
 async def _settled(port: Gloveport) -> None:
@@ -157,10 +173,14 @@ async def _settled(port: Gloveport) -> None:
             await asyncio.sleep(0)
 
 
-async def _struck(port: Gloveport, clock: Clock, at: int, strike: Callable[[], object], **limits: Any) -> Outcome | None:
+async def _struck(
+    port: Gloveport, clock: Clock, at: int, strike: Callable[[], object], engine: Engine = ENGINES[0], **limits: Any
+) -> Outcome | None:
     """How the program ended that was struck at a tick; None when the caller was cancelled."""
+    program = said(Per(PROGRAM, PROGRAM_PY), engine)
+    limits = {"wall_seconds": 30, "max_calls": 10**6, **limits}
     async with asyncio.timeout(DEADLINE):
-        task = asyncio.create_task(port.run(PROGRAM, limits={"wall_seconds": 30, "max_calls": 10**6, **limits}))
+        task = asyncio.create_task(port.run(program, language=engine.language, engine=engine.name, limits=limits))
         clock.set(at, task.cancel if strike is cancel else strike)
         try:
             return await task
@@ -276,18 +296,22 @@ async def _closed_in_the_middle(chance: random.Random) -> None:
     assert _codes(outcome) in ("sandbox-crashed", "closed", "cancelled")
 
 
-async def test_an_engine_that_crashes_is_an_outcome_and_is_replaced(watch: Watch) -> None:
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+async def test_an_engine_that_crashes_is_an_outcome_and_is_replaced(watch: Watch, engine: Engine) -> None:
     chance = random.Random(SEED)
     clock = Clock()
     async with _port(clock, spare=1) as port:
         for _ in range(CRASHES):
-            outcome = await _struck(port, clock, chance.randint(1, 10), watch.crash)
+            outcome = await _struck(port, clock, chance.randint(1, 10), watch.crash, engine)
             assert outcome is not None
             assert outcome.error is not None
             assert outcome.error.code == "sandbox-crashed", outcome.error
             assert f"signal {int(signal.SIGSEGV)}" in outcome.error.message
             assert outcome.calls, "what was called before is kept"
-        assert (await port.run("return 1")).value == 1
+        outcome = await port.run("return 1", language=engine.language, engine=engine.name)
+        assert outcome.value == 1
+        await _settled(port)
+        assert len(_pool(port)._ready) == 1, "the pool has refilled"
 
 
 async def test_a_fork_server_that_is_killed_takes_its_guests_with_it_and_the_runs_end(watch: Watch) -> None:

@@ -321,7 +321,7 @@ async def test_what_monty_lacks_is_named_before_the_run_with_the_engine_that_has
     ("code", "message"),
     [
         ("class A:\n    class B: pass", "class bodies containing anything other than"),
-        ("import asyncio\nawait asyncio.gather(tools.add(1, 2), return_exceptions=True)", "gather() keyword arguments"),
+        ("e = ValueError('a')\ne.limit = 5", "exceptions with attributes"),
         ("try:\n    import uuid\nexcept KeyError:\n    pass", "module `uuid`"),
     ],
 )
@@ -331,6 +331,13 @@ async def test_what_only_monty_finds_out_is_told_in_the_same_words(port: Glovepo
     assert (outcome.error.code, outcome.error.line) == ("engine-lacks", 2)
     assert f"the engine `monty` has no {message}" in outcome.error.message
     assert "the engine `cpython` has it" in (outcome.error.hint or "")
+
+
+async def test_what_monty_can_t_do_inside_is_a_lack_too(port: Gloveport) -> None:
+    outcome = await port.run("x = 1\nraise ValueError(x)", language="python", engine="monty")
+    assert outcome.error is not None
+    assert outcome.error.code == "engine-lacks"
+    assert "exceptions can only be called with zero or one string argument" in outcome.error.message
 
 
 async def test_an_import_that_may_fail_may_fail(port: Gloveport) -> None:
@@ -397,7 +404,6 @@ async def test_names_arguments_and_imports_are_checked_before_the_run(port: Glov
         ("for i in range(20): await tools.add(i, 1)", {"max_calls": 10}, "call-limit"),
         ("'x' * 5000", {"max_result_bytes": 1000}, "result-too-large"),
         ("'x' * 90000", {"max_frame_bytes": 65536}, "result-too-large"),
-        ("await tools.echo(value='x' * 90000)", {"max_frame_bytes": 65536}, "frame-too-large"),
         ("a = [1]\nfor _ in range(60): a = [a, a]\na", {}, "result-too-large"),
     ],
 )
@@ -435,6 +441,62 @@ async def test_what_would_cost_the_host_too_much_fails(port: Gloveport, code: st
     assert outcome.status == "failed"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "_gloveport_cause()\n_gloveport_cause(1, [2], None, {})\n_gloveport_cause('a', 'b', 'c', 'd', 'e')\n3",
+        "_gloveport_fields([1])\n_gloveport_fields('x\\x0099')\n_gloveport_keep(5)\n3",
+        "_gloveport_cause = _gloveport_caught = _gloveport_failed = None\n3",
+        "t = tools\nt.gloveport__names.append(1)\n3 if list(tools) else 0",
+    ],
+)
+async def test_what_the_prelude_uses_harms_nobody_in_the_hands_of_a_program(port: Gloveport, code: str) -> None:
+    assert await value_of(port, code) == 3
+
+
+async def test_an_exception_that_is_its_own_cause_ends(port: Gloveport) -> None:
+    code = "_gloveport_cause('ValueError', 'a', 'ValueError', 'a')\nraise ValueError('a')"
+    outcome = await port.run(code, language="python", engine="monty")
+    assert outcome.error is not None
+    assert (outcome.error.type, outcome.error.message) == ("ValueError", "a")
+
+
+@pytest.mark.parametrize(
+    ("handler", "warned"),
+    [
+        ("except ToolError:", False),
+        ("except (ToolError):", False),
+        ("except Exception:", False),
+        ("except:", False),
+        ("except ToolError as e:", False),
+        ("except (KeyError, ToolError):  # both", False),
+        (None, True),
+    ],
+)
+async def test_a_failed_call_that_some_handler_caught_was_seen(port: Gloveport, handler: str | None, warned: bool) -> None:
+    caught = f"try:\n    await call\n{handler}\n    pass\n" if handler else ""
+    outcome = await port.run(
+        f"call = tools.fail()\nawait tools.add(1, 2)\n{caught}await tools.add(1, 2)", language="python", engine="monty"
+    )
+    assert outcome.value == 3
+    assert [*outcome.warnings] == (["unhandled rejection: ToolError: no luck"] if warned else [])
+
+
+async def test_return_exceptions_gives_failures_among_values(port: Gloveport) -> None:
+    code = """
+import asyncio
+async def bad():
+    raise KeyError('x')
+r = await asyncio.gather(tools.add(1, 2), tools.fail(code='quota'), bad(), return_exceptions=True)
+[r[0], r[1].code, type(r[2]).__name__, [isinstance(each, Exception) for each in r]]
+"""
+    assert await value_of(port, code) == [3, "quota", "KeyError", [False, True, True]]
+
+
+async def test_a_name_of_the_tools_that_the_program_takes_for_its_own_is_its_own(port: Gloveport) -> None:
+    assert await value_of(port, "tools = [1, 2]\nsum(tool for tool in tools) + tools[0] - (1 in tools)") == 3
+
+
 async def test_nothing_of_the_machine_can_be_reached(port: Gloveport) -> None:
     for code in (
         "open('/etc/passwd').read()",
@@ -450,6 +512,13 @@ async def test_runs_know_nothing_of_each_other(port: Gloveport) -> None:
     assert await value_of(port, "state['x'] = planted = 1\nToolError.planted = 1\nplanted") == 1
     code = "try:\n    r = planted\nexcept NameError:\n    r = [state, hasattr(ToolError, 'planted')]\nr"
     assert await value_of(port, code) == [{}, False]
+
+
+async def test_two_runs_differ_in_what_they_draw(port: Gloveport) -> None:
+    code = "import os, random\n[random.random(), os.urandom(8)]"
+    first, second = await value_of(port, code), await value_of(port, code)
+    assert first[0] != second[0]
+    assert first[1] != second[1]
 
 
 # The choice of the engine.

@@ -5,14 +5,15 @@ import random
 import textwrap
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, settings
+from hypothesis import given as given_examples
 from hypothesis import strategies as st
 
 from gloveport import Gloveport, MemoryJournal, OptionError
-from gloveport.types import Language
 from tests.engines import ENGINES, Engine, Per, said
 from tests.replaying import Elsewhere
 
@@ -35,6 +36,11 @@ async def broken(n: int) -> None:
     raise ValueError(f"broken {n}")
 
 
+async def given(value: list[float]) -> list[float]:
+    """Its argument."""
+    return value
+
+
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[Elsewhere]:
     started = Elsewhere()
@@ -44,14 +50,14 @@ def elsewhere() -> Iterator[Elsewhere]:
 
 @pytest.fixture(scope="module")
 async def own() -> AsyncIterator[Gloveport]:
-    async with Gloveport(tools=[slow, broken], spare=1, journal=journal) as opened:
+    async with Gloveport(tools=[slow, broken, given], spare=1, journal=journal) as opened:
         yield opened
 
 
 # Everything known that could tell one run from another.
 
-JS, PY = "typescript", "python"
-LEAKS: dict[str, tuple[Language, str]] = {
+JS, PY, MONTY = ENGINES
+LEAKS: dict[str, tuple[Engine, str]] = {
     "Date": (JS, "[Date.now(), new Date(), Date(), new Date().toLocaleString()]"),
     "Intl.DateTimeFormat().format()": (JS, "const f = new Intl.DateTimeFormat('en', {second: 'numeric', fractionalSecondDigits: 3} as any); [f.format(), f.formatToParts().map((p) => p.value), f.format(undefined)]"),
     "Temporal.Now": (JS, "const N = Temporal.Now; [N.instant(), N.zonedDateTimeISO(), N.plainDateTimeISO(), N.plainTimeISO(), N.plainDateISO(), N.timeZoneId()].map(String)"),
@@ -94,15 +100,31 @@ LEAKS: dict[str, tuple[Language, str]] = {
     "as_completed": (PY, "import asyncio\nfor each in asyncio.as_completed([tools.slow(n) for n in range(5)]):\n    print(await each)"),
     "tracebacks": (PY, "import traceback\ntry:\n    await tools.broken(1)\nexcept ToolError:\n    traceback.print_exc()"),
     "failures that nobody saw": (PY, "import asyncio\nfor n in range(3):\n    tools.broken(n)\n    asyncio.create_task(tools.broken(n))\nawait tools.slow(1)"),
+    "monty: parallel calls": (MONTY, "import asyncio\nr = await asyncio.gather(*[tools.slow(n) for n in range(6)])\nprint(r)\nr"),
+    "monty: calls one after another": (MONTY, "r = []\nfor n in range(5):\n    r.append(await tools.slow(n))\n    print(n)\nr"),
+    "monty: the order of returns": (MONTY, "import asyncio\nseen = []\nasync def one(n):\n    seen.append(await tools.slow(n))\n    seen.append(await tools.slow(n + 10))\nawait asyncio.gather(*[one(n) for n in range(5)])\nseen"),
+    "monty: time": (MONTY, "import asyncio, time, datetime\na = time.time()\nawait asyncio.gather(asyncio.sleep(0.005), tools.slow(1), asyncio.sleep(0.002))\ntime.sleep(0.003)\n[a, time.time(), datetime.datetime.now(), time.perf_counter(), time.monotonic_ns(), str(datetime.date.today())]"),
+    "monty: randomness": (MONTY, "import random, os\n[random.random(), random.Random().random(), os.urandom(3), random.sample(range(99), 9)]"),
+    "monty: order of sets": (MONTY, "class A: pass\nprint({'b', 'a', 'c'}, [A(), lambda: 1], id(A()), hash('a'))\n{'b', 'a', 'c'}"),
+    "monty: errors": (MONTY, "try:\n    await tools.broken(1)\nexcept ToolError as e:\n    print(e, e.code)\n1/0"),
+    "monty: un-awaited": (MONTY, "tools.slow(1)\ntools.slow(2)\nimport random\nrandom.random()"),
+    "monty: late": (MONTY, "a = tools.slow(1)\nb = await tools.slow(2)\nimport time\ntime.sleep(0.002)\n[b, await a, time.time()]"),
+    "monty: look-ups": (MONTY, "t = __getToolInterface('slow')\nprint(t)\nawait tools.search('slow')"),
+    "monty: polling": (MONTY, "import asyncio\nd = []\nasync def f():\n    d.append(await tools.slow(1))\nasync def p():\n    n = 0\n    while not d:\n        await asyncio.sleep(0)\n        n += 1\n    return n\nawait asyncio.gather(f(), p())"),
+    "monty: failing calls in parallel": (MONTY, "import asyncio\nawait asyncio.gather(tools.slow(1), tools.broken(1), tools.slow(2))"),
+    "monty: large values": (MONTY, "import random\nr = await tools.given(value=[random.random() for _ in range(30000)])\nr"),
+    "monty: failures that nobody saw": (MONTY, "calls = [tools.broken(n) for n in range(3)]\nawait tools.slow(1)\ntry:\n    await calls[1]\nexcept ToolError:\n    pass\nawait tools.slow(2)"),
+    "monty: identities": (MONTY, "class A: pass\n[repr([A(), A()]), repr(A), id(A()) == id(A()), hash('abc'), repr(lambda: 1), repr(tools.slow), list({'b', 'a', 'c', 'd'}), repr(tools.slow(1))]"),
+    "monty: look-ups among calls": (MONTY, "import asyncio\ncalls = [tools.slow(n) for n in range(3)]\nprint(list(tools), 'slow' in tools)\nawait asyncio.gather(*calls)"),
 }  # fmt: skip
-ENDS_BADLY = {"syntax errors of the engine"}
+ENDS_BADLY = {"syntax errors of the engine", "monty: errors", "monty: failing calls in parallel"}
 
 
 @pytest.mark.parametrize("name", LEAKS)
 async def test_what_could_tell_one_run_from_another_does_not(own: Gloveport, elsewhere: Elsewhere, name: str) -> None:
-    language, code = LEAKS[name]
+    engine, code = LEAKS[name]
     chance.seed(name)
-    outcome = await own.run(code, language=language)
+    outcome = await own.run(code, language=engine.language, engine=engine.name)
     assert (outcome.error is not None) == (name in ENDS_BADLY), outcome.error
     await assert_replays(outcome.run, elsewhere)
 
@@ -122,15 +144,15 @@ LEAVES = {
     "not awaited": Per("tools.slow(%d);", "tools.slow(%d)"),
     "failure that is not awaited": Per("tools.broken(%d);", "tools.broken(%d)"),
     "sleep": Per("await new Promise((r) => setTimeout(r, %d));", "await asyncio.sleep(%d / 1000)"),
-    "timer": Per("setTimeout(() => { seen.push('timer'); console.log('fired') }, %d);", "asyncio.get_running_loop().call_later(%d / 1000, print, 'fired')"),
+    "timer": Per("setTimeout(() => { seen.push('timer'); console.log('fired') }, %d);", "asyncio.get_running_loop().call_later(%d / 1000, print, 'fired')", "await asyncio.sleep(%d / 1000)\nprint('fired')"),
     "date": Per("seen.push(Date.now() + %d, `${new Date()}`, performance.now());", "seen.append([time.time() + %d, str(datetime.datetime.now()), time.perf_counter()])"),
-    "random": Per("seen.push(Math.random() + %d, crypto.randomUUID());", "seen.append([random.random() + %d, str(uuid.uuid4()), os.urandom(2)])"),
-    "hash": Per("seen.push(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(1e5 * %d)))[0]);", "seen.append(hashlib.sha256(bytes(10 ** 5 * %d)).hexdigest())"),
+    "random": Per("seen.push(Math.random() + %d, crypto.randomUUID());", "seen.append([random.random() + %d, str(uuid.uuid4()), os.urandom(2)])", "seen.append([random.random() + %d, os.urandom(2)])"),
+    "hash": Per("seen.push(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(1e5 * %d)))[0]);", "seen.append(hashlib.sha256(b'x' * (10 ** 5 * %d)).hexdigest())"),
     "print": Per("console.log(%d, seen);", "print(%d, seen)"),
     "emit": Per("emit([%d, seen.length]);", "emit([%d, len(seen)])"),
     "step": Per("seen.push(await step('a', () => tools.slow(%d)));", "seen.append(await step('a', tools.slow, %d))"),
     "look-up": Per("seen.push(Object.keys(tools).length + %d);", "seen.append(len(list(tools)) + %d)"),
-    "identity": Per("seen.push(new Error('%d').stack);", "seen.append([repr(object()), {str(n) for n in range(%d)}, gc.get_count()])"),
+    "identity": Per("seen.push(new Error('%d').stack);", "seen.append([repr(object()), {str(n) for n in range(%d)}, gc.get_count()])", "seen.append([repr(lambda: 1), {str(n) for n in range(%d)}, hash('a')])"),
     "garbage": Per("for (let i = 0; i < 1e4; i++) ({i, n: [%d]});", "for i in range(300):\n    Cycle(%d)"),
     "microtasks": Per("for (let i = 0; i < %d; i++) { await null; seen.push(i) }", "for i in range(%d):\n    await asyncio.sleep(0)\n    seen.append(i)"),
     "error": Per("if (%d > 4) throw new Error('thrown');", "if %d > 4:\n    raise ValueError('thrown')"),
@@ -146,6 +168,13 @@ HEAD = Per(
         def __del__(self):
             seen.append(self.n)
     """,
+    """
+    import asyncio, datetime, hashlib, os, random, time
+    seen = []
+    class Cycle:
+        def __init__(self, n):
+            self.me, self.n = self, n
+    """,
 )
 
 leaves = st.tuples(st.sampled_from(sorted(LEAVES)), st.integers(0, 5))
@@ -159,20 +188,23 @@ trees = st.recursive(
 def in_typescript(tree: Any) -> str:
     kind, rest = tree
     if kind in LEAVES:
-        return LEAVES[kind].typescript % rest
+        return said(LEAVES[kind], JS) % rest
     if kind == "guarded":
         return f"try {{ {' '.join(map(in_typescript, rest))} }} catch (e) {{ seen.push(`${{e}}`) }}"
     branches = ", ".join(f"(async () => {{ {in_typescript(branch)} }})()" for branch in rest)
     return f"await Promise.{'all' if kind == 'together' else 'race'}([{branches}]);"
 
 
-def in_python(tree: Any) -> str:
+def in_python(tree: Any, engine: Engine = PY) -> str:
     kind, rest = tree
     if kind in LEAVES:
-        return LEAVES[kind].python % rest
+        return said(LEAVES[kind], engine) % rest
+    parts = [in_python(part, engine) for part in rest]
     if kind == "guarded":
-        return f"try:\n{indented(map(in_python, rest))}\nexcept Exception as e:\n    seen.append(repr(e))"
-    branches = [f"async def branch{n}():\n{indented([in_python(branch)])}" for n, branch in enumerate(rest)]
+        return f"try:\n{indented(parts)}\nexcept Exception as e:\n    seen.append(repr(e))"
+    branches = [f"async def branch{n}():\n{indented([part])}" for n, part in enumerate(parts)]
+    if engine == MONTY:  # which has no races
+        return "\n".join([*branches, f"await asyncio.gather({', '.join(f'branch{n}()' for n in range(len(parts)))})"])
     tasks = ", ".join(f"asyncio.ensure_future(branch{n}())" for n in range(len(rest)))
     wait = f"asyncio.gather({tasks})" if kind == "together" else f"asyncio.wait([{tasks}], return_when='FIRST_COMPLETED')"
     return "\n".join([*branches, f"await {wait}"])
@@ -183,7 +215,7 @@ def indented(parts: Any) -> str:
 
 
 def program(engine: Engine, parts: list[Any]) -> str:
-    render, end = (in_python, "seen") if engine.language == "python" else (in_typescript, "return seen;")
+    render, end = (partial(in_python, engine=engine), "seen") if engine != JS else (in_typescript, "return seen;")
     return "\n".join([textwrap.dedent(said(HEAD, engine)), *map(render, parts), end])
 
 
@@ -191,7 +223,7 @@ def program(engine: Engine, parts: list[Any]) -> str:
 @settings(
     max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )  # fmt: skip
-@given(parts=st.lists(trees, min_size=1, max_size=6), seed=st.integers(0, 2**32))
+@given_examples(parts=st.lists(trees, min_size=1, max_size=6), seed=st.integers(0, 2**32))
 async def test_whatever_a_program_does_it_replays_elsewhere(
     own: Gloveport, elsewhere: Elsewhere, engine: Engine, parts: list[Any], seed: int
 ) -> None:

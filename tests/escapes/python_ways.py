@@ -36,7 +36,7 @@ from tests.escapes.ways import (
 )
 from tests.sandbox.pythonhost import GUEST, START, setup_of
 
-ENGINES = ("cpython",)
+ENGINES = ("cpython", "monty")
 UNPREPARED = "# unprepared\n"
 # A guest in Python is free to break its own wire, to end its own process, and to raise a MemoryError, which can't be told
 # from one that the interpreter raised: that these are told is no forgery.

@@ -40,7 +40,7 @@ def test_other_kinds_of_values_can_be_given_too() -> None:
     writer = Writer()
     places = [writer.add(value) for value in (date(2020, 1, 2), {1, 2}, ErrorValue("KeyError", "no"))]
     table = Table(writer.table())
-    assert [table.take(place, 100) for place in places] == [date(2020, 1, 2), {1, 2}, ErrorValue("Exception", "no")]
+    assert [table.take(place, 100) for place in places] == [date(2020, 1, 2), {1, 2}, ErrorValue("KeyError", "no")]
 
 
 @given(st.binary(max_size=300))

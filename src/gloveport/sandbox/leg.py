@@ -138,9 +138,10 @@ class Leg:
         self._epoch, self._began = setup.now or time.time_ns() // 1000, time.monotonic_ns()
         try:
             self._worker.limit(memory_mb=self._limits.memory_mb, cpu_seconds=self._limits.cpu_seconds)
+            self._event(self._start(program, setup))
+            self._flush()  # at once: what follows is done while the guest works
             self._watch()
             self._worker.listen(self._receive)
-            self._event(self._start(program, setup))
             end = await self._ended
             usage = self._worker.run_cpu_seconds(), self._worker.peak_mb()
             if end.kind == "died":

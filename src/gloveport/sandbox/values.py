@@ -160,7 +160,7 @@ def _other_to_wire(value: Any, depth: int) -> Any:
         return to_wire(int(value) if isinstance(value, int) else float(value), depth)
     if isinstance(value, Mapping):
         return _dict_to_wire(value, depth)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, range)):
         return _items_to_wire(value, depth)
     if isinstance(value, Foreign):
         raise _Crossing(value.reason)

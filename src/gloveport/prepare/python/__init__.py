@@ -31,7 +31,7 @@ from gloveport.types import Program
 def prepare_python(source: str, engine: str = "cpython") -> Program:
     """The program of a text, for an engine: finds it, and refuses what can't run."""
     layout, tree = _read(source)
-    found = survey(tree)
+    found = survey(tree, monty.KINDS if engine == "monty" else ())
     if found.faults:
         lines = Lines(layout.code)
         fault = min(found.faults, key=lambda fault: place_of(fault.node))
@@ -51,15 +51,14 @@ def prepare_python(source: str, engine: str = "cpython") -> Program:
 
 
 def _program_for_monty(layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
-    nodes = monty.Nodes(tree)
-    lack = monty.lacking(nodes, found.imports)
+    lack = monty.lacking(found.nodes, tree, found.imports)
     if lack:
         lines = Lines(layout.code)
         start = lines.start(lack.node)
         length = lines.end(lack.node) - start
         message = f"the engine `monty` has no {lack.what}"
         _fail(layout, start, message, monty.HINT, code="engine-lacks", length=length)
-    code, spans = rewrite(layout.code, monty.edits(nodes, tree, layout.code))
+    code, spans = rewrite(layout.code, monty.edits(found.nodes, tree, layout.code))
     if function:
         code += monty.entry_calls(tree, function)
     entry = "function" if function else "body"

@@ -51,8 +51,11 @@ def parse(code: str) -> ast.Module:
             tree = ast.parse(code, "<program>")
     except (RecursionError, MemoryError):
         raise TooDeepError(0) from None
-    if len(code) > MAX_DEPTH:
-        _check_depth(tree, code)
+    # No character opens more than one level, so that a short statement can't be deep.
+    widest = max(map(len, code.split("\n")))
+    long = [node for node in tree.body if ((node.end_lineno or 0) - node.lineno + 1) * widest > MAX_DEPTH]
+    if long:
+        _check_depth(long, code)
     return tree
 
 
@@ -103,9 +106,9 @@ def children(node: object) -> list[ast.AST]:
     return found
 
 
-def _check_depth(tree: ast.Module, code: str) -> None:
-    level: list[ast.AST] = [tree]
-    deepest: ast.AST = tree
+def _check_depth(statements: list[ast.stmt], code: str) -> None:
+    level: list[ast.AST] = [*statements]
+    deepest: ast.AST = statements[0]
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in children(node)]
         if not level:

@@ -20,6 +20,9 @@ from gloveport.types import Span
 MANY_DIGITS = "this integer has more than 4300 digits"
 MANY_DIGITS_HINT = "write it in hexadecimal (0x…), or pass it as `input`"
 
+MARGINAL = frozenset(["", " ", "\t", "\f", "\n", "\r", "#", ">", "\ufeff"])
+"""How a text begins that may have a margin or prompts."""
+
 _LONE_CR = re.compile(r"\r(?!\n)")
 _FIRST_LINE = re.compile(r"(?:[ \t\f]*+(?:#[^\n]*+)?\r?\n)*+([ \t]*+)(>>>(?=[ \r\n]|\Z))?")
 _LINE = re.compile(r"^([ \t]*)(\S)?[^\n]*", re.MULTILINE)
@@ -38,6 +41,9 @@ def layouts(source: str) -> Iterator[Layout]:
     """The ways to find a program in a text, the likeliest first; the later ones are for when it doesn't parse."""
     text = _LONE_CR.sub("\n", source) if "\r" in source else source
     blocks = fences.blocks(text, fences.PYTHON) if fences.has_fence(text) else []
+    if not blocks and text[:1] not in MARGINAL:
+        yield Layout(source, source, (Span(0, 0, len(source)),))
+        return
     if not blocks or in_string(text, blocks[0].fence):
         yield _lay_out(source, text, [(0, len(text))])
         return

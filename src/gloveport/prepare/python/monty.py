@@ -1,8 +1,9 @@
 """Python for the engine `monty`: what it does not have is refused here, and what it has no words for is said otherwise.
 
-Monty has no exceptions with fields, no subscripts of host objects, and takes no coroutine for a result. So `ToolError`, a
-class of its prelude, is led through functions of the prelude where it is caught and raised; `tools["a"]` becomes `getattr`;
-and what may be awaitable at the end of a program is awaited there. Everything else stands as the agent wrote it.
+Monty has no exceptions with fields or causes, no subscripts of host objects, no `return_exceptions`, and takes no coroutine
+for a result. So `ToolError`, a class of its prelude, is led through functions of the prelude where it is caught and raised;
+`tools["a"]` becomes `getattr`, and `"a" in tools` asks for its names; what may be awaitable at the end of a program is
+awaited there. Everything else stands as the agent wrote it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import ast
 import builtins
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from gloveport.prepare.names import TOOLS
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.python.grammar import FIELDS, Lines
+from gloveport.prepare.python.grammar import Lines
 from gloveport.prepare.python.names import bound_names
 from gloveport.prepare.python.survey import place_of
 
@@ -44,7 +45,10 @@ AWAITABLE = (ast.Call, ast.Name)
 _LINKS = (ast.Attribute, ast.Subscript)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 SETTLED, CAUGHT, RAISED, FAILED = (f"_gloveport_{name}" for name in ("settled", "caught", "raised", "failed"))
-ENTRY = "_gloveport_main"
+CAUSED, SEEN, ISINSTANCE, GATHER = (f"_gloveport_{name}" for name in ("caused", "seen", "isinstance", "gather"))
+WALKERS = frozenset({"list", "sorted", "set", "tuple", "enumerate", "iter"})
+WIDE = frozenset({"ToolError", "Exception", "BaseException"})
+ENTRY, NAMES = "_gloveport_main", "gloveport__names"
 
 
 class Lack(NamedTuple):
@@ -54,38 +58,23 @@ class Lack(NamedTuple):
     what: str
 
 
-class Nodes(dict[type, list[Any]]):
-    """The nodes of a program that matter here, by their kind; one before those below it."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        super().__init__({kind: [] for kind in _KINDS})
-        self._tree = tree
-        pending: list[ast.AST] = [tree]
-        while pending:
-            node = pending.pop()
-            kind = type(node)
-            if kind in self:
-                self[kind].append(node)
-            for name in FIELDS[kind]:
-                value = getattr(node, name, None)
-                if type(value) is list:
-                    pending += value
-                elif value is not None:
-                    pending.append(value)
-
-    def bound(self) -> set[str]:
-        """The names that the program binds somewhere."""
-        names = {node.id for node in self[ast.Name] if not isinstance(node.ctx, ast.Load)}
-        return names.union(*(bound_names(node) for node in ast.walk(self._tree)))
+Nodes = dict[type, list[Any]]
+"""The nodes of a program that matter here, by their kind."""
 
 
-def lacking(nodes: Nodes, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
+def _bound(nodes: Nodes, tree: ast.Module) -> set[str]:
+    """The names that the program binds somewhere."""
+    names = {node.id for node in nodes[ast.Name] if not isinstance(node.ctx, ast.Load)}
+    return names.union(*(bound_names(node) for node in ast.walk(tree)))
+
+
+def lacking(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
     """The first thing in a program that Monty is known not to have."""
     found = [Lack(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
     found += [Lack(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
     found += [Lack(node, f"module `{name}`") for node in imports for name in _missing(node)]
     names = [node for node in nodes[ast.Name] if node.id in LACKING]
-    bound = nodes.bound() if names else set[str]()
+    bound = _bound(nodes, tree) if names else set[str]()
     found += [Lack(node, f"`{node.id}`") for node in names if node.id not in bound]
     return min(found, key=lambda lack: place_of(lack.node)) if found else None
 
@@ -130,7 +119,8 @@ _LOOKS: dict[type, Callable[[Any], str | None]] = {
     ast.Attribute: _of_asyncio,
     ast.comprehension: _comprehension,
 }
-_KINDS = (*_WORDS, *_LOOKS, ast.Name, ast.ExceptHandler, ast.Raise, ast.Subscript)
+KINDS = (*_WORDS, *_LOOKS, ast.Name, ast.ExceptHandler, ast.Raise, ast.Subscript, ast.Call, ast.Compare, ast.For)
+"""The kinds of nodes that matter here."""
 
 
 def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -146,12 +136,22 @@ def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
     for node in nodes[ast.ExceptHandler]:
         out += _handler(node, lines, code)
     for node in nodes[ast.Raise]:
-        if node.exc and _may_be_ours(node.exc):
-            out += _wrapped(node.exc, RAISED, lines)
-    for node in nodes[ast.Subscript]:
-        if _on_tools(node):
-            out += _attribute(node, lines)
+        out += _raise(node, lines, code)
+    if "isinstance" in code or "return_exceptions" in code:
+        out += [edit for node in nodes[ast.Call] for edit in _call(node, lines)]
+    if any(name in code for name in TOOLS):
+        out += _on_tools(nodes, lines)
     return out
+
+
+def _on_tools(nodes: Nodes, lines: Lines) -> Iterator[Edit]:
+    names = TOOLS.difference(node.id for node in nodes[ast.Name] if not isinstance(node.ctx, ast.Load))
+    for node in nodes[ast.Subscript]:
+        if _root(node) in names:
+            yield from _attribute(node, lines)
+    for node in _walked(nodes):
+        if _root(node) in names:
+            yield Edit(lines.end(node), lines.end(node), f".{NAMES}")
 
 
 def _wrapped(node: ast.AST, function: str, lines: Lines) -> list[Edit]:
@@ -160,16 +160,69 @@ def _wrapped(node: ast.AST, function: str, lines: Lines) -> list[Edit]:
 
 
 def _handler(node: ast.ExceptHandler, lines: Lines, code: str) -> Iterator[Edit]:
-    for part in _nodes_of(node.type):
-        if isinstance(part, ast.Name) and part.id == "ToolError":
+    names = [part for part in _nodes_of(node.type) if isinstance(part, ast.Name)]
+    for part in names:
+        if part.id == "ToolError":
             yield Edit(lines.start(part), lines.end(part), FAILED)
-    if node.name:
+    name = node.name
+    if not name and _swallows(node, names):
+        name, end = SEEN, lines.end(node.type) if node.type else lines.start(node) + len("except")
+        colon = code.index(":", end)
+        if "#" in code[end:colon]:
+            return
+        yield Edit(colon, colon, f" as {SEEN}" if node.type else f" BaseException as {SEEN}")
+    if name:
         first = lines.start(node.body[0])
         line, _ = lines.line(lines.number(first))
         margin = code[line:first]
         # The body may begin with a compound statement, before which nothing can stand on its line.
         between = f"\n{margin}" if not margin.strip() else "; "
-        yield Edit(first, first, f"{node.name} = {CAUGHT}({node.name}){between}")
+        yield Edit(first, first, f"{name} = {CAUGHT}({name}){between}")
+
+
+def _swallows(node: ast.ExceptHandler, names: list[ast.Name]) -> bool:
+    """Whether a handler without a name may end a failed call, which has then been seen."""
+    passes_on = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+    return not passes_on and (node.type is None or any(part.id in WIDE for part in names))
+
+
+def _raise(node: ast.Raise, lines: Lines, code: str) -> Iterator[Edit]:
+    if node.exc is None:
+        return
+    if _repeatable(node.cause):
+        start, end = lines.start(node.exc), lines.end(node.exc)
+        yield Edit(start, start, f"{CAUSED}(")
+        yield Edit(end, end, f", {code[lines.start(node.cause) : lines.end(node.cause)]})")
+    elif _may_be_ours(node.exc):
+        yield from _wrapped(node.exc, RAISED, lines)
+
+
+def _repeatable(cause: ast.expr | None) -> TypeGuard[ast.expr]:
+    """Whether what an exception is raised from can be said twice: a name, or an exception made of constants."""
+    if isinstance(cause, ast.Call) and not cause.keywords:
+        return isinstance(cause.func, ast.Name) and all(isinstance(arg, ast.Constant) for arg in cause.args)
+    return isinstance(cause, ast.Name)
+
+
+def _call(node: ast.Call, lines: Lines) -> Iterator[Edit]:
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+            if any(isinstance(part, ast.Name) and part.id in WIDE for part in ast.walk(kind)):
+                yield Edit(lines.start(node.func), lines.end(node.func), ISINSTANCE)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="asyncio"), attr="gather"), keywords=[ast.keyword("return_exceptions")]
+        ):
+            yield Edit(lines.start(node.func), lines.end(node.func), GATHER)
+
+
+def _walked(nodes: Nodes) -> Iterator[ast.expr]:
+    """What a program goes through, or looks a name up in."""
+    yield from (node.iter for kind in (ast.For, ast.comprehension) for node in nodes[kind])
+    for node in nodes[ast.Call]:
+        if isinstance(node.func, ast.Name) and node.func.id in WALKERS:
+            yield from node.args[:1]
+    for node in nodes[ast.Compare]:
+        yield from (at for op, at in zip(node.ops, node.comparators, strict=True) if isinstance(op, (ast.In, ast.NotIn)))
 
 
 def _nodes_of(node: ast.expr | None) -> Iterator[ast.AST]:
@@ -183,11 +236,11 @@ def _may_be_ours(raised: ast.expr) -> bool:
     return not (isinstance(known, type) and issubclass(known, BaseException))
 
 
-def _on_tools(node: ast.Subscript) -> bool:
-    root: ast.AST = node
-    while isinstance(root, _LINKS):
-        root = root.value
-    return isinstance(root, ast.Name) and root.id in TOOLS
+def _root(node: ast.AST) -> str | None:
+    """The name that a path of attributes and subscripts begins with."""
+    while isinstance(node, _LINKS):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _attribute(node: ast.Subscript, lines: Lines) -> Iterator[Edit]:

@@ -23,7 +23,7 @@ class Foreign(NamedTuple):
 
 def foreign_name(tree: ast.Module, code: str) -> Foreign | None:
     """The first use of such a name, when nothing in the program could define it."""
-    if not _MENTIONED.search(code) or _DYNAMIC.search(code):
+    if not any(name in code for name in FOREIGN) or not _MENTIONED.search(code) or _DYNAMIC.search(code):
         return None
     uses: list[ast.Name] = []
     bound: set[str] = set()

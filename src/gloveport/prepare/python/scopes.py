@@ -7,7 +7,7 @@ from __future__ import annotations
 import __future__
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gloveport.prepare.python.declarations import check_declarations
 from gloveport.prepare.python.grammar import FIELDS
@@ -18,16 +18,18 @@ FUTURES = frozenset(__future__.all_feature_names)
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def survey(tree: ast.Module) -> Survey:
-    """The survey of a tree."""
-    result = Survey()
-    groups = result.groups
+def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> Survey:
+    """The survey of a tree; with all nodes of these kinds, other than in the annotations of functions."""
+    result = Survey(nodes={kind: [] for kind in kinds})
+    groups, kept = result.groups, result.nodes
     result.enter(tree.body, Scope("module", None, awaits=True))
     while groups:
         nodes, scope = groups.pop()
         while nodes:
             node = nodes.pop()
             kind = type(node)
+            if kind in kept:
+                kept[kind].append(node)
             take = _TAKE.get(kind)
             if take is not None:
                 nodes += take(result, node, scope)
@@ -81,6 +83,8 @@ def _take_comprehension(found: Survey, node: Comprehension, scope: Scope) -> Res
     inner = Scope("comprehension", scope.node, lazy or scope.awaits, scope)
     first = node.generators[0]
     nodes: Rest = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    if ast.comprehension in found.nodes:
+        found.nodes[ast.comprehension] += node.generators
     for generator in node.generators:
         nodes += [generator.target, *generator.ifs]
         if generator is not first:

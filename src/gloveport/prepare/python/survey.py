@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -41,6 +41,7 @@ class Survey:
     futures: list[ast.ImportFrom] = field(default_factory=list)
     declared: list[tuple[ast.Global | ast.Nonlocal, Scope]] = field(default_factory=list)
     groups: list[tuple[list[ast.AST], Scope]] = field(default_factory=list)
+    nodes: dict[type, list[Any]] = field(default_factory=dict)  # of the kinds that were asked for
 
     def fail(self, node: ast.AST, message: str, hint: str | None = None) -> None:
         """Note a fault."""

@@ -15,9 +15,10 @@ import builtins
 import heapq
 import keyword
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -35,6 +36,7 @@ from gloveport.sandbox.monty.messages import (
     GaveUp,
     Message,
     Named,
+    Oversized,
     Printed,
     Promised,
     Raised,
@@ -51,7 +53,7 @@ PROGRAM_FILE = "<python-input-1>"
 """What the worker calls the program: the second text that it is fed, after the prelude."""
 
 ENTRY = "_gloveport_main"
-GETTER, LISTING = "__getToolInterface", "__interfaces"
+GETTER, LISTING, NAMES = "__getToolInterface", "__interfaces", "gloveport__names"
 TAKEN = frozenset(
     {*dir(builtins), *keyword.kwlist, "tools", "codemode", "emit", "step", "state", "ToolError", GETTER, LISTING}
 )
@@ -62,11 +64,22 @@ MOST_TURNS = 1_000_000
 MOST_OBJECTS = 10_000
 LONGEST_PATH = 400
 
+ASKS = re.compile(r"\binput\s*\(")
 NO_EXIT = "exit is not offered here: return from the program"
 NO_INPUT = "input() is not offered here: nobody is at a terminal; the run can be given an `input` instead"
 NEVER_SETTLES = "the program waits for something that can never happen"
 
 Event = list[Any]
+
+
+@lru_cache(64)
+def _givens(sources: tuple[str, ...]) -> tuple[list[bytes], list[str], list[tuple[str, int]]]:
+    """The objects that a program finds by name, `tools` and each source that hides nothing: as nodes, with their paths."""
+    writer = Writer()
+    places = {name: writer.add_object(number, {}) for number, name in enumerate(sources, 1)}
+    tools = writer.add_object(len(sources) + 1, places)
+    named = [("tools", tools), ("codemode", tools), *(pair for pair in places.items() if pair[0] not in TAKEN)]
+    return writer.nodes, [*sources, ""], named
 
 
 class Driver:
@@ -112,20 +125,15 @@ class Driver:
         self._setup = setup
         self._world.start(now, base64.b64decode(setup["seed"]), from_wire(setup["env"]))
         self._lines.left = setup["max_log_bytes"]
-        writer = Writer()
-        inputs = self._givens(writer)
+        nodes, paths, given = _givens(tuple(setup["sources"]))
+        self._paths += paths
+        writer, inputs = Writer(nodes), [*given]
         if setup["has_input"]:
             inputs.append(("input", writer.add(from_wire(setup.get("input")))))
         code = setup["code"]
         if setup["entry"] == "function":
             code += f"\nawait _gloveport_settled({ENTRY}[{int(setup['has_input'])}]())\n"
         self._resume(messages.feed_start(code, inputs, writer.table()))
-
-    def _givens(self, writer: Writer) -> list[tuple[str, int]]:
-        """The objects that the program finds by name: `tools`, and each source where that hides nothing."""
-        sources = {name: self._object(writer, name) for name in self._setup["sources"]}
-        tools = self._object(writer, "", sources)
-        return [("tools", tools), ("codemode", tools), *(pair for pair in sources.items() if pair[0] not in TAKEN)]
 
     def _resume(self, request: bytes) -> None:
         self._wait = None
@@ -138,12 +146,10 @@ class Driver:
 
     def hear(self, message: Message) -> None:
         """Take a message of the worker. A WireError means that it broke the protocol."""
-        if self._ended:
+        if self._ended or isinstance(message, GaveUp):  # whose death follows, and says so
             return
         if isinstance(message, Printed):
             self._log(message)
-            return
-        if isinstance(message, GaveUp):  # its death follows, and says so
             return
         if self._wait is not None:
             raise WireError("the worker spoke out of turn")
@@ -155,6 +161,8 @@ class Driver:
         match message:
             case Called():
                 self._called(message)
+            case Oversized():
+                self._refused(message)
             case Asked():
                 self._asked_for(message)
             case Named():
@@ -175,25 +183,31 @@ class Driver:
 
     # Names and objects. A path is collected by attribute reads and sent when it is called; the host looks every name up.
 
-    def _object(self, writer: Writer, path: str, attributes: Mapping[str, int] | None = None) -> int:
+    def _object(self, writer: Writer, path: str) -> int:
         self._paths.append(path)
-        return writer.add_object(len(self._paths), attributes or {})
+        return writer.add_object(len(self._paths), {})
 
-    def _path(self, receiver: int, name: str) -> str:
+    def _path(self, receiver: int, name: str = "") -> str:
         if not 0 < receiver <= len(self._paths):
             raise WireError("the worker named an object that it was not given")
         path = self._paths[receiver - 1]
-        return f"{path}.{name}" if path else name
+        return f"{path}.{name}" if path and name else path or name
 
     def _named(self, named: Named) -> None:
         if named.receiver is None and named.name == LISTING:
             self._look_up("interfaces", [], lambda index, table: self._resume(messages.resume_name(index, table)))
+            return
+        if named.receiver is not None and named.name == NAMES:
+            path = self._path(named.receiver)
+            self._look_up("names", [path], lambda index, table: self._resume(messages.resume_name(index, table)))
             return
         writer, index = Writer(), None
         if named.receiver is not None:
             path = self._path(named.receiver, named.name)
             if not named.name.startswith("__") and len(path) <= LONGEST_PATH and len(self._paths) < MOST_OBJECTS:
                 index = self._object(writer, path)
+        elif named.name == "input" and not ASKS.search(self._setup["code"]):
+            pass  # a run without an input has no such name, unless the program means Python's function
         elif named.name in FUNCTIONS or no_builtin(named.name):
             index = writer.add_function(named.name)  # one that Monty lacks is missed when it is called
         self._resume(messages.resume_name(index, writer.table()))
@@ -208,9 +222,21 @@ class Driver:
                 self._call_tool(called)
         except ValueCrossingError as error:
             self._fail(called, {"message": error.message, "code": "bad-value"})
+        except TooHeavyError as error:
+            self._fail(called, self._too_large(called.name, error.size))
 
     def _fail(self, called: Called, fields: Mapping[str, Any]) -> None:
         self._answer(called.call, self._failures.failed(fields))
+
+    def _refused(self, oversized: Oversized) -> None:
+        called = oversized.call
+        name = called.name if called.receiver is None else f"tools.{self._path(called.receiver, called.name)}"
+        self._fail(called, self._too_large(name, oversized.size))
+
+    def _too_large(self, name: str, size: int) -> dict[str, Any]:
+        message = f"{name}: {size:,} bytes are over the limit of {self._setup['max_frame_bytes']:,} for one message"
+        tool = {"tool": name.removeprefix("tools.")} if name.startswith("tools.") else {}
+        return {"message": message, "code": "frame-too-large", **tool}
 
     def _call_tool(self, called: Called) -> None:
         assert called.receiver is not None
@@ -225,6 +251,9 @@ class Driver:
             args = self._arguments(called, name)
         except ValueCrossingError as error:
             self._fail(called, {"message": f"tools.{name}: {error.message}", "code": "bad-value", "tool": name})
+            return
+        except TooHeavyError as error:
+            self._fail(called, self._too_large(f"tools.{name}", error.size))
             return
         self._last_id += 1
         self._calls[self._last_id] = called.call
@@ -243,15 +272,11 @@ class Driver:
         named = "argument" if len(values) == 1 else "argument {}"
         text = b"[%b]" % b",".join(encode(value, named.format(index)) for index, value in enumerate(values, 1))
         if len(text) + len(name) + 64 > self._setup["max_frame_bytes"]:
-            raise ValueCrossingError(f"{len(text):,} bytes are over the limit for one message")
+            raise TooHeavyError(len(text))
         return text
 
     def _value(self, called: Called, index: int) -> Any:
-        try:
-            return called.table.take(index, self._setup["max_frame_bytes"])
-        except TooHeavyError:
-            limit = self._setup["max_frame_bytes"]
-            raise ValueCrossingError(f"an argument is over the limit of {limit:,} bytes for one message") from None
+        return called.table.take(index, self._setup["max_frame_bytes"])
 
     def _call_function(self, called: Called) -> None:
         writer = Writer()
@@ -261,11 +286,20 @@ class Driver:
                 self._say(b'["emit",%b]' % encode(first, "emit"))
                 self._answer(called.call, Returned(writer.add(None)), writer.table())
             case "_gloveport_fields":
-                self._answer(called.call, Returned(writer.add(self._failures.find(str(first)))), writer.table())
+                self._answer(
+                    called.call,
+                    Returned(writer.add(self._failures.find(first if isinstance(first, str) else ""))),
+                    writer.table(),
+                )
             case "_gloveport_keep":
                 encode(first, "error")  # what can't cross can't be kept
                 kept = self._failures.keep(first if isinstance(first, dict) else {})
                 self._answer(called.call, Returned(writer.add(kept)), writer.table())
+            case "_gloveport_cause":
+                told = [self._value(called, index) for index in called.args]
+                if [*map(type, told)] == [str] * 4:
+                    self._failures.add_cause(*told)
+                self._answer(called.call, Returned(writer.add(None)), writer.table())
             case "__getToolInterface":
                 self._look_up("interface", [first], partial(self._return, called.call))
             case "exit" | "quit":
@@ -352,7 +386,7 @@ class Driver:
         if event[3]:
             answer: Answer = Returned(writer.add(from_wire(event[4])))
         else:
-            answer = self._failures.failed(from_wire(event[4]))
+            answer = self._failures.settled(from_wire(event[4]))
         self._resume(messages.resume_futures([(call, answer)], writer.table()))
 
     # Sleeping.
@@ -412,8 +446,8 @@ class Driver:
             value = encode(completed.table.take(completed.index, limit), "result")
         except ValueCrossingError as error:
             self._done_error({"type": "TypeError", "code": "bad-value", "message": error.message})
-        except TooHeavyError:
-            self.end_too_large(limit + 1)
+        except TooHeavyError as error:
+            self.end_too_large(error.size)
         else:
             if len(value) > limit - 1024:
                 self.end_too_large(len(value))
@@ -445,5 +479,5 @@ class Driver:
         self._ended = True
         for level, text in self._lines.end():
             self._say(b'["log","%b",%b]' % (level.encode(), encode(text)))
-        notes = {"pending": list(self._calls), "unhandled": [], "dropped": self._lines.dropped}
+        notes = {"pending": list(self._calls), "unhandled": self._failures.unseen(), "dropped": self._lines.dropped}
         self._say(b'["done",%b,%b]' % (result, encode(notes)))

@@ -14,6 +14,8 @@ PART = "the engine `monty` has a part of Python's library; the engine `cpython` 
 
 _OURS = "the engine `monty` has no "
 _NOT_YET = re.compile(r"(.*?) (?:does not yet support|(?:is|are) not (?:yet )?supported)(.*)")
+_INTERNAL = "Internal error in monty: "
+_FIELDLESS = re.compile(r"'(\w+)' object has no attribute '\w+' and no __dict__ for setting new attributes")
 _PARTLY = re.compile(r"module '\w+' has no attribute|cannot import name|type object '\w+' has no attribute")
 
 
@@ -35,4 +37,8 @@ def explain(raised: Raised) -> dict[str, str]:
     if raised.kind == "NotImplementedError" and (found := _NOT_YET.search(raised.message)):
         what = found[2] if "parser" in found[1] else f"{found[1]}{found[2]}"
         return {"code": CODE, "message": f"{_OURS}{what.strip()}", "hint": HINT}
+    if raised.message.startswith(_INTERNAL):
+        return {"code": CODE, "message": f"{_OURS}way to do this: {raised.message[len(_INTERNAL) :]}", "hint": HINT}
+    if (found := _FIELDLESS.match(raised.message)) and issubclass(getattr(builtins, found[1], int), BaseException):
+        return {"code": CODE, "message": f"{_OURS}exceptions with attributes", "hint": HINT}
     return {"hint": PART} if _PARTLY.search(raised.message) else {}

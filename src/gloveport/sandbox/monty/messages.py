@@ -22,6 +22,9 @@ from gloveport.sandbox.monty.protobuf import Fields, as_bytes, as_number, as_tex
 
 PROTOCOL = 6
 HEADER = 4
+CALL_KEY = 2 << 3 | protobuf.BYTES
+"""How a message that brings a call begins."""
+
 COMPLETE_KEY = 6 << 3 | protobuf.BYTES
 """How a message that brings the result begins."""
 
@@ -215,7 +218,15 @@ class GaveUp:
     reason: str
 
 
-Message = Printed | Called | Asked | Named | Waiting | Completed | Raised | Done | GaveUp
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """A call whose arguments make its message too large to be taken; they are left out."""
+
+    call: Called
+    size: int
+
+
+Message = Printed | Called | Oversized | Asked | Named | Waiting | Completed | Raised | Done | GaveUp
 
 
 def parse(payload: bytes) -> Message:
@@ -233,6 +244,12 @@ def _printed(fields: Fields) -> Printed:
         parts = dict(protobuf.read(as_bytes(segment)))
         pieces.append((parts.get(1) == 2, as_text(parts.get(2, b""))))
     return Printed(tuple(pieces))
+
+
+def parse_oversized(begun: bytes, size: int) -> Oversized:
+    """The call that a message of this size begins with; its arguments stand at the end."""
+    told = [(field, content) for field, content in protobuf.read_begun(begun) if field in (1, 4, 5, 6)]
+    return Oversized(_called(told), size)
 
 
 def _called(fields: Fields) -> Called:

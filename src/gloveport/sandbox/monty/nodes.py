@@ -6,6 +6,7 @@ times over): every node has a weight, that of all it would be when written out, 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
@@ -22,6 +23,7 @@ LIST, TUPLE, NAMED_TUPLE, DICT, SET, FROZEN_SET = 11, 12, 13, 14, 15, 16
 DATE, TIME, DATETIME, TIMEDELTA = 17, 18, 19, 20
 EXCEPTION, TYPE, INSTANCE, FUNCTION, BUILTIN, PATH, REPR, CYCLE, DECIMAL = 22, 23, 24, 25, 26, 27, 29, 30, 33
 HOST_CLASS = 3
+KEY, VALUE = 1 << 3, 2 << 3
 CONTAINERS = frozenset({LIST, TUPLE, NAMED_TUPLE, DICT, SET, FROZEN_SET, INSTANCE})
 
 MAX_NODES = 1_000_000
@@ -29,11 +31,22 @@ WIDEST = 1 << 63
 NODE_WEIGHT = 8
 """Bytes that a value counts for beside its content."""
 
+_EXCEPTIONS = """
+    ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError NotImplementedError OSError
+    OverflowError RuntimeError TimeoutError TypeError ValueError ZeroDivisionError
+"""
+EXCEPTIONS = frozenset(_EXCEPTIONS.split())
+"""Those of Monty's exceptions as which an error may come in; any other is an `Exception`."""
+
 KEYS = (str, int, float, bytes, datetime, type(None))
 
 
 class TooHeavyError(Exception):
     """A value is larger, written out, than it may be."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
 
 
 class Table:
@@ -50,7 +63,7 @@ class Table:
         """The value at an index; TooHeavyError when it has more bytes than the budget, written out."""
         value = self._at(index)
         if self._weights[index] > budget:
-            raise TooHeavyError
+            raise TooHeavyError(self._weights[index])
         return value
 
     def _add(self, data: bytes) -> None:
@@ -60,6 +73,8 @@ class Table:
         self._weight = NODE_WEIGHT + (len(content) if isinstance(content, bytes) and kind not in CONTAINERS else 0)
         decode = _DECODERS.get(kind)
         value = decode(self, content) if decode else Foreign("is something that only Monty knows: only data can cross")
+        if type(value) is range:
+            self._weight += NODE_WEIGHT * len(value)
         self._values.append(value)
         self._weights.append(self._weight)
 
@@ -82,8 +97,8 @@ class Table:
     def _pairs(self, content: int | bytes) -> list[tuple[Any, Any]]:
         pairs: list[tuple[Any, Any]] = []
         for _, pair in _fields(content):
-            places = dict(_fields(pair))
-            pairs.append((self._held(as_number(places.get(1, 0))), self._held(as_number(places.get(2, 0)))))
+            key, value = _places(as_bytes(pair))
+            pairs.append((self._held(key), self._held(value)))
         return pairs
 
     def _dict(self, content: int | bytes) -> Any:
@@ -121,6 +136,14 @@ class Table:
 
 def _fields(content: int | bytes) -> protobuf.Fields:
     return protobuf.read(as_bytes(content))
+
+
+def _places(pair: bytes) -> tuple[int, int]:
+    """The indices of a key and its value; most have one byte each."""
+    if len(pair) == 4 and pair[0] == KEY and pair[2] == VALUE and pair[1] < 0x80 and pair[3] < 0x80:
+        return pair[1], pair[3]
+    found = dict(protobuf.read(pair))
+    return as_number(found.get(1, 0)), as_number(found.get(2, 0))
 
 
 def _row(field: int, value: int | bytes) -> list[int]:
@@ -200,22 +223,27 @@ def _class(content: int | bytes) -> _Class:
     return _Class(as_text(parts.get(1, b"")), is_dataclass=bool(parts.get(4)), of_host=parts.get(3) == HOST_CLASS)
 
 
-def _repr(content: int | bytes) -> Foreign:
+def _repr(content: int | bytes) -> Foreign | range:
     """What Monty has no form for: it says `repr` of it, by which its kind can be told."""
     shown = as_text(content)
+    if found := _RANGE.fullmatch(shown):
+        return range(*(int(number) for number in found.groups("1")))
     for sign, reason in _REASONS:
         if sign in shown[:40]:
             return Foreign(reason)
     return Foreign(f"is {shown[:60]}: only data can cross; make it a list or a dict")
 
 
+_RANGE = re.compile(r"range\((-?\d{1,18}), (-?\d{1,18})(?:, (-?\d{1,18}))?\)")
 _REASONS = (
+    ("external_future", "is a call or task that was not awaited: await it"),
     ("coroutine", "is a coroutine: await it"),
     ("function", "is a function: only data can cross; call it, or return what it gives"),
+    ("<class", "is a class: only data can cross"),
     ("<module", "is a module: only data can cross"),
     ("iterator", "is an iterator: use list(…) to make it a list"),
 )
-_NO_FUNCTION = _REASONS[1][1]
+_NO_FUNCTION = _REASONS[2][1]
 
 _DECODERS: dict[int, Callable[[Table, int | bytes], Any]] = {
     NONE: lambda table, content: None,
@@ -250,14 +278,14 @@ _DECODERS: dict[int, Callable[[Table, int | bytes], Any]] = {
 class Writer:
     """A table of nodes for the worker; `add` gives the index of a value."""
 
-    def __init__(self) -> None:
-        self._nodes: list[bytes] = []
+    def __init__(self, nodes: list[bytes] | None = None) -> None:
+        self.nodes = [*nodes] if nodes else []
 
     def table(self) -> bytes:
         """The table as the worker takes it."""
-        if not self._nodes:
+        if not self.nodes:
             return b""
-        return protobuf.number(1, len(self._nodes)) + b"".join(protobuf.block(2, node) for node in self._nodes)
+        return protobuf.number(1, len(self.nodes)) + b"".join(protobuf.block(2, node) for node in self.nodes)
 
     def add(self, value: Any) -> int:
         """The index of a value that came over the wire: plain data, dates, bytes, errors."""
@@ -276,8 +304,8 @@ class Writer:
         return self._append(protobuf.block(FUNCTION, protobuf.text(1, name)))
 
     def _append(self, node: bytes) -> int:
-        self._nodes.append(node)
-        return len(self._nodes) - 1
+        self.nodes.append(node)
+        return len(self.nodes) - 1
 
     def _row(self, kind: int, items: Any) -> bytes:
         return protobuf.block(kind, protobuf.packed(1, [self.add(item) for item in items]))
@@ -310,7 +338,8 @@ def _write_datetime(value: datetime) -> bytes:
 
 
 def _write_error(error: ErrorValue) -> bytes:
-    return protobuf.block(EXCEPTION, protobuf.text(1, "Exception") + protobuf.text(2, error.message))
+    kind = error.name if error.name in EXCEPTIONS else "Exception"
+    return protobuf.block(EXCEPTION, protobuf.text(1, kind) + protobuf.text(2, error.message))
 
 
 _ENCODERS: dict[type, Callable[[Writer, Any], bytes]] = {

@@ -93,6 +93,19 @@ def _field(data: bytes, at: int) -> tuple[int, int | bytes, int]:
     return key >> 3, data[at : at + size], at + size
 
 
+def read_begun(data: bytes) -> Fields:
+    """The fields of the message in the first field of a message that is cut off somewhere, up to there."""
+    fields: Fields = []
+    try:
+        _, at = _varint(data, 1)
+        while at < len(data):
+            field, value, at = _field(data, at)
+            fields.append((field, value))
+    except WireError:
+        pass
+    return fields
+
+
 def read_first(data: bytes) -> tuple[int, int | bytes]:
     """The first field of a message, whatever follows it."""
     if not data:

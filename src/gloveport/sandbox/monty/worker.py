@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 LARGE = 256 * 1024
 """Bytes from which on a message is decoded beside the event loop, which it would keep for too long."""
 
+BEGINNING = 32 * 1024
+"""Bytes of a message that hold all that a call says before its arguments."""
+
 NO_LIMIT = 2**40
 GREETING_BYTES = 64 * 1024
 
@@ -36,6 +39,7 @@ class MontyWorker(Worker):
         self._driver = Driver(self._requests.append, self._frames.append)
         self._events = wire.FrameReader(NO_LIMIT, NO_LIMIT)
         self._inbox = bytearray()
+        self._skipped = 0  # bytes still to come of a message that is too large
         self._decoding = False
 
     # From the host.
@@ -76,7 +80,9 @@ class MontyWorker(Worker):
         if not data:
             self._on_bytes(b"")
             return
-        self._inbox += data
+        passed = min(self._skipped, len(data))
+        self._skipped -= passed
+        self._inbox += data[passed:]
         self._read_on()
 
     def _read_on(self) -> None:
@@ -118,18 +124,25 @@ class MontyWorker(Worker):
             return None
         size = int.from_bytes(inbox[:HEADER], "little")
         if size > self._driver.max_message:
-            self._refuse(size, result=inbox[HEADER] == messages.COMPLETE_KEY)
-            return None
+            return self._refuse(size)
         if len(inbox) < HEADER + size:
             return None
         payload = bytes(inbox[HEADER : HEADER + size])
         del inbox[: HEADER + size]
         return payload
 
-    def _refuse(self, size: int, *, result: bool) -> None:
-        self._inbox.clear()
-        if result:
+    def _refuse(self, size: int) -> None:
+        """Let a message that is too large go by: a call fails then, and anything else ends the run."""
+        key = self._inbox[HEADER]
+        if key == messages.CALL_KEY and len(self._inbox) < min(HEADER + size, BEGINNING):
+            return
+        begun = bytes(self._inbox[HEADER:BEGINNING])
+        self._skipped = max(0, HEADER + size - len(self._inbox))
+        del self._inbox[: HEADER + size]
+        if key == messages.COMPLETE_KEY:
             self._driver.end_too_large(size)
+        elif key == messages.CALL_KEY:
+            self._guarded(lambda: self._driver.hear(messages.parse_oversized(begun, size)))
         else:
             self._on_bytes(size.to_bytes(wire.HEADER))  # the host refuses a frame of this size itself
 
