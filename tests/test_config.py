@@ -42,7 +42,6 @@ def test_a_source_is_read_with_all_its_settings(tmp_path: Path) -> None:
             exclude=("issues.delete",),
             credentials={"bearer": "env:GITHUB_TOKEN"},
             timeout_seconds=5,
-            settings=str(tmp_path / "gloveport.toml"),
         ),
     )
 
@@ -60,13 +59,15 @@ def test_the_project_is_merged_over_the_user_key_by_key_and_each_value_knows_its
     assert config.origins["limits.memory_mb"] == f"{tmp_path}/user.toml:6"
 
 
-def test_what_only_the_user_wrote_is_not_the_projects_and_what_a_project_touches_is(tmp_path: Path) -> None:
-    config = load(
-        tmp_path,
-        '[sources.touched]\nbase_url = "http://b"\n',
-        '[sources.mine]\nopenapi = "a.json"\n[sources.touched]\nopenapi = "b.json"\n',
-    )
-    assert {source.name: source.settings for source in config.sources} == {
+def test_what_a_project_that_was_found_touches_is_the_projects_and_what_was_named_is_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = '[sources.mine]\nopenapi = "a.json"\n[sources.touched]\nopenapi = "b.json"\n'
+    named = load(tmp_path, '[sources.touched]\nbase_url = "http://b"\n', own)
+    assert {source.name: source.settings for source in named.sources} == {"mine": "", "touched": ""}
+    monkeypatch.chdir(tmp_path)
+    found = load_config(user=tmp_path / "user.toml")
+    assert {source.name: source.settings for source in found.sources} == {
         "mine": "",
         "touched": str(tmp_path / "gloveport.toml"),
     }

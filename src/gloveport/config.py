@@ -89,7 +89,10 @@ class Config:
 
 
 def load_config(project: Path | None = None, *, user: Path | None = None) -> Config:
-    """The settings of this user and of a project's file; files that don't exist say nothing, unless named."""
+    """The settings of this user and of a project's file; files that don't exist say nothing, unless named.
+
+    A project's file that is found, not named, is somebody else's: its sources carry its path in `settings`.
+    """
     if project is not None and not project.is_file():
         raise OptionError(f"there is no file {project}", hint="`gloveport add` makes one")
     own = user or config_folder() / FILE
@@ -105,7 +108,8 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
     _check_tables(values, origins)
     if project is None and found is not None and layers:
         _check_strength(layers, found)
-    theirs = {name for layer in layers if layer.path == found and layer.path != own for name in layer.sources}
+    named = project is not None
+    theirs = {name for layer in layers if layer.path == found != own and not named for name in layer.sources}
     sources = tuple(
         _source(name, table, origins, base=_folder_of(name, layers), settings=str(found) if name in theirs else "")
         for name, table in values.get("sources", {}).items()
