@@ -400,6 +400,8 @@ async def test_names_arguments_and_imports_are_checked_before_the_run(port: Glov
         ("import asyncio\nawait asyncio.sleep(1000)", {"wall_seconds": 0.5}, "time-limit"),
         ("while True: pass", {"cpu_seconds": 0.3}, "cpu-limit"),
         ("x = []\nwhile True: x.append('a' * 10**6 + str(len(x)))", {"memory_mb": 64}, "memory-limit"),
+        ("'x' * 10**11", {"memory_mb": 64}, "memory-limit"),
+        ("[0] * 10**10", {"memory_mb": 64}, "memory-limit"),
         ("d, i = {}, 0\nwhile True:\n    d[i] = str(i)\n    i += 1", {"memory_mb": 64}, "memory-limit"),
         ("for i in range(20): await tools.add(i, 1)", {"max_calls": 10}, "call-limit"),
         ("'x' * 5000", {"max_result_bytes": 1000}, "result-too-large"),

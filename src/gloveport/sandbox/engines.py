@@ -46,10 +46,8 @@ def kind_for(language: Language, named: str | None, *, allow_eval: bool, allow_w
             raise OptionError(f"there is no engine {engine!r}", hint=f"the engines are: {', '.join(known)}")
         others = " or ".join(ENGINES_OF[language])
         raise OptionError(f"the engine {engine} does not run {language}", hint=f"{language} is run by {others}")
-    if engine == "cpython":  # nothing is fixed at the start of a zygote: one pool serves all
+    if language == "python":  # nothing is fixed at the start: one pool serves all
         return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=0)
-    if engine == "monty":
-        return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=memory_mb)
     return Kind(engine, allow_eval, allow_wasm, memory_mb)
 
 
@@ -65,7 +63,7 @@ def launch_for(kind: Kind) -> Launch:
 def start_for(kind: Kind) -> Start:
     """How to make a worker of a process of this kind."""
     if kind.engine == "monty":
-        greet = partial(check_out, version=monty_version(), memory_mb=kind.memory_mb)
+        greet = partial(check_out, version=monty_version())
         return partial(MontyWorker.start, greet=greet)
     return Worker.start
 

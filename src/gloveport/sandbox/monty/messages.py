@@ -65,9 +65,9 @@ class Refused:
 Answer = Returned | Failed | Promised | Refused
 
 
-def checkout(version: str, memory_bytes: int) -> bytes:
-    """Start a session: time, sleep and randomness are the host's; memory is bounded by Monty itself, too."""
-    limits = protobuf.number(2, memory_bytes) + protobuf.number(4, DEEPEST)
+def checkout(version: str) -> bytes:
+    """Start a session: time, sleep and randomness are the host's, and memory is bounded from outside."""
+    limits = protobuf.number(4, DEEPEST)
     policy = protobuf.block(2) + protobuf.block(4, protobuf.block(1)) + protobuf.block(5, protobuf.block(2))
     policy += protobuf.block(7) + protobuf.block(9)
     fields = [

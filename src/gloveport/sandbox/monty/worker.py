@@ -15,7 +15,6 @@ from gloveport.sandbox.monty import messages
 from gloveport.sandbox.monty.driver import Driver
 from gloveport.sandbox.monty.messages import HEADER, Completed, Done, GaveUp, Message, Raised
 from gloveport.sandbox.worker import Worker
-from gloveport.types import MIB
 
 logger = logging.getLogger(__name__)
 
@@ -153,9 +152,9 @@ class MontyWorker(Worker):
             self._on_bytes(data)
 
 
-async def check_out(guest: Guest, *, version: str, memory_mb: int) -> str:
+async def check_out(guest: Guest, *, version: str) -> str:
     """Start the session of a worker and run the prelude in it; the name of the engine."""
-    await _ask(guest, messages.checkout(version, memory_mb * MIB), Done)
+    await _ask(guest, messages.checkout(version), Done)
     prelude = importlib.resources.files("gloveport.sandbox") / "guest" / "monty" / "prelude.py"
     await _ask(guest, messages.feed_start(prelude.read_text("utf-8")), Completed)
     return f"monty {version}"
