@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import httpx2
 
-from benchmarks.__main__ import Row, median
+from benchmarks.sampling import Row, median
 from gloveport.policy.credentials import Attachment, Secret
 from gloveport.policy.egress import Egress, Reach, Request
 

@@ -5,7 +5,6 @@ The schema is npm's `@octokit/graphql-schema`, fetched by `npm pack` into a fold
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import statistics
@@ -34,9 +33,9 @@ PACKAGE = "@octokit/graphql-schema@15.26.1"
 CALLS = 200
 
 
-def rows(rounds: int) -> list[Row]:
+async def rows(rounds: int) -> list[Row]:
     """The rows for the table of results."""
-    return asyncio.run(_measured(rounds))
+    return await _measured(rounds)
 
 
 async def _measured(rounds: int) -> list[Row]:
