@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from gloveport.catalog import stubs
+from gloveport.catalog import pystubs, stubs
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.catalog.globals import TAKEN
 from gloveport.catalog.lookalikes import look_alike
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What an agent needs to call a tool; `typescript` is a documented declaration."""
+    """What an agent needs to call a tool; `typescript` and `python` are documented declarations."""
 
     path: str
     description: str
@@ -43,6 +43,8 @@ class Description:
     writes: bool
     parameters: tuple[Mapping[str, Any], ...]
     typescript: str
+    python: str
+    pages: bool = False
 
 
 class Catalog:
@@ -163,6 +165,8 @@ class Catalog:
             writes=tool.writes,
             parameters=tuple(stubs.parameters(tool)),
             typescript=stubs.declaration([(path, tool)]),
+            python=pystubs.declaration([(path, tool)]),
+            pages=tool.pages,
         )
 
     @cached_property

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gloveport.catalog.stubs import DEEPEST, MOST_CHOICES, MOST_NODES, clean, noted, resolve
+from gloveport.catalog.stubs import DEEPEST, MOST_CHOICES, MOST_NODES, clean, noted, resolve, told
 from gloveport.types import Tool
 
 HEAD = "from datetime import datetime\nfrom typing import Any, Literal, NotRequired, TypedDict\n"
@@ -68,8 +68,8 @@ def _method(name: str, path: str, tool: Tool, types: Types, *, checked: bool) ->
     rest = "**more: Any" if root.get("additionalProperties") not in (None, False) or not plain else ""
     listed = [f"{key}: {kind}" for key, kind, _ in rows if key.isidentifier() and not keyword.iskeyword(key)]
     given = ", ".join([*(["*", *listed] if listed else []), *([rest] if rest else [])])
-    told = "\n".join([clean(tool.description), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
-    doc = f'    """{_quoted(told)}"""' if told else "    ..."
+    text = "\n".join([clean(told(tool)), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
+    doc = f'    """{_quoted(text)}"""' if text else "    ..."
     if checked:
         given, result = _apart(given), _apart(result)
     head = f"@staticmethod\nasync def {name}({given}) -> {result}:\n"

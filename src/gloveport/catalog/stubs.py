@@ -44,10 +44,15 @@ def _members(tree: Mapping[str, Any], indent: str, more: str) -> str:
     lines = [inner + more] if more else []
     for name, node in tree.items():
         if isinstance(node, Tool):
-            lines.append(_comment(node.description, inner) + f"{inner}{_key(name)}{_callable(node, inner)};")
+            lines.append(_comment(told(node), inner) + f"{inner}{_key(name)}{_callable(node, inner)};")
         else:
             lines.append(f"{inner}{_key(name)}: {_members(node, inner, more)};")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "{}"
+
+
+def told(tool: Tool) -> str:
+    """What a tool says of itself, and first of all whether it should still be used."""
+    return f"@deprecated {tool.description}".strip() if tool.deprecated else tool.description
 
 
 def _callable(tool: Tool, indent: str) -> str:

@@ -100,7 +100,7 @@ async def _describe(view: View, port: Gloveport, name: str) -> int:
     found = port.catalog.describe(path)
     if found is None:
         raise _no_tool(port, path)
-    entry, tool = port.catalog.entry(path), port.catalog.find(path)
+    entry = port.catalog.entry(path)
     if view.as_json:
         about = {
             "path": found.path,
@@ -108,9 +108,10 @@ async def _describe(view: View, port: Gloveport, name: str) -> int:
             "kind": found.kind,
             "writes": found.writes,
             "suspended": bool(entry and entry.suspended),
-            "pages": bool(tool and tool.pages),
+            "pages": found.pages,
             "parameters": [dict(row) for row in found.parameters],
             "typescript": found.typescript,
+            "python": found.python,
         }
         write_document(view.out, {"ok": True, "tool": about})
     else:
@@ -176,7 +177,11 @@ def _difference(port: Gloveport, tool: Tool) -> list[str]:
     before, after = port.versions(tool.address)
     then = stubs.declaration([(tool.address, before)]).splitlines() if before else []
     now = stubs.declaration([(tool.address, after)]).splitlines() if after else []
-    return [line for line in difflib.unified_diff(then, now, lineterm="", n=2) if not line.startswith(("---", "+++", "@@"))]
+    lines = [
+        line for line in difflib.unified_diff(then, now, lineterm="", n=2) if not line.startswith(("---", "+++", "@@"))
+    ]
+    # What it looks like is not all: a fingerprint also covers where requests go and what goes with them (D3).
+    return lines or ["where its requests go, the credentials that go along, or a text too long to show has changed"]
 
 
 def accept_command(view: View, source: str) -> int:
