@@ -115,9 +115,13 @@ def preload() -> None:
     gc.freeze()
 
 
-def main() -> None:
-    """In the fork: warm up once more, say ready, and run one program."""
+def rehearse() -> None:
+    """In a fork that shows which memory a run touches."""
     Stage().run(WARM)
+
+
+def main() -> None:
+    """In the fork: say ready, and run one program."""
     loop = Loop()
     loop.receive = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, 0).recv
     loop.send(["ready"])

@@ -22,7 +22,7 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC"}
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from gloveport.sandbox.zygote import main; main(sys.argv[2])"
 
 _HERE = Path(__file__).parent
-_ZYGOTE_MODULES = ("zygote", "channel", "jail", "landlock", "namespaces", "privileges", "seccomp", "syscalls")
+_ZYGOTE_MODULES = ("zygote", "channel", "jail", "landlock", "namespaces", "pages", "privileges", "seccomp", "syscalls")
 # Without a display, a network or a test to run: they would bring 40 libraries along.
 _LEFT_OUT = frozenset({"ensurepip", "idlelib", "test", "tkinter", "_tkinter", "turtle", "turtledemo"})
 _ZONES = "/usr/share/zoneinfo"

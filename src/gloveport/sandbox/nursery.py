@@ -11,13 +11,13 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gloveport.sandbox import namespaces, privileges, zygote
+from gloveport.sandbox import namespaces, pages, privileges, zygote
 from gloveport.sandbox.jail import Jail, SpawnError, complaint
 from gloveport.sandbox.quarters import Quarters
 from gloveport.sandbox.syscalls import call
 
 START_SECONDS = 25.0
-_SPAWN_SECONDS = 5.0
+_SPAWN_SECONDS = 10.0
 # The first fork leaves traces in the zygote's memory that later ones don't: it is made for nobody.
 _REHEARSALS = 2
 _STACK_BYTES = 8 * 1024 * 1024
@@ -70,6 +70,27 @@ class Nursery:
         if answer != zygote.READY or not all(self._rehearse() for _ in range(_REHEARSALS)):
             self.close()
             raise SpawnError(f"the zygote did not start: {_said() or 'it ended without a word'}")
+        try:
+            table = self._find_pages(pid)
+            wake.send(zygote.PAGES)
+            wake.send(table)
+        except OSError as error:
+            self.close()
+            raise SpawnError(f"the guest that was sent ahead did not come through: {_said() or error}") from None
+
+    def _find_pages(self, parent: int) -> bytes:
+        """The pages that guests of this zygote touch, as one of them did that was sent ahead."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                pid, pidfd = self._spawn(theirs.fileno(), _COMPLAINTS, zygote.SCOUT)
+            try:
+                ours.settimeout(_SPAWN_SECONDS)
+                if ours.recv(1) != zygote.READY:
+                    raise ConnectionResetError("it ended")
+                return pages.table(self._jail.proc, pid, parent)
+            finally:
+                _end(pid, pidfd)
 
     def _rehearse(self) -> bool:
         with suppress(ConnectionError):
@@ -82,54 +103,55 @@ class Nursery:
         gone, self._zygote = self._zygote, None
         if gone is None:
             return
-        signal.pidfd_send_signal(gone.pidfd, signal.SIGKILL)
-        os.waitpid(gone.pid, 0)
-        os.close(gone.pidfd)
+        _end(gone.pid, gone.pidfd)
         gone.wake.close()
         gone.orders.close()
 
-    def spawn(self, *, stdio: int, stderr: int) -> tuple[int, int]:
+    def spawn(self, *, stdio: int, stderr: int, order: bytes = zygote.GUEST) -> tuple[int, int]:
         """A new guest that is jailed and about to run its package's main, as (pid, pidfd)."""
+        try:
+            return self._spawn(stdio, stderr, order)
+        except ConnectionError:
+            # The zygote is gone. If it forked before it went, the child finds all its ends closed, and ends.
+            self.close()
+        try:
+            return self._spawn(stdio, stderr, order)
+        except ConnectionError:
+            self.close()
+            raise SpawnError(f"the zygote could not fork: {_said() or 'it ended'}") from None
+
+    def _spawn(self, stdio: int, stderr: int, order: bytes) -> tuple[int, int]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with ours:
                 with theirs:
-                    pid = self._order([stdio, stderr, theirs.fileno()])
+                    pid = self._ask([stdio, stderr, theirs.fileno()], order)
+                if pid < 0:
+                    raise SpawnError(f"the zygote could not fork: {os.strerror(-pid)}")
                 pidfd = os.pidfd_open(pid)
                 try:
                     _see_through(ours)
                 except BaseException:
-                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-                    os.waitpid(pid, 0)
-                    os.close(pidfd)
+                    _end(pid, pidfd)
                     raise
                 return pid, pidfd
-        except BaseException:
+        except SpawnError:
             self.close()  # an order that its guest didn't live to take must not become the next one's
             raise
 
-    def _order(self, fds: list[int]) -> int:
-        """The pid of a new child of this process, which will take these descriptors."""
-        try:
-            pid = self._ask(fds)
-        except (BrokenPipeError, ConnectionResetError):
-            # It was dead before it read the word, so there is no guest: another zygote can be asked for the same.
-            self.close()
-            pid = self._ask(fds)
-        if pid <= 0:
-            raise SpawnError(f"the zygote could not fork: {os.strerror(-pid) if pid else 'it ended'}")
-        return pid
-
-    def _ask(self, fds: list[int]) -> int:
+    def _ask(self, fds: list[int], order: bytes = zygote.GUEST) -> int:
         if self._zygote is None:
             self.open()
         assert self._zygote is not None
-        socket.send_fds(self._zygote.orders, [b"order"], fds)
+        socket.send_fds(self._zygote.orders, [order], fds)
         self._zygote.wake.send(zygote.FORK)
         try:
-            return int.from_bytes(self._zygote.wake.recv(4), "little", signed=True)
+            answer = self._zygote.wake.recv(4)
         except TimeoutError:
             raise SpawnError("the zygote does not answer") from None
+        if not answer:
+            raise ConnectionResetError("the zygote has ended")
+        return int.from_bytes(answer, "little", signed=True)
 
     def _exec(self, wake: int, orders: int) -> None:
         """The zygote's first steps, up to its exec."""
@@ -147,6 +169,12 @@ class Nursery:
             os.write(_COMPLAINTS, str(error).encode())
         finally:
             os._exit(127)
+
+
+def _end(pid: int, pidfd: int) -> None:
+    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(pidfd)
 
 
 def _see_through(sync: socket.socket) -> None:

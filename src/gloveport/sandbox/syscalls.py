@@ -24,7 +24,8 @@ mount 165 40              mount_setattr 442 442
 mprotect 10 226           mremap 25 216             munmap 11 215             nanosleep 35 101
 newfstatat 262 79         openat 257 56             pivot_root 155 41         pkey_alloc 330 289
 pkey_free 331 290         pkey_mprotect 329 288     poll 7 -                  ppoll 271 73
-prctl 157 167             pread64 17 67             prlimit64 302 261         read 0 63
+prctl 157 167             pread64 17 67             prlimit64 302 261         process_madvise 440 440
+read 0 63
 readlink 89 -             readlinkat 267 78         readv 19 65               recvfrom 45 207
 restart_syscall 219 128   rseq 334 293              rt_sigaction 13 134       rt_sigprocmask 14 135
 rt_sigreturn 15 139       sched_getaffinity 204 123 sched_getparam 143 121    sched_getscheduler 145 120

@@ -1,5 +1,6 @@
 """The process that guests of a forked engine are copies of. It lives in their root and runs under their interpreter.
 
+    fork server ── pages ───► zygote                       (once, see `pages`)
     fork server ── "fork" ──► zygote ── clone ──► guest    (a child of the fork server, not of the zygote)
     fork server ◄── pid ────────┘                   │
     fork server ── (stdin, stderr, sync) ──────────►│
@@ -7,27 +8,31 @@
 
 Between two clones the zygote reads one byte and writes one number, and its memory is then what it was before: the first
 guest and the thousandth find the same objects at the same addresses. It never gets anything that belongs to a run.
+
+It has one thread, which goes on in the guest as it is: so Python is not told of the fork, and resets nothing.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib
 import json
+import mmap
 import os
 import socket
 import sys
 from collections.abc import Callable
+from types import ModuleType
 
-from gloveport.sandbox import channel, namespaces, privileges, seccomp
+from gloveport.sandbox import channel, namespaces, pages, privileges, seccomp
 from gloveport.sandbox.jail import Jail
 
 # The descriptors that a zygote is exec'd with.
 WAKE, ORDERS, PROC, RULESET = 3, 4, 5, 6
 FIRST_OWN = 3
 
-READY, FORK = b"r", b"f"
+READY, FORK, PAGES = b"r", b"f", b"p"
+GUEST, SCOUT = b"guest", b"scout"  # a scout walks the way of a run for nobody, and waits to be looked at
 _STATE_BYTES = 64 * 1024
 _PACKAGE = "gloveport_guest"
 
@@ -48,23 +53,24 @@ def main(folder: str) -> None:
         ruleset=RULESET,
     )
     clone = namespaces.sibling_maker(namespaces.GUEST if "namespaces" in jail.holds else 0)
-    after_fork = ctypes.pythonapi.PyOS_BeforeFork, ctypes.pythonapi.PyOS_AfterFork_Child
-    run = _load(folder)
+    table = mmap.mmap(-1, pages.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    take_pages = pages.taker(table)
+    package = _load(folder)
     _tidy()
     os.write(WAKE, READY)
-    if not _fork_guests(clone):
+    if not _fork_guests(clone, table):
         os._exit(0)
-    for tell in after_fork:
-        tell()
-    _enter(jail)
-    _run(run)
+    take_pages()
+    if _enter(jail) == SCOUT:
+        _scout(package)
+    _run(package.main)
 
 
-def _load(folder: str) -> Callable[[], None]:
+def _load(folder: str) -> ModuleType:
     sys.path.insert(0, folder)
     package = importlib.import_module(_PACKAGE)
     package.preload()
-    return package.main
+    return package
 
 
 def _tidy() -> None:
@@ -88,17 +94,27 @@ def _tidy() -> None:
     gc.freeze()  # no collection touches, and so copies, what every guest shares
 
 
-def _fork_guests(clone: Callable[[], int]) -> bool:
+def _fork_guests(clone: Callable[[], int], table: mmap.mmap) -> bool:
     """True in each guest; false in the zygote, at its end."""
-    while os.read(WAKE, 1):
+    while not _has_ended(table):
         if _fork_one(clone):
             return True
     return False
 
 
+# Two functions, whose ends free what they made before it is made again: two that take turns in memory would make the even
+# guests differ from the odd.
+
+
+def _has_ended(table: mmap.mmap) -> bool:
+    word = os.read(WAKE, 1)
+    while word == PAGES:
+        os.readv(WAKE, [table])
+        word = os.read(WAKE, 1)
+    return not word
+
+
 def _fork_one(clone: Callable[[], int]) -> bool:
-    # A function of its own, whose end frees the number before there is another: two that take turns in memory would
-    # make the even guests differ from the odd.
     pid = clone()
     if pid == 0:
         return True
@@ -106,11 +122,11 @@ def _fork_one(clone: Callable[[], int]) -> bool:
     return False
 
 
-def _enter(jail: Jail) -> None:
-    """The guest's way into the jail; it tells the fork server what failed, and ends."""
+def _enter(jail: Jail) -> bytes:
+    """The guest's way into the jail, and what it is to be there; it tells the fork server what failed, and ends."""
     layer = "start"
     with socket.socket(fileno=ORDERS) as orders:
-        _, fds = channel.receive_bytes(orders)
+        order, fds = channel.receive_bytes(orders)
     if not fds:  # a rehearsal
         os._exit(0)
     stdio, stderr, sync = fds
@@ -131,9 +147,19 @@ def _enter(jail: Jail) -> None:
         if not os.read(sync, 1):
             os._exit(1)
         os.close(sync)
+        return order
     except BaseException as error:  # noqa: BLE001  the outer edge of the child: whatever it was, the parent hears of it
         os.write(sync, f"{layer}: {error}".encode()[:1000])
         os._exit(127)
+
+
+def _scout(package: ModuleType) -> None:
+    back = os.dup(0)
+    if hasattr(package, "rehearse"):
+        package.rehearse()
+    os.write(back, READY)
+    os.read(back, 1)
+    os._exit(0)
 
 
 def _run(program: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from .guest import Guest
 from .loop import turn_asyncio
 from .output import turn_logging
 from .randomness import Randomness, start_random, turn_random
-from .rehearsal import TAIL, rehearse
+from .rehearsal import TAIL, play
 from .swap import replace_everywhere
 from .threads import turn_threads
 from .values import decode, quote
@@ -56,10 +56,10 @@ def preload() -> None:
             continue
     os.environ["TZ"] = "UTC"
     time.tzset()
-    rehearse(_perform)
+    play(_perform)
     _guest = Guest(Channel(), Clock(), Randomness())
     _turn_platform(_guest)
-    rehearse(_perform)
+    play(_perform)
     gc.collect()
     gc.freeze()
 
@@ -109,18 +109,29 @@ def main() -> NoReturn:
         _exit(70)
 
 
-def _main() -> NoReturn:
+def rehearse() -> None:
+    """Walk the way of a run in a fork of its own, so that it can be seen which memory that takes."""
+    guest = _get_ready()
+    start_random(guest.randomness, bytes(32))
+    restart_logging(guest.clock)
+    givens.set_environment({})
+    play(_perform)
+
+
+def _get_ready() -> Guest:
     if _guest is None:
         preload()
     guest = _guest
     assert guest is not None
     guest.channel.open(_take_socket())
-    start_random(guest.randomness, bytes(32))
-    givens.set_environment({})
-    rehearse(_perform)
     givens.turn_process()
     guest.output.install()
     guest.loop.start()
+    return guest
+
+
+def _main() -> NoReturn:
+    guest = _get_ready()
     guest.channel.send(f'["ready",{PROTOCOL},{quote(VERSION)}]')
     guest.channel.flush()
     _, now, setup = guest.channel.next_event()
