@@ -19,3 +19,8 @@ export const inspect = Deno.inspect;
 export const Console_ = internals.Console;
 export const exit = Deno.exit.bind(Deno);
 export const engineVersion = Deno.version.deno;
+
+/** V8 ends a process that is at its limit; no error tells of it. */
+export function limitOf(_thrown) {
+  return undefined;
+}

@@ -1,6 +1,6 @@
 // What went wrong, as data: the error of a tool call, and the description of what the program threw.
 
-import { inspect } from "./engine.js";
+import { inspect, limitOf } from "./engine.js";
 import {
   defineProperty,
   Error_,
@@ -94,7 +94,9 @@ function data(value) {
 
 /** JSON text that describes what the program threw: an error, or any other value. */
 export function describe(thrown, depth = 0) {
+  const limit = limitOf(thrown);
   if (!(thrown instanceof Error_)) {
+    if (limit !== undefined) return `{"type":"RangeError","code":${quote(limit)},"message":"out of memory"}`;
     const type = thrown === null ? "null" : typeof thrown;
     return `{"type":${quote(type)},"message":${quote(text(thrown))}}`;
   }
@@ -103,6 +105,7 @@ export function describe(thrown, depth = 0) {
   let out = `{"type":${quote(typeof name === "string" ? stringSlice(name, 0, 200) : "Error")}`;
   out += field("message", quote(text(typeof message === "string" ? message : "")));
   out += place(read(thrown, "stack"), PLACE);
+  if (limit !== undefined) out += field("code", quote(limit));
   if (thrown instanceof BadValue) out += field("code", '"bad-value"');
   if (thrown instanceof ToolError) {
     for (const key of ["code", "tool", "hint"]) {
