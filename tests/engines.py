@@ -16,7 +16,12 @@ class Engine(NamedTuple):
         return self.name
 
 
-ENGINES = (Engine("deno", "typescript"), Engine("cpython", "python"), Engine("monty", "python"))
+ENGINES = (
+    Engine("deno", "typescript"),
+    Engine("quickjs", "typescript"),
+    Engine("cpython", "python"),
+    Engine("monty", "python"),
+)
 LACKS: Any = object()
 """Said for Monty of a program for `python` that it does not have the language for: it must tell so, and name `cpython`."""
 

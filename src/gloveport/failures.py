@@ -28,7 +28,7 @@ def believed(ending: Ending, told: Collection[str]) -> Mapping[str, Any]:
         return error
     if code in told:
         return error
-    if code == "memory-limit" and error.get("type") == "MemoryError":  # Python raises it where another engine dies
+    if code == "memory-limit" and error.get("type") in {"MemoryError", "RangeError"}:  # raised where Deno would die
         return error
     return {**error, "code": "program-failed"}
 

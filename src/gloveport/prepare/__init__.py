@@ -36,7 +36,7 @@ def prepare(
         return prepare_python(text, engine or "cpython")
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
-    return prepare_typescript(text, language)
+    return prepare_typescript(text, language, engine or "deno")
 
 
 def check(program: Program, catalog: ToolIndex) -> None:

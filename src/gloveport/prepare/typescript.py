@@ -15,9 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from gloveport.errors import ProgramError
+from gloveport.prepare.erasure import erase
 from gloveport.prepare.functions import refuse_stray_await, top_level_return
 from gloveport.prepare.imports import take_imports
 from gloveport.prepare.positions import Edit, rewrite, through
+from gloveport.prepare.quickjs import refuse_lacks
 from gloveport.prepare.sheet import LooseObjectError, Sheet, read
 from gloveport.prepare.survey import mentions
 from gloveport.types import Language, Program
@@ -48,20 +50,20 @@ FUNCTION_VALUES = frozenset({"arrow_function", "function_expression"})
 WRAPPERS = frozenset({"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"})
 
 
-def prepare_typescript(source: str, language: Language) -> Program:
+def prepare_typescript(source: str, language: Language, engine: str = "deno") -> Program:
     """The program of a text: finds it, refuses what can't run, and gives it the shape of a module."""
     try:
-        return _prepare(source, language)
+        return _prepare(source, language, engine)
     except LooseObjectError as loose:
         text, inner = rewrite(source, [Edit(loose.start, loose.start, ";("), Edit(loose.end, loose.end, ")")])
         try:
-            program = _prepare(text, language)
+            program = _prepare(text, language, engine)
         except (ProgramError, LooseObjectError):
             raise loose.error from None
         return replace(program, source=source, spans=through(program.spans, inner))
 
 
-def _prepare(source: str, language: Language) -> Program:
+def _prepare(source: str, language: Language, engine: str) -> Program:
     sheet = read(source)
     refuse_stray_await(sheet)
     take_imports(sheet)
@@ -71,8 +73,12 @@ def _prepare(source: str, language: Language) -> Program:
     for node in _top_level(sheet, "ambient_declaration"):
         sheet.blank(node.start_byte, node.end_byte)
     entry = _shape(sheet)
+    small = engine == "quickjs"
+    if small:
+        refuse_lacks(sheet)
+        sheet.edits += [] if sheet.found.plain else erase(sheet)
     code, spans = rewrite(source, sheet.edits)
-    dialect = "javascript" if sheet.found.plain else "typescript"
+    dialect = "javascript" if sheet.found.plain or small else "typescript"
     return Program(language=language, source=source, code=code, dialect=dialect, entry=entry, spans=spans)
 
 

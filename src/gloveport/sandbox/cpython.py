@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,19 +36,23 @@ class CPythonOptions:
 def cpython_launch(options: CPythonOptions) -> Launch:
     """How to start a zygote of this Python, whose guests run the main of the guest's package."""
     del options
+    zones = {_ZONES: Folder(_ZONES)} if os.path.isdir(_ZONES) else {}
+    return zygote_launch({**guest_files("python"), **_build_settings()}, zones, {})
+
+
+def zygote_launch(files: Mapping[str, bytes], folders: Mapping[str, Folder], env: Mapping[str, str]) -> Launch:
+    """How to start a zygote of this Python with a guest's package, and what else that needs, laid in."""
     program, library = find_python()
     inside = f"/usr/{sys.platlibdir}/{os.path.basename(library)}"
-    folders = {inside: Folder(library, tuple(_modules(library)))}
+    python = {inside: Folder(library, tuple(_modules(library)))}
     for dynamic in _dynamic_folders(library):
-        folders[f"{inside}/lib-dynload"] = Folder(dynamic, tuple(_extensions(dynamic)))
-    if os.path.isdir(_ZONES):
-        folders[_ZONES] = Folder(_ZONES)
+        python[f"{inside}/lib-dynload"] = Folder(dynamic, tuple(_extensions(dynamic)))
     return Launch(
         executable=program,
         argv=("python", *FLAGS, "-c", _BOOT, ZYGOTE_FOLDER, GUEST_FOLDER),
-        env=ENVIRONMENT,
-        files={**_zygote_files(), **_guest_files(), **_build_settings()},
-        folders=folders,
+        env={**ENVIRONMENT, **env},
+        files={**_zygote_files(), **files},
+        folders={**python, **folders},
         zygote=True,
     )
 
@@ -93,11 +97,12 @@ def _zygote_files() -> dict[str, bytes]:
     return packages | {f"{folder}/{name}.py": (_HERE / f"{name}.py").read_bytes() for name in _ZYGOTE_MODULES}
 
 
-def _guest_files() -> dict[str, bytes]:
-    package = _HERE / "guest" / "python" / PACKAGE
+def guest_files(engine: str) -> dict[str, bytes]:
+    """The package that an engine's guests run, to be laid in."""
+    package = _HERE / "guest" / engine / PACKAGE
     found = {f"{GUEST_FOLDER}/{PACKAGE}/{path.relative_to(package)}": path for path in sorted(package.rglob("*.py"))}
     if not found:
-        raise SandboxError("the engine `cpython` has no guest package", hint="reinstall gloveport")
+        raise SandboxError(f"the guest package of {engine} is missing", hint="reinstall gloveport")
     return {guest: path.read_bytes() for guest, path in found.items()}
 
 

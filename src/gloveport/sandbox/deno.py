@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gloveport.errors import SandboxError
+from gloveport.sandbox.bundle import prelude
 from gloveport.sandbox.launcher import Launch
 
 GUEST_FOLDER = "/guest"
@@ -61,7 +59,7 @@ def deno_launch(options: DenoOptions) -> Launch:
             *_arguments(options),
         ),
         env=ENVIRONMENT,
-        files={**prelude(), **STACK_MAP},
+        files={f"{GUEST_FOLDER}/main.js": prelude("deno").encode(), **STACK_MAP},
     )
 
 
@@ -75,46 +73,6 @@ def _v8_flags(options: DenoOptions) -> list[str]:
 
 def _arguments(options: DenoOptions) -> list[str]:
     return ["wasm"] if options.allow_wasm else []
-
-
-def prelude() -> dict[str, bytes]:
-    """The guest's own source as one module without exports: a program that manages to import it gets nothing from it."""
-    folder = importlib.resources.files("gloveport.sandbox") / "guest" / "deno"
-    texts = {item.name: item.read_text("utf-8") for item in folder.iterdir() if item.name.endswith(".js")}
-    return {f"{GUEST_FOLDER}/main.js": bundle(texts, "main.js").encode()}
-
-
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";$', re.MULTILINE)
-_EXPORTED = re.compile(r"^export (?:async function|function|class|const) (?:(\w+)|\{([^}]*)\})", re.MULTILINE)
-_REEXPORT = re.compile(r"^export \{ (\w+) as (\w+) \};$", re.MULTILINE)
-
-
-def bundle(texts: Mapping[str, str], entry: str) -> str:
-    """One script out of modules in the house's own style: each becomes a function that gives its exports."""
-    out: list[str] = []
-    done: set[str] = set()
-
-    def add(name: str) -> None:
-        if name in done:
-            return
-        done.add(name)
-        for _, needed in _IMPORT.findall(texts[name]):
-            add(needed)
-        body = _IMPORT.sub(lambda found: f"const {{{found[1].replace(' as ', ': ')}}} = {_scope(found[2])};", texts[name])
-        exports = [plain or group for plain, group in _EXPORTED.findall(body)]
-        names = [part.split(":")[-1].strip() for export in exports for part in export.split(",") if part.strip()]
-        pairs = [*names, *(f"{new}: {old}" for old, new in _REEXPORT.findall(body))]
-        body = re.sub(r"^export (?!\{)", "", _REEXPORT.sub("", body), flags=re.MULTILINE)
-        out.append(
-            body if name == entry else f"const {_scope(name)} = (() => {{\n{body}\nreturn {{ {', '.join(pairs)} }};\n}})();"
-        )
-
-    add(entry)
-    return "\n".join(out)
-
-
-def _scope(name: str) -> str:
-    return f"module_{name.removesuffix('.js')}"
 
 
 def find_deno() -> str:

@@ -16,12 +16,14 @@ from gloveport.sandbox.monty import PACKAGE as MONTY
 from gloveport.sandbox.monty import monty_launch, monty_version
 from gloveport.sandbox.monty.worker import MontyWorker, check_out
 from gloveport.sandbox.pool import Pool, Start
+from gloveport.sandbox.quickjs import DISTRIBUTION as QUICKJS
+from gloveport.sandbox.quickjs import QuickJSOptions, quickjs_launch
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language, Strength
 
 ENGINES_OF: Mapping[Language, tuple[str, ...]] = {
-    "typescript": ("deno",),
-    "javascript": ("deno",),
+    "typescript": ("deno", "quickjs"),
+    "javascript": ("deno", "quickjs"),
     "python": ("cpython", "monty"),
 }
 """The engines of each language, the one that is taken where it can be had first."""
@@ -48,6 +50,10 @@ def kind_for(language: Language, named: str | None, *, allow_eval: bool, allow_w
         raise OptionError(f"the engine {engine} does not run {language}", hint=f"{language} is run by {others}")
     if language == "python":  # nothing is fixed at the start: one pool serves all
         return Kind(engine, allow_eval=True, allow_wasm=False, memory_mb=0)
+    if engine == "quickjs":
+        if allow_wasm:
+            raise OptionError("the engine quickjs has no WebAssembly", hint="leave allow_wasm out, or use the engine deno")
+        return Kind(engine, allow_eval, allow_wasm=False, memory_mb=0)
     return Kind(engine, allow_eval, allow_wasm, memory_mb)
 
 
@@ -57,6 +63,8 @@ def launch_for(kind: Kind) -> Launch:
         return cpython_launch(CPythonOptions())
     if kind.engine == "monty":
         return monty_launch()
+    if kind.engine == "quickjs":
+        return quickjs_launch(QuickJSOptions(kind.allow_eval))
     return deno_launch(DenoOptions(kind.allow_eval, kind.allow_wasm, kind.memory_mb))
 
 
@@ -118,6 +126,18 @@ DENO_ABILITIES = (
 )
 
 
+QUICKJS_ABILITIES = (
+    Ability("typescript", "yes", "types are erased; enums, namespaces, decorators and parameter properties are refused"),
+    Ability("await", "yes", "top-level await and return; parallel calls with Promise.all"),
+    Ability("eval", "off", "eval and new Function: Gloveport(allow_eval=True) or --allow-eval"),
+    Ability("platform", "no", "no Intl, URL, Temporal, Blob, streams or crypto.subtle; what is missing is named before the run"),
+    Ability("wasm", "no", "there is no WebAssembly, and no compiler to machine code"),
+    Ability("network", "no", "fetch is refused; tools make requests on the host"),
+    Ability("files", "no", "there is no file system; tools read and write on the host"),
+    Ability("packages", "no", "import is refused"),
+)
+
+
 CPYTHON_ABILITIES = (
     Ability("python", "yes", f"the whole language and standard library of Python {platform.python_version()}"),
     Ability("await", "yes", "top-level await and return; parallel calls with asyncio.gather"),
@@ -145,6 +165,7 @@ async def engines() -> tuple[Engine, ...]:
     """Every engine, tried out."""
     found = [
         await _tried("deno", _version("deno"), ("typescript", "javascript"), DENO_ABILITIES),
+        await _tried("quickjs", _version(QUICKJS), ("typescript", "javascript"), QUICKJS_ABILITIES),
         await _tried("cpython", platform.python_version(), ("python",), CPYTHON_ABILITIES),
         await _tried("monty", _version(MONTY), ("python",), MONTY_ABILITIES),
     ]

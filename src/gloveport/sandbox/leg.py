@@ -174,6 +174,7 @@ class Leg:
             "seed": base64.b64encode(setup.seed or os.urandom(32)).decode("ascii"),
             "sources": list(setup.sources),
             "has_input": setup.has_input,
+            "memory_mb": limits.memory_mb,
             "max_frame_bytes": limits.max_frame_bytes,
             "max_log_bytes": limits.max_log_bytes,
         }

@@ -130,7 +130,11 @@ def on_host(spec: Spec, tree: root.Tree) -> Quarters:
     shared = [*_bound(tree.folders), *(map(directory.__add__, _folders_of(places)) if spec.zygote else ())]
     rules += [(_open(path), landlock.LIST if os.path.isdir(path) else landlock.READ) for path in shared]
 
+    bound = {guest: host for folder in tree.folders.values() for guest, host in folder.items()}
+
     def moved(text: str) -> str:
+        if text in bound:
+            return bound[text]
         inside = any(text == path or text.startswith(f"{path}/") or path.startswith(f"{text}/") for path in places)
         return directory + text if inside else text
 

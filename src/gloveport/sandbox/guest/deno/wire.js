@@ -1,22 +1,17 @@
 // Frames over standard input and output: a four-byte length, then JSON text. Reading blocks the whole guest: between two
 // events nothing of it moves, which is what makes a run a function of its events.
 
+import { decodeText, encodeInto, exit, readSync, writeSync } from "./engine.js";
 import {
   ArrayBuffer_,
   copyWithin,
-  create,
-  decodeText,
-  encodeInto,
-  exit,
   max,
   parseJson,
   RangeError_,
-  readSync,
   setBytes,
   stringIncludes,
   Uint8Array_,
   view,
-  writeSync,
 } from "./primordials.js";
 import { decode } from "./values.js";
 
@@ -66,7 +61,7 @@ function need(count) {
 }
 
 /** The next frame from the host. Blocks. */
-function readFrame() {
+export function readFrame() {
   need(HEADER);
   const length = input[inputStart] * 0x1000000 + (input[inputStart + 1] << 16) + (input[inputStart + 2] << 8) +
     input[inputStart + 3];
@@ -77,28 +72,6 @@ function readFrame() {
   if (inputStart === inputEnd) inputStart = inputEnd = 0;
   const frame = parseJson(text);
   return stringIncludes(text, '"$') ? decode(frame) : frame;
-}
-
-// Frames that arrived while the guest waited for the answer to a synchronous call; delivered afterwards in their order.
-const held = create(null);
-let heldFirst = 0;
-let heldNext = 0;
-
-/** The next event in the order of the host's stream. Blocks. */
-export function nextEvent() {
-  if (heldFirst === heldNext) return readFrame();
-  const frame = held[heldFirst];
-  delete held[heldFirst++];
-  return frame;
-}
-
-/** The reply to the synchronous call `id`; events that come before it are held back for nextEvent. Blocks. */
-export function replyTo(id) {
-  for (;;) {
-    const frame = readFrame();
-    if (frame[0] === "reply" && frame[2] === id) return frame;
-    held[heldNext++] = frame;
-  }
 }
 
 /** Adds a frame, given as JSON text, to what the next flush sends. Over-large ones throw TooLarge. */

@@ -1,4 +1,4 @@
-// What the prelude uses of the platform, taken before any guest code runs. Guest code may replace every built-in; nothing
+// What the prelude uses of the language, taken before any guest code runs. Guest code may replace every built-in; nothing
 // in the prelude may look one up again. Own containers have no prototype, so that planted accessors are never hit.
 
 const { bind, call } = Function.prototype;
@@ -13,15 +13,16 @@ export const getter = (object, name) => uncurry(getOwnPropertyDescriptor(object,
 
 export const ArrayBuffer_ = ArrayBuffer;
 export const BigInt_ = BigInt;
-export const Blob_ = Blob;
 export const Date_ = Date;
 export const Error_ = Error;
+export const EvalError_ = EvalError;
 export const Map_ = Map;
 export const Number_ = Number;
 export const ObjectPrototype = Object.prototype;
 export const Promise_ = Promise;
 export const Proxy_ = Proxy;
 export const RangeError_ = RangeError;
+export const RegExp_ = RegExp;
 export const Set_ = Set;
 export const String_ = String;
 export const TypeError_ = TypeError;
@@ -37,13 +38,14 @@ export const { isView } = ArrayBuffer;
 export const { captureStackTrace } = Error;
 export const { iterator, toPrimitive, toStringTag } = Symbol;
 export const fromCharCode = String.fromCharCode;
-export const createObjectURL = URL.createObjectURL.bind(URL);
-export const revokeObjectURL = URL.revokeObjectURL.bind(URL);
-export const setImmediate_ = setImmediate;
 
 export const dateGetTime = uncurry(Date.prototype.getTime);
 export const dateToString = uncurry(Date.prototype.toString);
+export const mapDelete = uncurry(Map.prototype.delete);
 export const mapForEach = uncurry(Map.prototype.forEach);
+export const mapGet = uncurry(Map.prototype.get);
+export const mapSet = uncurry(Map.prototype.set);
+export const setAdd = uncurry(Set.prototype.add);
 export const setForEach = uncurry(Set.prototype.forEach);
 export const promiseThen = uncurry(Promise.prototype.then);
 export const promiseResolve = Promise.resolve.bind(Promise);
@@ -59,6 +61,7 @@ export const errorToString = uncurry(Error.prototype.toString);
 export const numberToString = uncurry(Number.prototype.toString);
 export const bigintToString = uncurry(BigInt.prototype.toString);
 
+export const sliceBuffer = uncurry(ArrayBuffer.prototype.slice);
 const TypedArray = getPrototypeOf(Uint8Array);
 export const setBytes = uncurry(TypedArray.prototype.set);
 export const copyWithin = uncurry(TypedArray.prototype.copyWithin);
@@ -72,19 +75,6 @@ export const dataViewByteOffset = getter(DataView.prototype, "byteOffset");
 export const dataViewByteLength = getter(DataView.prototype, "byteLength");
 export const toBase64 = uncurry(Uint8Array.prototype.toBase64);
 export const fromBase64 = Uint8Array.fromBase64.bind(Uint8Array);
-export const urlHref = getter(URL.prototype, "href");
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-export const encodeInto = TextEncoder.prototype.encodeInto.bind(encoder);
-export const decodeText = TextDecoder.prototype.decode.bind(decoder);
-
-const internals = Deno[Deno.internal];
-export const { runMicrotasks, readSync, writeSync, setUnhandledPromiseRejectionHandler } = internals.core;
-export const inspect = Deno.inspect;
-export const Console_ = internals.Console;
-export const exit = Deno.exit.bind(Deno);
-export const engineVersion = Deno.version.deno;
 
 /** The bytes from `start` to `end` of a buffer. Not subarray(), which asks the guest's `constructor[Symbol.species]`. */
 export function view(buffer, start, end) {

@@ -1,6 +1,7 @@
 // How values cross the border: only data, by copy. encode() writes JSON text itself, because JSON.stringify would consult
 // `toJSON` on prototypes that guest code may have changed. The tags are listed in gloveport/sandbox/values.py.
 
+import { urlHref } from "./engine.js";
 import {
   apply,
   ArrayBuffer_,
@@ -45,7 +46,6 @@ import {
   typedArrayTag,
   TypeError_,
   Uint8Array_,
-  urlHref,
 } from "./primordials.js";
 
 const MAX_DEPTH = 112;

@@ -1,6 +1,7 @@
 // What the program shows: console lines and emitted values. Lines are sent at once, so that a run that is killed keeps them.
 
-import { apply, Console_, create, quote, stringSlice } from "./primordials.js";
+import { Console_ } from "./engine.js";
+import { apply, create, quote, stringSlice } from "./primordials.js";
 import { encode } from "./values.js";
 import { flush, send } from "./wire.js";
 

@@ -1,10 +1,12 @@
 // `tools.<source>.<path…>(args)`: a path is collected by property reads and sent when it is called. Nothing here knows which
 // tools there are; the host looks every name up.
 
-import { callSite, stackOf, ToolError } from "./errors.js";
+import { ToolError } from "./errors.js";
+import { replyTo } from "./events.js";
 import { create, defineProperty, isArray, Promise_, Proxy_, quote, toPrimitive, toStringTag } from "./primordials.js";
+import { callSite, stackOf } from "./stacks.js";
 import { BadValue, encode } from "./values.js";
-import { flush, replyTo, send, TooLarge } from "./wire.js";
+import { flush, send, TooLarge } from "./wire.js";
 
 const pending = create(null); // id → Pending
 let pendingCount = 0;

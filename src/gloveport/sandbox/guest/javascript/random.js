@@ -2,11 +2,9 @@
 // every replay.
 
 import {
-  apply,
   ArrayBuffer_,
   create,
   defineProperty,
-  Error_,
   isView,
   min,
   numberToString,
@@ -70,7 +68,8 @@ function refill() {
   used = 0;
 }
 
-function fill(bytes) {
+/** Fills bytes with randomness. */
+export function fill(bytes) {
   const length = typedArrayByteLength(bytes);
   let done = 0;
   while (done < length) {
@@ -129,57 +128,8 @@ function randomUUID() {
   return out;
 }
 
-// The operations of crypto.subtle whose result does not depend on the engine's own randomness.
-const REPEATABLE = ["decrypt", "deriveBits", "deriveKey", "digest", "exportKey", "importKey", "unwrapKey", "verify"];
-const REPEATABLE_ALGORITHMS = create(null);
-for (const name of ["HMAC", "ED25519", "RSASSA-PKCS1-V1_5", "AES-GCM", "AES-CBC", "AES-CTR", "AES-KW"]) {
-  REPEATABLE_ALGORITHMS[name] = true;
-}
-const { toUpperCase } = String.prototype;
-
-function algorithmName(algorithm) {
-  return apply(toUpperCase, `${typeof algorithm === "string" ? algorithm : algorithm?.name}`, []);
-}
-
-/** A subtle crypto whose operations go through `platform` (counted, one after the other). */
-function makeSubtle(subtle, platform) {
-  const guest = {};
-  const add = (name, run) =>
-    defineProperty(guest, name, { __proto__: null, value: run, enumerable: true, writable: true, configurable: true });
-  for (const name of REPEATABLE) {
-    const original = subtle[name];
-    add(name, (...args) => platform(() => apply(original, subtle, args)));
-  }
-  for (const name of ["sign", "encrypt", "wrapKey"]) {
-    const original = subtle[name];
-    add(name, (...args) =>
-      platform(() => {
-        const algorithm = algorithmName(name === "wrapKey" ? args[3] : args[0]);
-        if (!REPEATABLE_ALGORITHMS[algorithm]) throw notRepeatable(`${name} with ${algorithm}`);
-        return apply(original, subtle, args);
-      }));
-  }
-  const { importKey } = subtle;
-  add("generateKey", (algorithm, extractable, usages) =>
-    platform(() => {
-      const name = algorithmName(algorithm);
-      const bits = name === "HMAC" ? algorithm.length ?? 512 : algorithm.length;
-      if (!(name === "HMAC" || stringSlice(name, 0, 4) === "AES-")) throw notRepeatable(`generateKey for ${name}`);
-      const raw = new Uint8Array_(bits / 8);
-      fill(raw);
-      return apply(importKey, subtle, ["raw", raw, algorithm, extractable, usages]);
-    }));
-  return guest;
-}
-
-function notRepeatable(what) {
-  const error = new Error_(`${what} is not offered here: its result would differ when the run is replayed`);
-  defineProperty(error, "name", { __proto__: null, value: "NotSupportedError" });
-  return error;
-}
-
-/** Seeds nothing yet; gives the `crypto` that replaces the platform's and turns Math.random to the seed. */
-export function installRandom(platform) {
+/** The `crypto` that replaces the platform's, with what the engine adds; turns Math.random to the seed. */
+export function installRandom(added) {
   defineProperty(Math, "random", {
     __proto__: null,
     value: random,
@@ -187,5 +137,5 @@ export function installRandom(platform) {
     enumerable: false,
     configurable: true,
   });
-  return { crypto: { getRandomValues, randomUUID, subtle: makeSubtle(crypto.subtle, platform) } };
+  return { crypto: { getRandomValues, randomUUID, ...added } };
 }

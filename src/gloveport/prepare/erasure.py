@@ -1,0 +1,248 @@
+"""TypeScript without its types, for an engine that knows none: what is only type is blanked, and every place stays.
+
+    const n: number = f<string>(a as any)!      →      const n         = f        (a       )
+
+Blanking can join what a line end kept apart (`a as any⏎(b)` would become a call): where something erased ends or begins a
+statement, a `;` takes the place of one of its characters. What is more than type (enums, namespaces, parameter properties,
+decorators) is refused with its place; the engine `deno` runs it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gloveport.prepare.positions import Edit
+from gloveport.prepare.survey import walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from gloveport.prepare.sheet import Sheet
+
+CODE = "engine-lacks"
+HINT = 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
+
+TYPE_PARTS = frozenset(
+    {
+        "type_annotation",
+        "type_arguments",
+        "type_parameters",
+        "type_predicate_annotation",
+        "asserts_annotation",
+        "implements_clause",
+        "override_modifier",
+        "accessibility_modifier",
+    }
+)
+TYPE_STATEMENTS = frozenset(
+    {
+        "interface_declaration",
+        "type_alias_declaration",
+        "ambient_declaration",
+        "function_signature",
+        "method_signature",
+        "abstract_method_signature",
+        "index_signature",
+    }
+)
+CASTS = frozenset({"as_expression", "satisfies_expression"})
+HOLDERS = frozenset({"optional_parameter", "required_parameter", "variable_declarator"})
+MEMBERS = frozenset({"public_field_definition", "method_definition"})
+WORDS = frozenset({"readonly", "abstract", "declare", "override"})
+MARKED = frozenset({"?", "!"})
+REFUSED = {
+    "enum_declaration": "enums",
+    "decorator": "decorators",
+    "import_alias": "`import … =`",
+    "import_require_clause": "`import … = require(…)`",
+}
+_ONE_LINE = frozenset({"array_type", "lookup_type", "generic_type"})
+NAMESPACES = frozenset({"internal_module", "module"})
+_NOT_LINE_END = re.compile("[^\n\r\u2028\u2029]")
+_LINE_END = re.compile("[\n\r\u2028\u2029]")
+
+
+def erase(sheet: Sheet) -> list[Edit]:
+    """The edits that blank the types of a sheet; raises `ProgramError` for what is more than a type."""
+    return _Eraser(sheet).edits()
+
+
+class _Eraser:
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._text = sheet.parsed.shape
+        self._taken = sorted((edit.start, edit.end) for edit in sheet.edits if edit.end > edit.start)
+        self._inserted = {edit.start for edit in sheet.edits if edit.start == edit.end}
+        self._ends: set[int] = set()
+        self._erased: dict[int, tuple[int, str]] = {}  # start → end, and what is written there instead
+
+    def edits(self) -> list[Edit]:
+        cursor = self._sheet.parsed.root.walk()
+        parents: list[Node] = []
+        while True:
+            node = cursor.node
+            assert node
+            if node.type.endswith(("_statement", "_declaration")) or node.type == "public_field_definition":
+                self._ends.add(node.end_byte)
+            erased = bool(parents) and self._look(node, parents[-1])
+            if erased:
+                self._refuse_broken_types(node)
+            elif cursor.goto_first_child():
+                parents.append(node)
+                continue
+            while not cursor.goto_next_sibling():
+                if not cursor.goto_parent():
+                    return [edit for start in sorted(self._erased) for edit in self._cut(start, *self._erased[start])]
+                parents.pop()
+
+    def _refuse_broken_types(self, root: Node) -> None:
+        """`a as B⏎[c]` is one type for the grammar, and two statements for engines: neither reading is safe."""
+        for node, _ in walk(root):
+            if node.type in _ONE_LINE and _LINE_END.search(self._text, node.children[0].end_byte, node.children[1].start_byte):
+                hint = "end the line before it with `;`"
+                self._sheet.fail(node.children[1], f"unexpected `{self._text[node.children[1].start_byte]}`", hint)
+
+    # What is erased.
+
+    def _look(self, node: Node, parent: Node) -> bool:
+        """Whether a node is gone as a whole, after erasing what goes of it."""
+        kind = node.type
+        if kind in TYPE_STATEMENTS or _is_type_export(node) or _is_type_namespace(node):
+            return self._blank_statement(node)
+        if kind in REFUSED or kind in NAMESPACES:
+            self._sheet.fail(node, f"the engine `quickjs` has no {REFUSED.get(kind, 'namespaces')}", HINT, CODE)
+        if kind in TYPE_PARTS:
+            return self._blank_part(node, parent)
+        if kind in MEMBERS or kind in HOLDERS:
+            return self._blank_marks(node)
+        if kind in CASTS:
+            self._blank_cast(node, parent)
+        elif kind == "type_assertion":
+            self._blank_assertion(node)
+        elif kind == "non_null_expression":
+            self._blank(node.end_byte - 1, node.end_byte)
+        elif kind == "abstract_class_declaration":
+            self._blank(node.start_byte, node.start_byte + len("abstract"))
+        elif kind == "formal_parameters":
+            self._blank_this(node)
+        return parent.type in CASTS and node.start_byte >= _value_of(parent).end_byte
+
+    def _blank_statement(self, node: Node) -> bool:
+        self._erased[node.start_byte] = node.end_byte, f";{self._spaces(node.start_byte + 1, node.end_byte)}"
+        return True
+
+    def _blank_part(self, node: Node, parent: Node) -> bool:
+        if node.type == "accessibility_modifier" and parent.type == "required_parameter":
+            self._sheet.fail(parent, "the engine `quickjs` has no parameter properties", HINT, CODE)
+        if parent.type == "arrow_function" and _LINE_END.search(self._text, node.start_byte, node.end_byte):
+            self._move_parenthesis(node, parent)
+            return True
+        self._blank(node.start_byte, node.end_byte)
+        if node.type.endswith("_modifier"):
+            self._part_from_before(node, parent)
+        return True
+
+    def _move_parenthesis(self, node: Node, arrow: Node) -> None:
+        """No line may end before `=>`, nor after `async`: the parenthesis goes to the other end of what is erased."""
+        parameters = arrow.child_by_field_name("parameters")
+        assert parameters
+        if node.type == "type_parameters":
+            start, end, at = node.start_byte, parameters.start_byte + 1, node.start_byte
+            text = f"({self._spaces(at + 1, end)}"
+        else:
+            start, end = parameters.end_byte - 1, node.end_byte
+            text = f"{self._spaces(start, end - 1)})"
+        self._erased[start] = end, text
+
+    def _blank_cast(self, node: Node, parent: Node) -> None:
+        self._blank(_value_of(node).end_byte, node.end_byte)
+        if parent.type == "call_expression" and _LINE_END.search(self._text, node.end_byte, parent.end_byte):
+            self._ends.add(node.end_byte)  # no cast can be called: the line end is the statement's
+
+    def _blank_assertion(self, node: Node) -> None:
+        types = node.children[0]
+        value = next(child for child in node.children[1:] if child.type != "comment")
+        if _LINE_END.search(self._text, node.start_byte, value.start_byte):
+            self._sheet.fail(types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE)
+        self._blank(types.start_byte, types.end_byte)
+
+    def _blank_marks(self, node: Node) -> bool:
+        words = [child for child in node.children if child.type in WORDS]
+        if node.type == "required_parameter" and words:
+            self._sheet.fail(node, "the engine `quickjs` has no parameter properties", HINT, CODE)
+        if any(word.type in {"declare", "abstract"} for word in words):
+            return self._blank_statement(node)
+        for child in words + [child for child in node.children if child.type in MARKED and not child.is_named]:
+            self._blank(child.start_byte, child.end_byte)
+            if child in words:
+                self._part_from_before(child, node)
+        return False
+
+    def _part_from_before(self, word: Node, member: Node) -> None:
+        """`a = 1⏎private [b] = 2`: without its first word, the member would go on with the one before."""
+        following = next((child for child in member.children if child.start_byte >= word.end_byte), None)
+        if member.start_byte == word.start_byte and following is not None and following.type in {"computed_property_name", "*"}:
+            self._blank_statement(word)
+
+    def _blank_this(self, node: Node) -> None:
+        first = next(iter(node.named_children), None)
+        pattern = first.child_by_field_name("pattern") if first else None
+        if first is None or pattern is None or pattern.type != "this":
+            return
+        comma = first.next_sibling
+        self._blank(first.start_byte, comma.end_byte if comma and comma.type == "," else first.end_byte)
+
+    # How it is erased.
+
+    def _spaces(self, start: int, end: int) -> str:
+        return _NOT_LINE_END.sub(" ", self._sheet.source[start:end])
+
+    def _blank(self, start: int, end: int) -> None:
+        if end > start:
+            self._erased[start] = end, self._spaces(start, end)
+
+    def _cut(self, start: int, end: int, text: str) -> Iterator[Edit]:
+        """The edit of an erased stretch, without what other edits take out already; closed with `;` at a statement's end."""
+        if end in self._ends and end not in self._inserted and text[-1] == " ":
+            text = f"{text[:-1]};"
+        at = start
+        for taken, until in self._taken[max(0, bisect_left(self._taken, (start,)) - 1) :]:
+            if taken >= end:
+                break
+            if until <= at:
+                continue
+            if taken > at:
+                yield Edit(at, taken, text[at - start : taken - start])
+            at = max(at, until)
+        if at < end:
+            yield Edit(at, end, text[at - start :])
+
+
+def _value_of(cast: Node) -> Node:
+    return next(child for child in cast.children if child.type != "comment")
+
+
+def _is_type_export(node: Node) -> bool:
+    """Whether an `export` is of types only: `export type …`, `export interface …`."""
+    if node.type != "export_statement":
+        return False
+    declaration = node.child_by_field_name("declaration")
+    if declaration is not None:
+        return declaration.type in TYPE_STATEMENTS or _is_type_namespace(declaration)
+    return any(child.type == "type" for child in node.children)
+
+
+def _is_type_namespace(node: Node) -> bool:
+    """Whether this is a namespace that holds types only."""
+    if node.type == "expression_statement" and node.named_child_count == 1:
+        node = node.named_children[0]
+    body = node.child_by_field_name("body") if node.type in NAMESPACES else None
+    if body is None:
+        return False
+    return all(
+        child.type in TYPE_STATEMENTS | {"comment"} or _is_type_export(child) or _is_type_namespace(child)
+        for child in body.named_children
+    )

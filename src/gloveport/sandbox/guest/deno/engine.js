@@ -1,0 +1,26 @@
+// What the prelude uses of Deno, taken before any guest code runs; the language itself is in primordials.js.
+
+import { getter } from "./primordials.js";
+
+export const Blob_ = Blob;
+export const createObjectURL = URL.createObjectURL.bind(URL);
+export const revokeObjectURL = URL.revokeObjectURL.bind(URL);
+export const nextTurn = setImmediate;
+export const urlHref = getter(URL.prototype, "href");
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+export const encodeInto = TextEncoder.prototype.encodeInto.bind(encoder);
+export const decodeText = TextDecoder.prototype.decode.bind(decoder);
+
+const internals = Deno[Deno.internal];
+export const { runMicrotasks, readSync, writeSync, setUnhandledPromiseRejectionHandler } = internals.core;
+export const inspect = Deno.inspect;
+export const Console_ = internals.Console;
+export const exit = Deno.exit.bind(Deno);
+export const engineVersion = Deno.version.deno;
+
+/** V8 ends a process that is at its limit; no error tells of it. */
+export function limitOf(_thrown) {
+  return undefined;
+}

@@ -1,0 +1,87 @@
+// What Deno gives a guest beside the language, and what of it must go.
+
+import { turnCalendars } from "./calendar.js";
+import { installClock } from "./clock.js";
+import { installGlobals } from "./globals.js";
+import { makeOutput } from "./output.js";
+import { platform } from "./platform.js";
+import { defineProperty, deleteProperty, getOwnPropertyDescriptor } from "./primordials.js";
+import { installRandom } from "./random.js";
+import { installStacks } from "./stacks.js";
+import { makeSubtle } from "./subtle.js";
+import { timerGlobals } from "./timers.js";
+
+const PLATFORM = `queueMicrotask AbortController AbortSignal Blob ByteLengthQueuingStrategy CompressionStream
+CountQueuingStrategy CustomEvent DecompressionStream DOMException ErrorEvent Event EventTarget File FormData Headers
+MessageEvent ReadableStream ReadableStreamDefaultReader Request Response TextDecoder TextEncoder TextDecoderStream
+TextEncoderStream TransformStream URL URLPattern URLSearchParams WritableStream WritableStreamDefaultWriter
+WritableStreamDefaultController ReadableByteStreamController ReadableStreamBYOBReader ReadableStreamBYOBRequest
+ReadableStreamDefaultController TransformStreamDefaultController atob btoa structuredClone CryptoKey`;
+
+function wasmGlobals(original) {
+  const guest = {};
+  for (
+    const name of [
+      "Module",
+      "Instance",
+      "Memory",
+      "Table",
+      "Global",
+      "Tag",
+      "CompileError",
+      "LinkError",
+      "RuntimeError",
+    ]
+  ) {
+    if (original[name] !== undefined) guest[name] = original[name];
+  }
+  guest.validate = (bytes) => original.validate(bytes);
+  guest.compile = (bytes) => platform(() => original.compile(bytes));
+  guest.instantiate = (source, imports) => platform(() => original.instantiate(source, imports));
+  return guest;
+}
+
+// Things that stay but have a member which tells the time, makes randomness or reaches another thread.
+function trim() {
+  const { AbortController, DOMException } = globalThis;
+  deleteProperty(URL, "createObjectURL");
+  deleteProperty(URL, "revokeObjectURL");
+  defineProperty(AbortSignal, "timeout", {
+    __proto__: null,
+    value: (delay) => {
+      const controller = new AbortController();
+      timerGlobals.setTimeout(() => controller.abort(new DOMException("Signal timed out.", "TimeoutError")), delay);
+      return controller.signal;
+    },
+    writable: true,
+    configurable: true,
+  });
+  const lastModified = getOwnPropertyDescriptor(File.prototype, "lastModified");
+  if (lastModified) {
+    defineProperty(File.prototype, "lastModified", {
+      __proto__: null,
+      get: () => 0,
+      configurable: true,
+    });
+  }
+  const stamp = getOwnPropertyDescriptor(Event.prototype, "timeStamp");
+  if (stamp) defineProperty(Event.prototype, "timeStamp", { __proto__: null, get: () => 0, configurable: true });
+}
+
+/** Replaces Deno's globals by what a guest may have. */
+export function installSurroundings(allowWasm) {
+  const { Buffer, WebAssembly } = globalThis;
+  const clock = installClock();
+  turnCalendars();
+  const random = installRandom({ subtle: makeSubtle(crypto.subtle) });
+  installStacks();
+  trim();
+  installGlobals(PLATFORM, {
+    ...clock,
+    ...random,
+    ...makeOutput(clock.performance.now),
+    ...timerGlobals,
+    Buffer,
+    WebAssembly: allowWasm ? wasmGlobals(WebAssembly) : undefined,
+  });
+}

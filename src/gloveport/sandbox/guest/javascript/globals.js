@@ -1,0 +1,87 @@
+// What guest code finds: an allow-list of the platform's globals, and ours. Whatever a new engine version adds stays out
+// until it is listed here.
+
+import { ToolError } from "./errors.js";
+import { log } from "./output.js";
+import {
+  apply,
+  create,
+  defineProperty,
+  deleteProperty,
+  freeze,
+  keys,
+  ownKeys,
+  Promise_,
+  String_,
+  stringSlice,
+} from "./primordials.js";
+
+const LANGUAGE =
+  `Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Promise RegExp
+Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError SuppressedError globalThis JSON Math
+Intl ArrayBuffer Uint8Array Int8Array Uint16Array Int16Array Uint32Array Int32Array BigUint64Array BigInt64Array
+Uint8ClampedArray Float16Array Float32Array Float64Array DataView Map BigInt Set Iterator WeakMap WeakSet Proxy Reflect
+decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape eval isFinite isNaN DisposableStack
+AsyncDisposableStack Temporal`;
+
+const kept = create(null);
+
+function define(name, value) {
+  defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+}
+
+function refuseFetch() {
+  return new Promise_((_resolve, reject) =>
+    reject(
+      new ToolError("fetch is refused: the sandbox has no network", {
+        code: "egress-denied",
+        hint: "call a tool instead; the host makes the request",
+      }),
+    )
+  );
+}
+
+function makeProcess(env) {
+  const write = (level) => ({ write: (text) => (log(level, stringSlice(String_(text), 0)), true) });
+  return {
+    env,
+    argv: [],
+    platform: "linux",
+    version: "v24.0.0",
+    versions: { node: "24.0.0" },
+    cwd: () => "/workspace",
+    nextTick: (run, ...args) => queueMicrotask(() => apply(run, undefined, args)),
+    exit: () => {
+      throw new ToolError("process.exit is not offered here: return from the program", { code: "program-failed" });
+    },
+    stdout: write("log"),
+    stderr: write("error"),
+  };
+}
+
+const { queueMicrotask } = globalThis;
+
+/** Replaces the platform's globals by what a guest may have: the language, `names` of the platform, and `ours`. */
+export function installGlobals(names, ours) {
+  for (const name of `${LANGUAGE} ${names}`.split(/\s+/)) kept[name] = true;
+  for (const name of ownKeys(globalThis)) {
+    if (typeof name === "string" && !kept[name]) deleteProperty(globalThis, name);
+  }
+  for (const name of keys(ours)) if (ours[name] !== undefined) define(name, ours[name]);
+  define("fetch", refuseFetch);
+  define("ToolError", ToolError);
+  define("self", globalThis);
+  define("global", globalThis);
+  define(
+    "navigator",
+    freeze({ userAgent: "Gloveport", language: "en-US", languages: ["en-US"], hardwareConcurrency: 1 }),
+  );
+  define("step", async (_name, run) => await run());
+}
+
+/** The globals that belong to one run. */
+export function installRun(setup) {
+  define("process", makeProcess(setup.env));
+  define("state", {});
+  if (setup.has_input) define("input", setup.input);
+}

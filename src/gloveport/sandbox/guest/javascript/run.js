@@ -1,0 +1,137 @@
+// A run, from its start event to its end: run the program, and be quiet between events.
+
+import { advanceTo } from "./clock.js";
+import { nextTurn, runMicrotasks } from "./engine.js";
+import { describe } from "./errors.js";
+import { nextEvent } from "./events.js";
+import { installRun } from "./globals.js";
+import { droppedOutput, setLogBudget } from "./output.js";
+import { deliverWork, platformBusy } from "./platform.js";
+import { apply, create, fromBase64, promiseResolve, promiseThen, quote } from "./primordials.js";
+import { seed } from "./random.js";
+import { fireTimers, timerRequest, timersPending } from "./timers.js";
+import { callsPending, installSources, pendingIds, settleCall } from "./tools.js";
+import { BadValue, encode } from "./values.js";
+import { flush, send, setMaxFrame } from "./wire.js";
+
+const IDLE_TURNS = 100; // of the engine's loop, which it may need to report that the program's module has evaluated
+
+let result = null; // the last two fields of the done frame, once the program has settled
+let evaluated = false;
+let idleTurns = 0;
+const unhandled = create(null);
+let unhandledCount = 0;
+
+function settle(kind, text) {
+  result ??= `${quote(kind)},${text}`;
+}
+
+function succeed(value) {
+  let text;
+  try {
+    text = encode(value, "result");
+  } catch (error) {
+    if (!(error instanceof BadValue)) return fail(error);
+    return settle("error", `{"type":"TypeError","code":"bad-value","message":${quote(error.message)}}`);
+  }
+  settle("value", text);
+}
+
+/** Ends the run with what the program threw. */
+export function fail(thrown) {
+  settle("error", describe(thrown));
+}
+
+function deliver(event) {
+  advanceTo(event[1]);
+  if (event[0] === "reply") settleCall(event);
+  else if (event[0] === "timer") fireTimers(event[1], runMicrotasks, fail);
+}
+
+// Everything after the program's first instruction happens in here. Each turn: drain the microtasks; if asynchronous
+// platform work is under way, hand over what came of it or let the engine's loop turn; otherwise hand over what was asked
+// and wait for one event.
+function loop() {
+  for (;;) {
+    runMicrotasks();
+    if (result !== null) return nextTurn(finish);
+    if (platformBusy()) {
+      if (deliverWork()) continue;
+      return nextTurn(loop);
+    }
+    const request = timerRequest();
+    if (request !== null) send(request);
+    if (callsPending() === 0 && !timersPending()) {
+      if (!evaluated && idleTurns++ < IDLE_TURNS) return nextTurn(loop);
+      settle(
+        "error",
+        '{"type":"Error","code":"never-settles","message":"the program waits for something that can never happen"}',
+      );
+      return nextTurn(finish);
+    }
+    flush();
+    deliver(nextEvent());
+  }
+}
+
+// One turn of the engine's own loop has passed since the program settled, so that unhandled rejections are known.
+function finish() {
+  let notes = "";
+  for (let index = 0; index < unhandledCount && index < 20; index++) notes += (index ? "," : "") + unhandled[index];
+  try {
+    send(`["done",${result},{"pending":${pendingIds()},"unhandled":[${notes}],"dropped":${droppedOutput()}}]`);
+  } catch (error) {
+    const text = quote(`the result is too large: ${error.message}`);
+    send(
+      `["done","error",{"type":"RangeError","code":"result-too-large","message":${text}},{"pending":${pendingIds()},"unhandled":[],"dropped":0}]`,
+    );
+  }
+  flush();
+  for (;;) nextEvent(); // the host ends this process; nothing of the program runs any more
+}
+
+/** What the program's module gives: what it exports, called if it is a function. */
+export function run(module, entry, setup, tools) {
+  const exported = module.default;
+  if (typeof exported !== "function") return exported;
+  const args = entry === "body" ? [] : setup.has_input ? [setup.input, tools] : [tools];
+  return apply(exported, undefined, args);
+}
+
+/** Notes what nobody caught; told at the end. */
+export function noteUnhandled(reason) {
+  unhandled[unhandledCount++] = describe(reason);
+}
+
+/**
+ * Begins the run that a start event asks for. `load(code, dialect, started)` gives a promise for the program's module and
+ * calls `started` once that evaluates: calls can come out from then on. `explain` describes a program that can't be loaded.
+ */
+export function begin(setup, tools, load, explain) {
+  setMaxFrame(setup.max_frame_bytes);
+  setLogBudget(setup.max_log_bytes);
+  seed(fromBase64(setup.seed));
+  installRun(setup);
+  installSources(setup.sources);
+  let started = false;
+  const loading = load(setup.code, setup.dialect, () => {
+    started = true;
+    nextTurn(loop);
+  });
+  promiseThen(loading, (module) => {
+    evaluated = true;
+    if (!started) nextTurn(loop); // the program has hidden its beginning from us
+    let value;
+    try {
+      value = run(module, setup.entry, setup, tools);
+    } catch (error) {
+      return fail(error);
+    }
+    promiseThen(promiseResolve(value), succeed, fail);
+  }, (error) => {
+    evaluated = true;
+    if (started) return fail(error);
+    settle("error", explain(error));
+    nextTurn(finish);
+  });
+}

@@ -1,0 +1,112 @@
+// structuredClone for what programs hold: plain data, Date, RegExp, Map, Set, errors and bytes, shared and circular parts
+// included.
+
+import {
+  ArrayBuffer_,
+  construct,
+  Date_,
+  dateGetTime,
+  defineProperty,
+  Error_,
+  getPrototypeOf,
+  isArray,
+  isView,
+  keys,
+  Map_,
+  mapForEach,
+  mapGet,
+  mapSet,
+  RegExp_,
+  Set_,
+  setAdd,
+  setForEach,
+  sliceBuffer,
+  typedArrayTag,
+} from "./primordials.js";
+
+const { DOMException } = globalThis;
+const { source, flags } = Object.getOwnPropertyDescriptors(RegExp.prototype);
+const ERRORS = { __proto__: null, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
+const ARRAYS = { __proto__: null };
+for (
+  const kind of [
+    Int8Array,
+    Uint8Array,
+    Uint8ClampedArray,
+    Int16Array,
+    Uint16Array,
+    Int32Array,
+    Uint32Array,
+    BigInt64Array,
+    BigUint64Array,
+    Float16Array,
+    Float32Array,
+    Float64Array,
+  ]
+) {
+  ARRAYS[kind.name] = kind;
+}
+const DataView_ = DataView;
+
+function refuse(what) {
+  throw new DOMException(`${what} could not be cloned.`, "DataCloneError");
+}
+
+function copy(value, seen) {
+  if (typeof value === "function") refuse("A function");
+  if (typeof value === "symbol") refuse("A symbol");
+  if (typeof value !== "object" || value === null) return value;
+  const before = mapGet(seen, value);
+  if (before !== undefined) return before;
+  const made = isArray(value) ? [] : special(value, seen) ?? {};
+  mapSet(seen, value, made);
+  if (made instanceof Map_) mapForEach(value, (item, key) => mapSet(made, copy(key, seen), copy(item, seen)));
+  else if (made instanceof Set_) setForEach(value, (item) => setAdd(made, copy(item, seen)));
+  else if (made instanceof Error_) copyError(value, made, seen);
+  else if (isArray(made) || getPrototypeOf(made) === Object.prototype) copyOwn(value, made, seen);
+  return made;
+}
+
+function special(value, seen) {
+  if (value instanceof Date_) return new Date_(dateGetTime(value));
+  if (value instanceof RegExp_) return new RegExp_(source.get.call(value), flags.get.call(value));
+  if (value instanceof Map_) return new Map_();
+  if (value instanceof Set_) return new Set_();
+  if (value instanceof ArrayBuffer_) return sliceBuffer(value, 0);
+  if (isView(value)) {
+    const kind = ARRAYS[typedArrayTag(value)] ?? DataView_;
+    return new kind(copy(value.buffer, seen), value.byteOffset, kind === DataView_ ? value.byteLength : value.length);
+  }
+  if (value instanceof Error_) return construct(ERRORS[value.name] ?? Error_, [`${value.message}`]);
+  if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet) refuse("This object");
+  return undefined;
+}
+
+function copyError(value, made, seen) {
+  put(made, "stack", value.stack);
+  if ("cause" in value) put(made, "cause", copy(value.cause, seen));
+}
+
+function copyOwn(value, made, seen) {
+  const names = keys(value);
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index];
+    defineProperty(made, name, {
+      __proto__: null,
+      value: copy(value[name], seen),
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  }
+  if (isArray(made)) made.length = value.length;
+}
+
+function put(target, name, value) {
+  defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+}
+
+/** A deep copy of a value. */
+export function cloneValue(value) {
+  return copy(value, new Map_());
+}

@@ -1,0 +1,53 @@
+"""Frames over one stream socket: a four-byte length, then JSON text. Reading blocks the whole guest."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import _socket
+
+HEADER = 4
+WHOLE = _socket.MSG_WAITALL
+
+
+class Channel:
+    """The guest's end of the socket. Before it is open, what is sent is dropped: that is a rehearsal."""
+
+    def __init__(self) -> None:
+        self._fd = -1
+        self._receive: Any = None
+        self._out: list[bytes] = []
+
+    def open(self, fd: int) -> None:
+        """Take the socket."""
+        self._out.clear()
+        self._fd = fd
+        self._receive = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd).recv
+
+    def read(self) -> str:
+        """The next frame's text. Blocks; ends the process when the host is gone."""
+        return self._read(int.from_bytes(self._read(HEADER), "big")).decode()
+
+    def _read(self, size: int) -> bytes:
+        data = self._receive(size, WHOLE)
+        if len(data) < size:
+            os._exit(0)
+        return data
+
+    def send(self, text: str, most: int) -> int:
+        """Add a frame to what the next flush sends, unless it is over `most` bytes; its size."""
+        payload = text.encode()
+        size = len(payload)
+        if size <= most:
+            self._out.append(size.to_bytes(HEADER, "big") + payload)
+        return size
+
+    def flush(self) -> None:
+        """Write what was added since the last flush, in one go."""
+        data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+        self._out.clear()
+        sent = os.write(self._fd, data) if data and self._fd >= 0 else len(data)
+        while sent < len(data):
+            data = data[sent:]
+            sent = os.write(self._fd, data)

@@ -1,0 +1,77 @@
+"""The guest's entry: make the engine ready before the fork; then say ready, wait for the program, and run it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+from .channel import Channel
+from .engine import Engine
+
+ENTRY = "$$entry"
+NO_MEMORY = "out of memory"
+OPTIONS = "options.js"
+
+_channel = Channel()
+_engine: Engine | None = None
+_entry: Any = None
+
+
+def preload() -> None:
+    """Called once, before any fork: run the prelude, and walk the paths that programs take."""
+    global _engine, _entry
+    _engine = engine = Engine()
+    context = engine.context
+    doors = {
+        "$$read": _channel.read,
+        "$$send": _channel.send,
+        "$$flush": _channel.flush,
+        "$$compile": engine.compile,
+        "$$drain": engine.drain,
+        "$$limit": engine.limit,
+        "$$relieve": engine.relieve,
+    }
+    for name, door in doors.items():
+        context.add_callable(name, _guarded(door))
+    context.set("$$version", engine.version)
+    folder = os.path.dirname(__file__)
+    for name in (OPTIONS, "prelude.js"):
+        with open(f"{folder}/{name}", encoding="utf-8") as file:
+            context.eval(file.read())
+    engine.track_rejections(ENTRY)
+    _entry = {name: context.eval(f"{ENTRY}.{name}") for name in ("main", "rehearse")}
+    context.eval(f"delete globalThis['{ENTRY}']")
+    rehearse()
+
+
+def rehearse() -> None:
+    """Walk the paths that a program takes; nothing is sent."""
+    _entry["rehearse"]("rehearsal.js")
+
+
+def _guarded(door: Any) -> Any:
+    """A failure of ours ends the process: the program must not see it as an error of its own."""
+
+    def call(*args: Any) -> Any:
+        try:
+            return door(*args)
+        except BaseException as error:
+            _die(error)
+
+    return call
+
+
+def _die(error: BaseException) -> NoReturn:
+    said = NO_MEMORY if isinstance(error, MemoryError) or NO_MEMORY in str(error) else f"{type(error).__name__}: {error}"
+    os.write(2, said.encode("utf-8", "replace")[:1000])
+    os._exit(70)
+
+
+def main() -> NoReturn:
+    """Called in the forked, jailed process: run one program, and wait for the end of the process. Never returns."""
+    try:
+        _channel.open(os.dup(0))
+        _entry["main"]()
+    except BaseException as error:
+        _die(error)
+    os._exit(0)

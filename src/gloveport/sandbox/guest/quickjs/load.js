@@ -1,0 +1,25 @@
+// How a program becomes a module in QuickJS: compiled under its name, then imported by it.
+
+import { compile, Unreadable } from "./engine.js";
+import { place } from "./errors.js";
+import { PROGRAM } from "./frames.js";
+import { Promise_, quote, stringIndexOf, stringSlice } from "./primordials.js";
+
+const PLACE = /program\.ts:(\d+):(\d+)/;
+
+/** A promise for the module of a program; `started` is called before its first statement. */
+export function load(code, _dialect, started, name = PROGRAM) {
+  const fault = compile(code, name);
+  if (fault !== "") return new Promise_((_resolve, reject) => reject(new Unreadable(fault)));
+  started();
+  return import(name);
+}
+
+/** JSON text for a program that QuickJS could not read: a syntax error with its place. */
+export function describeLoad(thrown) {
+  const said = thrown.message;
+  const colon = stringIndexOf(said, ": ");
+  const end = stringIndexOf(said, "\n");
+  const message = stringSlice(said, colon + 2, end < 0 ? said.length : end);
+  return `{"type":"SyntaxError","load":true,"message":${quote(message)}${place(said, PLACE)}}`;
+}

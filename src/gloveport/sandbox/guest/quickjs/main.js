@@ -1,0 +1,49 @@
+// The guest's entry in QuickJS. Before the fork: take the platform apart. In it: say ready, wait for the program, run it.
+
+import { advanceTo, startClock } from "./clock.js";
+import { engineVersion, limitMemory, runMicrotasks, setUnhandled, takeTurns, track } from "./engine.js";
+import { nextEvent } from "./events.js";
+import { describeLoad, load } from "./load.js";
+import { parseJson, promiseThen, quote, TypeError_, Uint8Array_ } from "./primordials.js";
+import { seed } from "./random.js";
+import { begin, noteUnhandled, run } from "./run.js";
+import { installSurroundings } from "./surroundings.js";
+import { timerRequest } from "./timers.js";
+import { installTools, resetCalls, setClock, settleCall } from "./tools.js";
+import { decode, encode } from "./values.js";
+import { flush, send } from "./wire.js";
+
+const REHEARSAL = `export default async (tools) => {
+  const given = await tools.warm.up({ list: [1.5, "x", null, true], when: 1 });
+  return { given, text: \`\${given}\` };
+}`;
+
+function main() {
+  send(`["ready",1,${quote(`quickjs ${engineVersion}`)}]`);
+  flush();
+  const start = nextEvent();
+  if (start[0] !== "start") throw new TypeError_("expected a start frame");
+  startClock(start[1]);
+  limitMemory(start[2].memory_mb);
+  begin(start[2], tools, load, describeLoad);
+  takeTurns();
+}
+
+/** Walks the paths that a program takes; what it would send is dropped by the one who asks for it. */
+function rehearse(name) {
+  promiseThen(load(REHEARSAL, "javascript", () => {}, name), (module) => {
+    const running = run(module, "function", { has_input: false }, tools);
+    settleCall(["reply", 0, 1, true, decode(parseJson(encode({ a: [1], b: "", c: { d: null } }, "warm")))]);
+    promiseThen(running, (value) => encode(value, "result"));
+  });
+  runMicrotasks();
+  timerRequest();
+  resetCalls();
+}
+
+setUnhandled(noteUnhandled);
+setClock(advanceTo);
+installSurroundings(globalThis.$$allowEval === true);
+const tools = installTools();
+seed(new Uint8Array_(32));
+globalThis.$$entry = { main, rehearse, track };

@@ -1,0 +1,9 @@
+// QuickJS does nothing in the background: when its microtasks are done, the guest is quiet.
+
+export function platformBusy() {
+  return false;
+}
+
+export function deliverWork() {
+  return false;
+}

@@ -1,0 +1,86 @@
+// What QuickJS gives a guest beside the language, what of it must go, and what is made up for here.
+
+import { installClock } from "./clock.js";
+import { cloneValue } from "./clone.js";
+import { TextDecoder, TextEncoder } from "./encoding.js";
+import { installGlobals } from "./globals.js";
+import { makeOutput } from "./output.js";
+import {
+  defineProperty,
+  deleteProperty,
+  EvalError_,
+  getPrototypeOf,
+  setPrototypeOf,
+  TypeError_,
+} from "./primordials.js";
+import { installRandom } from "./random.js";
+import { fail } from "./run.js";
+import { installStacks } from "./stacks.js";
+import { timerGlobals } from "./timers.js";
+
+const PLATFORM = "atob btoa DOMException";
+const { queueMicrotask: queue } = globalThis;
+
+// An error in a microtask ends the run, as it does on other platforms; the engine would keep it to itself.
+function queueMicrotask(run) {
+  if (typeof run !== "function") throw new TypeError_("queueMicrotask takes a function");
+  queue(() => {
+    try {
+      run();
+    } catch (error) {
+      fail(error);
+    }
+  });
+}
+
+function put(target, name, value) {
+  defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+}
+
+// The constructors of functions are reached through what they made; the engine's own `eval` is told from ours by identity.
+function refuseCode() {
+  const kinds = [function () {}, async function () {}, function* () {}, async function* () {}];
+  for (const made of kinds) {
+    const prototype = getPrototypeOf(made);
+    const { name } = prototype.constructor;
+    const refuse = {
+      [name]: function () {
+        throw new EvalError_("Code generation from strings disallowed for this context");
+      },
+    }[name];
+    defineProperty(refuse, "prototype", { __proto__: null, value: prototype, writable: false });
+    put(prototype, "constructor", refuse);
+    if (name === "Function") globalThis.Function = refuse;
+  }
+  put(globalThis, "eval", (code) => {
+    if (typeof code !== "string") return code;
+    throw new EvalError_("Code generation from strings disallowed for this context");
+  });
+}
+
+// Where a function was defined, in words of this engine only; ours would tell of the prelude. And errors at its limits are
+// what they are elsewhere.
+function trim() {
+  const { prototype } = InternalError;
+  deleteProperty(prototype, "name");
+  setPrototypeOf(prototype, RangeError.prototype);
+  for (const name of ["fileName", "lineNumber", "columnNumber"]) deleteProperty(Function.prototype, name);
+}
+
+/** Replaces QuickJS's globals by what a guest may have. */
+export function installSurroundings(allowEval) {
+  const clock = installClock();
+  installStacks();
+  trim();
+  if (!allowEval) refuseCode();
+  installGlobals(PLATFORM, {
+    ...clock,
+    ...installRandom({}),
+    ...makeOutput(clock.performance.now),
+    ...timerGlobals,
+    queueMicrotask,
+    structuredClone: cloneValue,
+    TextDecoder,
+    TextEncoder,
+  });
+}
