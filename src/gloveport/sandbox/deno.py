@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from gloveport.errors import SandboxError
@@ -59,7 +60,16 @@ def deno_launch(options: DenoOptions) -> Launch:
             *_arguments(options),
         ),
         env=ENVIRONMENT,
-        files={f"{GUEST_FOLDER}/main.js": prelude("deno").encode(), **STACK_MAP},
+        files={f"{GUEST_FOLDER}/main.js": _entry(prelude("deno")).encode(), **STACK_MAP},
+    )
+
+
+def _entry(script: str) -> str:
+    """A module that runs a script, given as text: Deno parses each module with its compiler, which V8 then does again."""
+    text = json.dumps(f"(async () => {{\n{script}\n}})()")
+    return (
+        f'const [running, failed] = Deno[Deno.internal].core.evalContext({text}, "file://{GUEST_FOLDER}/main.js");\n'
+        "if (failed) throw failed.thrown;\nawait running;\n"
     )
 
 

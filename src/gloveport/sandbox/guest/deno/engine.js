@@ -5,7 +5,6 @@ import { getter } from "./primordials.js";
 export const Blob_ = Blob;
 export const createObjectURL = URL.createObjectURL.bind(URL);
 export const revokeObjectURL = URL.revokeObjectURL.bind(URL);
-export const nextTurn = setImmediate;
 export const urlHref = getter(URL.prototype, "href");
 
 const encoder = new TextEncoder();
@@ -15,10 +14,27 @@ export const decodeText = TextDecoder.prototype.decode.bind(decoder);
 
 const internals = Deno[Deno.internal];
 export const { runMicrotasks, readSync, writeSync, setUnhandledPromiseRejectionHandler } = internals.core;
+const { immediateRefCount, kRefed, queueImmediate } = internals.core;
 export const inspect = Deno.inspect;
 export const Console_ = internals.Console;
 export const exit = Deno.exit.bind(Deno);
 export const engineVersion = Deno.version.deno;
+
+/** Calls `run` when the engine's loop has turned. What `setImmediate` does; but asking for that one loads Node's timers. */
+export function nextTurn(run) {
+  immediateRefCount(true);
+  queueImmediate({
+    __proto__: null,
+    [kRefed]: true,
+    _argv: null,
+    _destroyed: false,
+    _idleNext: null,
+    _idlePrev: null,
+    _onImmediate: run,
+    asyncId: 0,
+    triggerAsyncId: 0,
+  });
+}
 
 /** V8 ends a process that is at its limit; no error tells of it. */
 export function limitOf(_thrown) {

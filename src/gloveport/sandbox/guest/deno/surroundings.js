@@ -2,10 +2,10 @@
 
 import { turnCalendars } from "./calendar.js";
 import { installClock } from "./clock.js";
-import { installGlobals } from "./globals.js";
+import { define, installGlobals } from "./globals.js";
 import { makeOutput } from "./output.js";
 import { platform } from "./platform.js";
-import { defineProperty, deleteProperty, getOwnPropertyDescriptor } from "./primordials.js";
+import { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, regexpExec } from "./primordials.js";
 import { installRandom } from "./random.js";
 import { installStacks } from "./stacks.js";
 import { makeSubtle } from "./subtle.js";
@@ -68,9 +68,22 @@ function trim() {
   if (stamp) defineProperty(Event.prototype, "timeStamp", { __proto__: null, get: () => 0, configurable: true });
 }
 
+const loadBuffer = getOwnPropertyDescriptor(globalThis, "Buffer").get;
+const { Atomics, SharedArrayBuffer } = globalThis; // what Node's modules want to find
+
+/** Gives a program Node's Buffer if it speaks of it: to load that takes as long as to start the engine. */
+export function installBuffer(code) {
+  if (regexpExec(/\bBuffer\b/, code) === null) return;
+  define("Atomics", Atomics);
+  define("SharedArrayBuffer", SharedArrayBuffer);
+  define("Buffer", apply(loadBuffer, globalThis, []));
+  deleteProperty(globalThis, "Atomics");
+  deleteProperty(globalThis, "SharedArrayBuffer");
+}
+
 /** Replaces Deno's globals by what a guest may have. */
 export function installSurroundings(allowWasm) {
-  const { Buffer, WebAssembly } = globalThis;
+  const { WebAssembly } = globalThis;
   const clock = installClock();
   turnCalendars();
   const random = installRandom({ subtle: makeSubtle(crypto.subtle) });
@@ -81,7 +94,6 @@ export function installSurroundings(allowWasm) {
     ...random,
     ...makeOutput(clock.performance.now),
     ...timerGlobals,
-    Buffer,
     WebAssembly: allowWasm ? wasmGlobals(WebAssembly) : undefined,
   });
 }

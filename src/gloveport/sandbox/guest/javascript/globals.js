@@ -26,7 +26,8 @@ AsyncDisposableStack Temporal`;
 
 const kept = create(null);
 
-function define(name, value) {
+/** Gives the guest a global, as the language defines its own. */
+export function define(name, value) {
   defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
