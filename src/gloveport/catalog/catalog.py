@@ -72,6 +72,7 @@ class Catalog:
         self._mount_root(names)
         self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
         self.roots: frozenset[str] = frozenset(names) - TAKEN
+        self.slices: dict[tuple[object, ...], str] = {}  # what `slices` has written for a choice of tools
         pair = look_alike([*self._children, *self._entries, *RESERVED])
         if pair:
             raise OptionError(f"the names {pair[0]!a} and {pair[1]!a} look alike", hint="rename one of them")

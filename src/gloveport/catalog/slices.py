@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gloveport.catalog import pystubs, stubs
 from gloveport.catalog.catalog import Catalog
@@ -11,6 +11,7 @@ from gloveport.types import Language, Tool
 
 MOST_TOOLS = 100
 MOST_MENTIONS = 2000
+MOST_KEPT = 64
 GLOBALS = ("input", "emit", "step", "state", "files", "fetch")
 _CHAIN = r"\b({roots})\b((?:\s*\??\.\s*[\w$]+|\s*\[\s*[\"'][\w$]+[\"']\s*\])*)"
 _NAME = re.compile(r"[\w$]+")
@@ -30,6 +31,15 @@ class ToolError(Exception):
 def declarations(catalog: Catalog, code: str, language: Language) -> str:
     """What a checker reads before the program: whole lines of TypeScript or Python."""
     tools = list(mentioned(catalog, code))
+    kept, key = catalog.slices, (language == "python", *(path for path, _ in tools))
+    if key not in kept:
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = _declare(catalog, tools, language)
+    return kept[key]
+
+
+def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], language: Language) -> str:
     if language == "python":
         names = "".join(f"{name}: Any\n" for name in GLOBALS)
         roots = "".join(f"{name}: Any = tools.{name}\n" for name in sorted(catalog.roots))

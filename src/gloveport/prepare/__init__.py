@@ -9,7 +9,7 @@ Pure: nothing is executed, read or sent. Whatever is wrong is a `ProgramError` w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from gloveport.errors import OptionError, ProgramError
 from gloveport.prepare.diagnostics import frame, problem
@@ -44,8 +44,10 @@ def check(program: Program, catalog: ToolIndex) -> None:
     check_each(_certain_calls(program, catalog), program, catalog)
 
 
-def check_types(program: Program, catalog: ToolIndex, findings: Iterable[Finding], lines_before: int) -> Judged:
+def check_types(program: Program, catalog: ToolIndex, findings: Sequence[Finding], lines_before: int) -> Judged:
     """What a type checker found, at its places in the agent's text; `lines_before` stood before the program's code."""
+    if not findings:
+        return Judged()
     return judge(program, _certain_calls(program, catalog).calls, findings, lines_before)
 
 

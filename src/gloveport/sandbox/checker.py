@@ -107,6 +107,7 @@ class _Server:
     ) -> None:
         self._launcher, self._guest, self._reader, self._writer = launcher, guest, reader, writer
         self._last = 0
+        self._untold = b""
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._listening = asyncio.create_task(self._listen())
 
@@ -141,8 +142,8 @@ class _Server:
         return not self._listening.done()
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send something that has no answer."""
-        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+        """Have something that has no answer sent before the next request, in one go with it: each sending wakes the server."""
+        self._untold += _packed({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
         """The answer to a request."""
@@ -163,8 +164,8 @@ class _Server:
         await self._launcher.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        data = orjson.dumps(message)
-        self._writer.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+        self._writer.write(self._untold + _packed(message))
+        self._untold = b""
 
     async def _listen(self) -> None:
         try:
@@ -196,6 +197,11 @@ class _Server:
         elif number is not None:
             wanted = len(message["params"]["items"]) if method == "workspace/configuration" else 0
             self._send({"jsonrpc": "2.0", "id": number, "result": [_SETTINGS] * wanted or None})
+
+
+def _packed(message: Mapping[str, Any]) -> bytes:
+    data = orjson.dumps(message)
+    return b"Content-Length: %d\r\n\r\n" % len(data) + data
 
 
 def _finding(item: Mapping[str, Any]) -> Finding:
