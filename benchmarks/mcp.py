@@ -20,14 +20,14 @@ from typing import Any
 
 import httpx2
 
+from benchmarks.processes import spent
+from benchmarks.sampling import Row
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
 from gloveport.surfaces.guard import Names
 from gloveport.surfaces.http_server import HttpServer, listen
 from gloveport.surfaces.places import Places
 from gloveport.surfaces.token import TokenCheck
-
-Row = tuple[str, str, str, str, str]
 
 HERE = Path(__file__).parent / "beside"
 FASTMCP = HERE.parents[1] / ".interop" / "fastmcp"
@@ -49,7 +49,6 @@ total = (await call_tool("add", {"a": 1, "b": 2}))["result"]
 twice = (await call_tool("double", {"n": total}))["result"]
 return (await call_tool("label", {"n": twice}))["result"]
 """
-TICKS = os.sysconf("SC_CLK_TCK")
 _numbers = itertools.count(1)
 
 
@@ -156,22 +155,6 @@ def theirs() -> Iterator[Served]:
             yield Served(f"http://127.0.0.1:{port}/mcp", process.pid)
         finally:
             process.terminate()
-
-
-def spent(pid: int) -> dict[int, tuple[str, float]]:
-    """The processor time of a process and of all below it, those that have ended with their parents: name and seconds."""
-    found: dict[int, tuple[int, str, float]] = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            head, _, tail = (entry / "stat").read_text().rpartition(")")
-            fields = tail.split()
-            found[int(entry.name)] = int(fields[1]), head.partition("(")[2], sum(map(int, fields[11:15])) / TICKS
-    below, todo = {}, [pid]
-    while todo:
-        parent = todo.pop()
-        below[parent] = found[parent][1:]
-        todo += [child for child, (above, _, _) in found.items() if above == parent]
-    return below
 
 
 @dataclass(frozen=True)

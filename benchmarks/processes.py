@@ -1,0 +1,30 @@
+"""What processes have used: those that run and those that have ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def spent(pid: int) -> dict[int, tuple[str, float]]:
+    """The processor time of a process and of all below it, those that have ended with their parents: name and seconds."""
+    found: dict[int, tuple[int, str, float]] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            head, _, tail = (entry / "stat").read_text().rpartition(")")
+            fields = tail.split()
+            found[int(entry.name)] = int(fields[1]), head.partition("(")[2], sum(map(int, fields[11:15])) / TICKS
+    below, todo = {}, [pid]
+    while todo:
+        parent = todo.pop()
+        below[parent] = found[parent][1:]
+        todo += [child for child, (above, _, _) in found.items() if above == parent]
+    return below
+
+
+def seconds_of(pid: int) -> float:
+    """The processor time of a process and of all below it, in seconds."""
+    return sum(seconds for _, seconds in spent(pid).values())
