@@ -25,6 +25,15 @@ def spent(pid: int) -> dict[int, tuple[str, float]]:
     return below
 
 
+def resident_mb(pid: int) -> float:
+    """The memory of a process and of all below it, as each one sees it."""
+    total = 0
+    for below in spent(pid):
+        with contextlib.suppress(OSError):
+            total += int(Path(f"/proc/{below}/statm").read_text().split()[1])
+    return total * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def seconds_of(pid: int) -> float:
     """The processor time of a process and of all below it, in seconds."""
     return sum(seconds for _, seconds in spent(pid).values())
