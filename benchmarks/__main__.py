@@ -11,7 +11,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import catalog, cpython, egress, graphql, idle, mcp, monty, openapi, openapi_call, sustained
+from benchmarks import beside_others, catalog, cpython, egress, graphql, idle, mcp, monty, openapi, openapi_call, sustained
+from benchmarks.bars import missed
 from benchmarks.floor import Floor
 from benchmarks.programs import PROGRAM_JS, PROGRAM_PY, PROGRAM_TS
 from benchmarks.sampling import Row, interleaved, median
@@ -198,12 +199,14 @@ def table(rows: list[Row], loop_seconds: float) -> str:
         "|---|---|---|---|---|",
     ]
     lines += [f"| {' | '.join(row)} |" for row in rows]
+    lines += ["", "Bars that this run missed:", "", *(missed(rows) or ["- none"])]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     text = table(asyncio.run(measure(rounds)), calibration())
+    text += "\n" + beside_others.section(asyncio.run(beside_others.measure(rounds // 2)))
     Path(__file__).with_name("results.md").write_text(text)
     print(text)
 
