@@ -19,6 +19,7 @@ from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
 from gloveport.catalog import Catalog
 from gloveport.prepare import check, prepare
+from gloveport.sandbox.engines import engines
 from gloveport.sources.functions import functions
 from gloveport.types import Language
 
@@ -185,7 +186,7 @@ async def measure(rounds: int) -> list[Row]:
     return rows
 
 
-def table(rows: list[Row], loop_seconds: float) -> str:
+def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
     lines = [
         "# Benchmarks",
         "",
@@ -193,7 +194,7 @@ def table(rows: list[Row], loop_seconds: float) -> str:
         "`benchmarks/floor_cpython.py` for CPython in the same jail) take turns in one run; the ratio of the medians is what",
         "counts, because absolute figures move with the machine.",
         "",
-        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores, calibration loop {loop_seconds * 1e3:.0f} ms",
+        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores, calibration loop {loop_seconds * 1e3:.0f} ms; jails here: {jails}",
         "",
         "| what | ours | floor | ratio | bar |",
         "|---|---|---|---|---|",
@@ -205,7 +206,8 @@ def table(rows: list[Row], loop_seconds: float) -> str:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    text = table(asyncio.run(measure(rounds)), calibration())
+    jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(engines()))
+    text = table(asyncio.run(measure(rounds)), calibration(), jails)
     text += "\n" + beside_others.section(asyncio.run(beside_others.measure(rounds // 2)))
     Path(__file__).with_name("results.md").write_text(text)
     print(text)

@@ -25,7 +25,7 @@ PROGRAMS = {
 }
 AT_ONCE, SLICES, SLICE_SECONDS = 8, 3, 3.0
 QUIET_SECONDS = 0.15  # until a pool has filled up again
-SLOW_SECONDS, SLOW_SAMPLES = 1.0, 3
+SLOW_SECONDS, SLOW_SAMPLES = 1.0, 2
 
 
 @dataclass
@@ -152,6 +152,9 @@ def losses(found: list[Figures]) -> Iterator[str]:
     """Where a peer is faster than the fastest of ours, and what it does not hold."""
     mine = [one for one in found if one.is_ours and not one.problem]
     peers = [one for one in found if one.contender.packages and not one.problem]
+    if not peers:
+        yield "- No peer could be measured in this run."
+        return
     for program, name in PROGRAMS.items():
         best, ours = min((seconds, one.contender.name) for one in mine if (seconds := one.p50(program)))
         told = [

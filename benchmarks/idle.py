@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import AsyncExitStack
 
-from benchmarks.contenders import ENGINES, Engine
+from benchmarks.engines import ENGINES, Engine
 from benchmarks.sampling import Row, interleaved, median, p95
 from gloveport import Gloveport
 

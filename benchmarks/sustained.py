@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from benchmarks.contenders import ENGINES, BareDeno
+from benchmarks.engines import ENGINES, BareDeno
 from benchmarks.processes import seconds_of
 from benchmarks.sampling import Row
 from gloveport import Gloveport
