@@ -104,7 +104,6 @@ return await tools.label({ n: twice });
     hundred_at_once=True,
     read=(
         'return (globalThis as any).Deno.readTextFileSync("{path}")',
-        'return (globalThis as any).process.binding("fs").readFileUtf8("{path}", 0)',
         'return await (await fetch("file://{path}")).text()',
         'return (await import("node:fs")).readFileSync("{path}", "utf8")',
         'return (await import("file://{path}", { with: { type: "text" } })).default',
@@ -112,7 +111,7 @@ return await tools.label({ n: twice });
     connect=(
         'return String(await (globalThis as any).Deno.connect({ hostname: "127.0.0.1", port: {port} }))',
         'return String(await fetch("http://127.0.0.1:{port}"))',
-        'return String(new (globalThis as any).WebSocket("ws://127.0.0.1:{port}"))',
+        'await new Promise((done) => { new WebSocket("ws://127.0.0.1:{port}").onerror = done })',
         'return String((await import("node:net")).connect({port}, "127.0.0.1"))',
     ),
     endless="while (true) {}",

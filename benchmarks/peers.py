@@ -39,7 +39,7 @@ class Contender:
 
 
 FRESH = "a fresh process for each run, jailed: namespaces, Landlock, seccomp, limits of the kernel"
-OWN_INTERPRETER = "an interpreter of its own that has no way out"
+OWN_INTERPRETER = "an interpreter of its own, which knows no files and no sockets"
 
 
 def ours(engine: str, language: str, programs: Programs, isolation: str) -> tuple[Contender, Contender]:

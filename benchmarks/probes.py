@@ -110,8 +110,8 @@ async def allocates(contender: Contender) -> Verdict:
 PROBES = {
     "a file of the host": reads_file,
     "a socket of the host": connects,
-    "an endless loop, limit 1 s": spins,
-    "2 GB, limit 256 MB": allocates,
+    "an endless loop (limit 1 s)": spins,
+    "2 GB (limit 256 MB)": allocates,
 }
 
 
