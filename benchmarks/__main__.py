@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import platform
 import subprocess
@@ -205,6 +206,7 @@ def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
 
 
 def main() -> None:
+    logging.disable(logging.INFO)  # wordllama turns it on for everyone, and then each request of httpx2 costs a line
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(engines()))
     text = table(asyncio.run(measure(rounds)), calibration(), jails)
