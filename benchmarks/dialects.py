@@ -112,7 +112,7 @@ return await tools.label({ n: twice });
         'return String(await (globalThis as any).Deno.connect({ hostname: "127.0.0.1", port: {port} }))',
         'return String(await fetch("http://127.0.0.1:{port}"))',
         'await new Promise((done) => { new WebSocket("ws://127.0.0.1:{port}").onerror = done })',
-        'return String((await import("node:net")).connect({port}, "127.0.0.1"))',
+        'const net = await import("node:net"); await new Promise((done) => net.connect({port}, "127.0.0.1", done))',
     ),
     endless="while (true) {}",
     large="return new Uint8Array(2000000000).fill(1).length",
