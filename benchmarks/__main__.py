@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import platform
 import subprocess
@@ -11,61 +12,18 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import catalog, cpython, egress, graphql, mcp, monty, openapi, openapi_call
+from benchmarks import beside_others, catalog, cpython, egress, graphql, idle, mcp, monty, openapi, openapi_call, sustained
+from benchmarks.bars import missed
 from benchmarks.floor import Floor
+from benchmarks.programs import PROGRAM_JS, PROGRAM_PY, PROGRAM_TS
 from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
 from gloveport.catalog import Catalog
 from gloveport.prepare import check, prepare
+from gloveport.sandbox.engines import engines
 from gloveport.sources.functions import functions
 from gloveport.types import Language
 
-PROGRAM_JS = """
-const orders = Array.from({length: 40}, (_, i) => ({id: i, total: (i * 37) % 101, city: ["Oslo", "Rome", "Kyiv"][i % 3]}));
-const byCity = {};
-for (const order of orders) {
-  const entry = byCity[order.city] ??= {count: 0, total: 0, largest: null};
-  entry.count += 1;
-  entry.total += order.total;
-  if (entry.largest === null || order.total > entry.largest.total) entry.largest = order;
-}
-const ranking = Object.entries(byCity)
-  .map(([city, entry]) => ({city, mean: entry.total / entry.count, ...entry}))
-  .sort((a, b) => b.total - a.total);
-function label(entry) {
-  const money = entry.total.toFixed(2).padStart(10);
-  return `${entry.city.padEnd(6)} ${money} ${entry.count}`;
-}
-const lines = ranking.map(label);
-const summary = {best: ranking[0].city, lines, checksum: lines.join("").length};
-summary.words = summary.lines.flatMap((line) => line.split(/\\s+/)).filter(Boolean);
-return summary;
-""".strip()
-PROGRAM_TS = (
-    PROGRAM_JS.replace("const byCity = {}", "interface Entry { count: number; total: number; largest: any }\nconst byCity: Record<string, Entry> = {}")
-    .replace("function label(entry)", "function label(entry: {city: string; total: number; count: number}): string")
-    .replace("const summary =", "const summary: any =")
-)  # fmt: skip
-PROGRAM_PY = """
-import asyncio
-import json
-from datetime import datetime
-
-CITIES = ["Oslo", "Bergen", "Tromsø"]
-
-async def fetch(city: str) -> dict:
-    weather = await tools.echo(value=len(city))
-    return {"city": city, "temp": weather, "at": datetime.now().isoformat()}
-
-results = await asyncio.gather(*(fetch(city) for city in CITIES))
-warm = [row for row in results if row["temp"] > 10]
-for row in sorted(warm, key=lambda row: -row["temp"]):
-    print(f"{row['city']}: {row['temp']:.1f}")
-    if row["temp"] > 30:
-        await tools.echo(value=row["temp"])
-summary = {"count": len(warm), "mean": sum(r["temp"] for r in warm) / max(1, len(warm))}
-json.dumps(summary)
-"""
 CALLS = "let sum = 0; for (let i = 0; i < 2000; i++) sum += await tools.echo({value: i}); return sum"
 PARALLEL = "return (await Promise.all(Array.from({length: 100}, (_, i) => tools.echo({value: i})))).length"
 
@@ -215,6 +173,8 @@ async def measure(rounds: int) -> list[Row]:
     os.sched_setaffinity(0, cores)
     rows += await monty.rows(rounds)
     rows += await cpython.rows(rounds)
+    rows += await idle.rows(max(3, rounds // 4))
+    rows += await sustained.rows()
     rows += await catalog.rows(rounds)
     rows += await egress.rows(rounds)
     rows += await openapi.rows(rounds)
@@ -227,7 +187,7 @@ async def measure(rounds: int) -> list[Row]:
     return rows
 
 
-def table(rows: list[Row], loop_seconds: float) -> str:
+def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
     lines = [
         "# Benchmarks",
         "",
@@ -235,18 +195,22 @@ def table(rows: list[Row], loop_seconds: float) -> str:
         "`benchmarks/floor_cpython.py` for CPython in the same jail) take turns in one run; the ratio of the medians is what",
         "counts, because absolute figures move with the machine.",
         "",
-        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores, calibration loop {loop_seconds * 1e3:.0f} ms",
+        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores, calibration loop {loop_seconds * 1e3:.0f} ms; jails here: {jails}",
         "",
         "| what | ours | floor | ratio | bar |",
         "|---|---|---|---|---|",
     ]
     lines += [f"| {' | '.join(row)} |" for row in rows]
+    lines += ["", "Bars that this run missed:", "", *(missed(rows) or ["- none"])]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
+    logging.disable(logging.INFO)  # wordllama turns it on for everyone, and then each request of httpx2 costs a line
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    text = table(asyncio.run(measure(rounds)), calibration())
+    jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(engines()))
+    text = table(asyncio.run(measure(rounds)), calibration(), jails)
+    text += "\n" + beside_others.section(asyncio.run(beside_others.measure(rounds // 2)))
     Path(__file__).with_name("results.md").write_text(text)
     print(text)
 

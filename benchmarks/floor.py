@@ -17,14 +17,14 @@ SCRIPT = Path(__file__).with_name("floor.js")
 
 
 class Floor:
-    """One bare engine process that waits for a program."""
+    """One bare engine process that waits for a program; a cold one has not warmed up and does not say ready."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, cold: bool = False) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
             environment = dict(ENVIRONMENT, DENO_DIR=f"{SCRIPT}/none")
             self.process = subprocess.Popen(
-                [find_deno(), "run", *FLAGS, "--v8-flags=--random-seed=1", str(SCRIPT)],
+                [find_deno(), "run", *FLAGS, "--v8-flags=--random-seed=1", str(SCRIPT), *(["cold"] if cold else [])],
                 stdin=theirs,
                 stdout=theirs,
                 env=environment,

@@ -14,6 +14,11 @@ def median(values: list[float]) -> float:
     return statistics.median(values)
 
 
+def p95(values: list[float]) -> float:
+    """The one that 95 of 100 stay under, as far as there are so many."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * 0.95))]
+
+
 async def interleaved(
     rounds: int, ours: Callable[[], Awaitable[float]], floor: Callable[[], Awaitable[float]]
 ) -> tuple[list[float], list[float]]:

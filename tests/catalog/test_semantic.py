@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -42,3 +45,10 @@ def test_without_the_package_search_goes_by_words(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert found("purchase payment") == []
     assert found("settle bill") == ["money.invoices.pay"]
+
+
+def test_the_logging_of_the_process_stays_as_it_was() -> None:
+    ask = "import logging; print(logging.getLogger().handlers, logging.getLogger().level)"
+    find = f"from tests.catalog.test_semantic import found; assert found('climate tomorrow'); {ask}"
+    shown = subprocess.run([sys.executable, "-c", find], capture_output=True, text=True, check=True)
+    assert (shown.stdout, shown.stderr) == (f"[] {logging.WARNING}\n", "")

@@ -5,10 +5,11 @@ Nothing is ever downloaded: where the package or its files are missing, search g
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,27 @@ def meanings_of(tools: Sequence[Tool]) -> Meanings | None:
     try:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
-        from wordllama.inference import WordLlamaInference
+
+        with _own_logging():
+            from wordllama.inference import WordLlamaInference
 
         weights = load_file(str(folder / WEIGHTS))["embedding.weight"]
         return Meanings(WordLlamaInference(weights, Tokenizer.from_file(str(folder / TOKENIZER))), tools)
     except (ImportError, KeyError, OSError) as error:
         logger.warning("search goes by words alone: wordllama can't be used: %s", error)
         return None
+
+
+@contextlib.contextmanager
+def _own_logging() -> Iterator[None]:
+    """Keep the process's logging as it is: wordllama's import would have every library's INFO lines printed."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
 
 
 def fused(first: Sequence[int], second: Sequence[int]) -> list[int]:

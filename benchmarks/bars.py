@@ -1,0 +1,24 @@
+"""Which rows miss their bar; read from the rows themselves, so that the text can't say anything else than the table."""
+
+from __future__ import annotations
+
+import re
+
+from benchmarks.sampling import Row
+
+BAR = re.compile(r"([≤≥]) \+?([\d.,]+) (×|ms|s|MB|tokens)(?!\w)")
+
+
+def missed(rows: list[Row]) -> list[str]:
+    """A line for each bar that is missed."""
+    out = []
+    for name, ours, floor, ratio, bar in rows:
+        for sign, limit, unit in BAR.findall(bar):
+            found = re.search(rf"([\d.,]+) {unit}(?!\w)", f"{ratio} {ours}")
+            if found is None:
+                continue
+            figure, least = (float(text.replace(",", "")) for text in (found[1], limit))
+            if figure > least if sign == "≤" else figure < least:
+                beside = f" beside {floor}" if floor else ""
+                out.append(f"- {name}: {ours}{beside}; the bar is {sign} {limit} {unit}, measured {found[0]}.")
+    return out

@@ -1,0 +1,131 @@
+"""Our engines, each beside its bare one: what a benchmark needs to run both. Another engine is one more row of `ENGINES`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from benchmarks import cpython, monty
+from benchmarks.floor import Floor
+from benchmarks.floor_monty import MontyFloor
+from benchmarks.programs import PROGRAM_TS
+from gloveport import Gloveport
+from gloveport.sandbox.launcher import Launcher
+from gloveport.types import Language
+
+
+class Bare(Protocol):
+    """A bare engine process that takes one program."""
+
+    async def run(self) -> Any: ...
+
+    async def end(self) -> None: ...
+
+
+MakeBare = Callable[[AsyncExitStack], Awaitable[Callable[[], Awaitable[Bare]]]]
+
+
+class BareDeno:
+    """Deno, without a jail."""
+
+    def __init__(self, *, cold: bool = False) -> None:
+        self._floor = Floor(cold=cold)
+
+    async def ready(self) -> BareDeno:
+        """Itself, once the process waits."""
+        await self._floor.ready()
+        return self
+
+    async def run(self) -> Any:
+        """The value of the program."""
+        return await self._floor.run(f"export default async () => {{{PROGRAM_TS}\n}}", "typescript")
+
+    async def end(self) -> None:
+        """Kill the process and reap it, and hold nobody up meanwhile."""
+        await asyncio.to_thread(self._floor.end)
+
+
+class BareCPython:
+    """A fork of CPython, in our jail: there is no other way to fork one safely."""
+
+    def __init__(self, floor: cpython.Floor) -> None:
+        self._floor = floor
+
+    async def run(self) -> Any:
+        """The value of the program."""
+        return await self._floor.run(cpython.PROGRAM)
+
+    async def end(self) -> None:
+        """Kill the process and reap it."""
+        await self._floor.end()
+
+
+class BareMonty:
+    """A worker of Monty's own client, without a jail."""
+
+    def __init__(self) -> None:
+        self._floor = MontyFloor()
+
+    async def run(self) -> Any:
+        """The value of the program."""
+        return self._floor.run(monty.PROGRAM)[0]
+
+    async def end(self) -> None:
+        """End the worker."""
+        self._floor.end()
+
+
+async def bare_deno(stack: AsyncExitStack) -> Callable[[], Awaitable[Bare]]:
+    return lambda: BareDeno().ready()
+
+
+async def bare_cpython(stack: AsyncExitStack) -> Callable[[], Awaitable[Bare]]:
+    launcher = Launcher(cpython.floor_launch())
+    await launcher.start()
+    stack.push_async_callback(launcher.close)
+
+    async def make() -> Bare:
+        return BareCPython(await cpython.Floor.ready(launcher))
+
+    return make
+
+
+async def bare_monty(stack: AsyncExitStack) -> Callable[[], Awaitable[Bare]]:
+    async def make() -> Bare:
+        return BareMonty()
+
+    return make
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine as a user names it, 20 lines for it, and its floor."""
+
+    name: str
+    language: Language
+    program: str
+    bare: MakeBare
+
+    async def run(self, port: Gloveport) -> Any:
+        """The value of the program, from our side."""
+        outcome = await port.run(self.program, language=self.language, engine=self.name)
+        assert outcome.ok, outcome.error
+        return outcome.value
+
+    async def settle(self, port: Gloveport) -> None:
+        """Wait until the pool is full and quiet."""
+        pool = port._pool(port._kind(self.language, self.name, port.limits))
+        while len(pool._ready) < pool._size:
+            pool.refill()
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.03)
+
+
+ENGINES = (
+    Engine("deno", "typescript", PROGRAM_TS, bare_deno),
+    Engine("cpython", "python", cpython.PROGRAM, bare_cpython),
+    Engine("monty", "python", monty.PROGRAM, bare_monty),
+)
