@@ -26,7 +26,8 @@ PROGRAM = """
 const attempt = (call) => call.catch((error) => console.error(String(error)));
 await Promise.all(input.calls.map(([name, args]) => attempt(tools.server[name](args))));
 for (const [kind, [verb, key]] of input.offered) {
-  for (const found of await attempt(tools.server[kind].list()) ?? []) await attempt(tools.server[kind][verb]({ [key]: found[key] }));
+  const source = tools.server[kind];
+  for (const found of await attempt(source.list()) ?? []) await attempt(source[verb]({ [key]: found[key] }));
 }
 """
 

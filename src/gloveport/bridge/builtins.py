@@ -112,9 +112,8 @@ def unknown(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:
     """The ToolError for a name that no tool has, with what may have been meant."""
     shown = name if len(name) <= 200 else f"{name[:200]}…"
     if broken := catalog.broken(name):
-        return ToolError(
-            without_paths(broken.refusal(f"tools.{shown}")), code="source-failed", tool=shown, hint=broken.hint
-        )
+        told = without_paths(broken.refusal(f"tools.{shown}"))
+        return ToolError(told, code="source-failed", tool=shown, hint=broken.hint)
     meant = catalog.suggest(name) if guess else ()
     told = ""
     if meant:

@@ -142,6 +142,15 @@ def called(id: int, params: dict[str, Any]) -> None:
     send({"id": id, "result": text(json.dumps(said) if said else "echo")})
 
 
+def discovered(id: int) -> None:
+    if BEHAVIOUR == "shy":
+        sys.exit(1)
+    if BEHAVIOUR == "terse":
+        send({"id": id, "result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHING}})
+    else:
+        send({"id": id, "error": {"code": -32601, "message": "Method not found"}})
+
+
 def main() -> None:
     if BEHAVIOUR == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -154,12 +163,7 @@ def main() -> None:
         if BEHAVIOUR == "mute":
             continue
         if method == "server/discover":
-            if BEHAVIOUR == "shy":
-                sys.exit(1)
-            if BEHAVIOUR == "terse":
-                send({"id": id, "result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHING}})
-                continue
-            send({"id": id, "error": {"code": -32601, "message": "Method not found"}})
+            discovered(id)
         elif method == "initialize":
             info = {"name": BEHAVIOUR, "version": "1"}
             capabilities = {"tools": {"listChanged": True}}
