@@ -58,14 +58,15 @@ def judge(revision: str, ours: Checks, theirs: Checks) -> int:
     for name in sorted(ours.keys() | theirs.keys(), key=lambda name: (name.startswith(AUTHORIZATION), name)):
         counted = not name.startswith(AUTHORIZATION)
         missed = sorted((_passed(theirs.get(name, [])) - _passed(ours.get(name, []))).elements())
-        state = "not applicable: OAuth comes later" if not counted else "WORSE" if missed else "no worse"
+        wrong = bool(missed) or not _passed(ours.get(name, []))  # a scenario that was not run proves nothing
+        state = "not applicable: OAuth comes later" if not counted else "WORSE" if wrong else "no worse"
         print(f"{revision}  {name:42} {_told(ours.get(name, [])):>14} {_told(theirs.get(name, [])):>14}  {state}")
-        if counted and missed:
+        if counted and wrong:
             worse += 1
             print(*(f"    the SDK passes {check}" for check in missed), sep="\n")
     for client, made in (("gloveport", ours), ("Python SDK", theirs)):
         counted = {name: checks for name, checks in made.items() if not name.startswith(AUTHORIZATION)}
-        clean = sum(not _failed(checks) for checks in counted.values())
+        clean = sum(bool(_passed(checks)) and not _failed(checks) for checks in counted.values())
         passed = sum(_passed(checks).total() for checks in counted.values())
         print(f"{revision}  {client}: {clean} of {len(counted)} scenarios without authorization pass, {passed} checks")
     print()
