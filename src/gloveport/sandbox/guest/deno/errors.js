@@ -9,7 +9,9 @@ import {
   getOwnPropertyDescriptor,
   hasOwn,
   inspect,
+  isSafeInteger,
   Number_,
+  numberToString,
   quote,
   regexpExec,
   stringIndexOf,
@@ -222,6 +224,8 @@ export function describe(thrown, depth = 0) {
       const value = read(thrown, key);
       if (typeof value === "string") out += field(key, quote(stringSlice(value, 0, 1000)));
     }
+    const status = read(thrown, "status");
+    if (isSafeInteger(status)) out += field("status", numberToString(status));
     out += field("data", data(read(thrown, "data")));
   }
   const cause = read(thrown, "cause");
