@@ -1,111 +1,16 @@
-"""`make conformance`: the protocol's own conformance suite against our HTTP server, in both revisions.
-
-Most of the suite is written for a server that has its fixtures: tools, prompts and resources of certain names. What needs
-none must pass; of two scenarios that need some, every other check must. The rest is shown as what it is: not applicable.
-The suite knows no tokens, so this server asks for none; everything else is as `gloveport serve` does it.
-"""
+"""`make conformance`: the protocol's own conformance suite against our server and our client, in both revisions."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import sys
-import tempfile
-from pathlib import Path
-from typing import Any
 
-from gloveport import Gloveport
-from gloveport.policy.credentials import Secret
-from gloveport.surfaces.guard import Names
-from gloveport.surfaces.http_server import HttpServer, listen
-from gloveport.surfaces.places import Places
-from gloveport.surfaces.token import TokenCheck
-from interop.node import NODE, environment, installed
-
-TOOLS = str(Path(__file__).parents[1] / "examples" / "demo_tools.py")
-NEED_NOTHING = {
-    "2025-11-25": (
-        "server-initialize ping logging-set-level tools-list dns-rebinding-protection server-session-lifecycle"
-        " server-sse-multiple-streams"
-    ),
-    "2026-07-28": (
-        "server-stateless tools-list caching dns-rebinding-protection http-header-validation server-sse-multiple-streams"
-        " sep-2164-resource-not-found input-required-result-unsupported-methods"
-        " input-required-result-missing-input-response input-required-result-ignore-extra-params"
-        " input-required-result-validate-input"
-    ),
-}
-# Checks in those scenarios that call the suite's own tools, or list prompts and resources, which we don't have.
-NEED_FIXTURES = frozenset(
-    {
-        "sep-2575-server-rejects-undeclared-capability",
-        "sep-2575-missing-capability-http-400",
-        "sep-2575-http-server-no-independent-requests-on-stream",
-        "sep-2575-server-no-log-without-loglevel",
-        "sep-2549-prompts-list-caching-hints",
-        "sep-2549-resources-list-caching-hints",
-        "sep-2549-resources-templates-list-caching-hints",
-    }
-)
-
-
-class Anyone(TokenCheck):
-    """Lets requests without a token in."""
-
-    def accepts(self, authorization: str) -> bool:
-        """True."""
-        return True
-
-
-async def run(url: str, revision: str, folder: Path) -> None:
-    """Run what a revision requires; results go into the folder."""
-    command = [str(NODE), str(installed() / "conformance"), "server", "--url", url, "--requirements", revision]
-    nowhere = asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(*command, "-o", str(folder), stdout=nowhere, env=environment())
-    await process.wait()
-
-
-def judge(revision: str, folder: Path) -> int:
-    """Show how each scenario went; how many of those that need nothing did not pass, or were not run."""
-    files = sorted(folder.rglob("checks.json"))
-    made = {_scenario(file): json.loads(file.read_text()) for file in files}
-    wanted = NEED_NOTHING[revision].split()
-    wrong = [name for name in wanted if name not in made]
-    for name, checks in made.items():
-        failed = [check for check in checks if check["status"] == "FAILURE" and check["id"] not in NEED_FIXTURES]
-        passed = sum(check["status"] == "SUCCESS" for check in checks)
-        state = "passed" if passed and not failed else "FAILED" if name in wanted else "needs fixtures"
-        print(f"{revision}  {name:48} {passed:3} checks passed  {state}")
-        if state == "FAILED":
-            wrong.append(name)
-            for check in failed:
-                print(f"    {check['id']}: {check.get('errorMessage')}")
-    print(f"{revision}  {len(wanted) - len(wrong)} of {len(wanted)} scenarios that need no fixtures pass\n")
-    return len(wrong)
-
-
-def _scenario(file: Path) -> str:
-    return re.sub(r"-\d{4}-\d\d-\d\dT.*$", "", file.parent.name).removeprefix("server-")
+from interop import client_suite, server_suite
 
 
 async def main() -> int:
-    """Both revisions; the exit code."""
-    token: Any = Anyone(Secret("", "token"))
-    server = HttpServer(Gloveport(sources=[TOOLS], spare=1), Names(), token, Places(), 5)
-    listening = listen("127.0.0.1", 0, None)
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-    serving = asyncio.create_task(server.serve(listening))
-    wrong = 0
-    try:
-        for revision in NEED_NOTHING:
-            with tempfile.TemporaryDirectory() as folder:
-                await run(url, revision, Path(folder))
-                wrong += judge(revision, Path(folder))
-    finally:
-        server.stop()
-        server.stop()
-        await serving
+    """The exit code."""
+    wrong = await server_suite.main() + await client_suite.main()
     return 1 if wrong else 0
 
 

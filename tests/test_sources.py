@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from gloveport import Gloveport, MemoryJournal, SourceConfig
+from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
+from gloveport.surfaces.agent_tools import AgentTools
+from gloveport.surfaces.outcome_json import outcome_document
 from tests.sources.mcp.support import LIBRARY
 
 ORDERS = {"openapi": "3.1.0", "info": {"title": "Orders", "version": "1"}, "paths": {
@@ -137,6 +139,49 @@ async def test_errors_of_the_api_are_tool_errors_and_wrong_arguments_never_reach
         assert wrong.error is not None
         assert wrong.error.code == "bad-arguments"
         assert orders.seen == []
+
+
+@pytest.mark.parametrize(("language", "engine"), [("typescript", None), ("python", "cpython"), ("python", "monty")])
+async def test_a_failure_has_the_status_that_the_api_answered_with(
+    server: tuple[Orders, str], language: Any, engine: str | None
+) -> None:
+    code = {"typescript": "await tools.shop.orders.get({id: 99})", "python": "await tools.shop.orders.get(id=99)"}[language]
+    async with Gloveport(sources=[orders_at(server[1])]) as port:
+        outcome = await port.run(code, language=language, engine=engine)
+        assert outcome.error is not None
+        assert (outcome.error.code, outcome.error.status) == ("http-error", 404)
+        assert outcome_document(outcome)["error"]["status"] == 404
+        answer = await AgentTools(port).call("execute", {"code": code, "language": language})
+        assert answer.data["error"]["status"] == 404
+
+
+@pytest.mark.parametrize("language", GET)
+async def test_a_call_into_a_source_that_is_not_open_says_so_and_why(language: Any) -> None:
+    called = {
+        "typescript": (
+            "await tools.shop.orders.get({id: 1})",
+            "const name = 'orders'; await tools.shop[name].get({id: 1})",
+        ),
+        "python": ("await tools.shop.orders.get(id=1)", "await getattr(tools.shop, 'or' + 'ders').get(id=1)"),
+    }[language]
+    async with Gloveport(sources=[orders_at("http://127.0.0.1:9", allow_private=False)]) as port:
+        for code in called:  # found before the run, and by the call
+            error = (await port.run(code, language=language)).error
+            assert error is not None
+            assert (error.code, error.tool) == ("source-failed", "shop.orders.get")
+            assert "the source shop is not open: " in error.message
+            assert "127.0.0.1" in error.message
+            assert "allow_private" in (error.hint or "")
+        with pytest.raises(ToolError, match="the source shop is not open"):
+            await port.call("shop.orders.get", {"id": 1})
+
+
+async def test_a_source_that_is_named_by_its_address_is_known_by_the_name_it_would_have(server: tuple[Orders, str]) -> None:
+    async with Gloveport(sources=[f"{server[1]}/shop"]) as port:
+        error = (await port.run("await tools.shop.orders.get({id: 1})")).error
+        assert error is not None
+        assert error.code == "source-failed"
+        assert "--private" in (error.hint or "")
 
 
 @pytest.mark.parametrize("language", GET)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gloveport.catalog import Catalog
@@ -18,24 +19,23 @@ from gloveport.policy.egress import Egress
 from gloveport.policy.writes import WritesShut
 from gloveport.sources import Source
 from gloveport.sources.accepted import Accepted, Seen
-from gloveport.sources.detection import detect
+from gloveport.sources.detection import detect, name_for
 from gloveport.sources.opening import open_source
 from gloveport.sources.outside import Outside
-from gloveport.types import Tool
+from gloveport.types import Problem, Tool
 
 logger = logging.getLogger("gloveport")
 
-Given = str | SourceConfig | Source
-
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """A source that could not be opened, or something about one that its owner should know."""
+class Named:
+    """A source as someone names it on a command line: a URL, a file or a command. What it is, is found out."""
 
-    source: str
-    message: str
-    hint: str | None = None
-    broken: bool = True
+    text: str
+    allow_private: bool = False
+
+
+Given = str | Named | SourceConfig | Source
 
 
 class Connections:
@@ -43,17 +43,18 @@ class Connections:
 
     def __init__(self, functions: Source, given: Iterable[Given]) -> None:
         self._given = tuple(_checked(item) for item in given)
-        self._own = (functions, *(item for item in self._given if not isinstance(item, str | SourceConfig)))
+        self._own = (functions, *(item for item in self._given if not isinstance(item, Named | SourceConfig)))
         self.catalog = Catalog(self._own)
         self.problems: tuple[Problem, ...] = ()
         self.on_change: Callable[[Catalog], None] = lambda catalog: None
         self._opened: dict[str, tuple[SourceConfig, Source]] = {}
+        self._guessed: dict[str, str] = {}  # what the sources would be called that are known by their text alone
         self._opening: asyncio.Task[None] | None = None
         self._egress: Egress | None = None
 
     async def open(self) -> None:
         """Opens every source that is not open yet. Callers at the same time wait for the same opening."""
-        if all(not isinstance(item, str | SourceConfig) for item in self._given):
+        if all(not isinstance(item, Named | SourceConfig) for item in self._given):
             return
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
@@ -89,12 +90,15 @@ class Connections:
                 except GloveportError as error:
                     problems.append(_problem(item.name, error))
         outside = self._outside(configs)
-        texts = [item for item in self._given if isinstance(item, str)]
-        for text, found in zip(texts, await _all(detect(text, outside) for text in texts), strict=True):
+        named = [item for item in self._given if isinstance(item, Named)]
+        detected = await _all(detect(item.text, outside, allow_private=item.allow_private) for item in named)
+        for item, found in zip(named, detected, strict=True):
             if isinstance(found, SourceConfig):
                 configs.append(found)
             else:
-                problems.append(_problem(text, found))
+                problems.append(_problem(item.text, found))
+                with suppress(ValueError):
+                    self._guessed[item.text] = name_for(item.text)
         opened = await _all(open_source(config, outside) for config in configs)
         for config, source in zip(configs, opened, strict=True):
             if isinstance(source, BaseException):
@@ -132,7 +136,8 @@ class Connections:
             suspended |= changed
             kept |= {address: self._accepted(config, source, address) or _unseen(address) for address in changed}
         # What a suspended tool says now reaches no agent (M4): it is shown as it was accepted.
-        self.catalog = Catalog(sources, suspended, kept)
+        broken = {self._guessed.get(each.source, each.source): each for each in self.problems if each.broken}
+        self.catalog = Catalog(sources, suspended, kept, broken)
         self.on_change(self.catalog)
 
     @property
@@ -213,9 +218,11 @@ def seen_now(source: Source) -> Seen:
     return Seen(prints, definitions=shown)
 
 
-def _checked(item: Given) -> Given:
+def _checked(item: Given) -> Named | SourceConfig | Source:
+    if isinstance(item, str):
+        return Named(item)
     is_source = hasattr(item, "tools") and hasattr(item, "call") and hasattr(item, "name")
-    if not isinstance(item, str | SourceConfig) and not is_source:
+    if not isinstance(item, Named | SourceConfig) and not is_source:
         raise OptionError(f"a source is a URL, a file, SourceConfig(…) or an object with tools(), not {item!r:.60}")
     return item
 

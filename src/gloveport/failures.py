@@ -52,6 +52,7 @@ def failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failu
         hint=_short(error, "hint") or (CODES[code].fix if code in CODES and code != "program-failed" else None),
         cause=failure(program, cause, depth + 1) if isinstance(cause, dict) and depth < MAX_CAUSES else None,
         data=error.get("data"),
+        status=status if type(status := error.get("status")) is int and 100 <= status <= 599 else None,
     )
 
 

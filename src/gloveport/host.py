@@ -17,7 +17,7 @@ from gloveport.bridge import Bridge, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.checks import TypeChecks
 from gloveport.config import Config, config_from
-from gloveport.connections import Connections, Given, Problem
+from gloveport.connections import Connections, Given
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.failures import believed, failure, internal, program_failure, told
 from gloveport.home import Home
@@ -40,6 +40,7 @@ from gloveport.types import (
     Limits,
     LogLine,
     Outcome,
+    Problem,
     Program,
     Recording,
     Strength,

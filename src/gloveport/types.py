@@ -75,8 +75,25 @@ def _check_limit(name: str, value: object, *, whole: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Problem:
+    """A source that could not be opened, or something about one that its owner should know."""
+
+    source: str
+    message: str
+    hint: str | None = None
+    broken: bool = True
+
+    def refusal(self, tool: str) -> str:
+        """Why a tool of this source can't be called."""
+        return f"`{tool}` can't be called: the source {self.source} is not open: {self.message[:1000]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
-    """What ended a run, as data: `line` and `column` are 1-based places in the text that the agent wrote."""
+    """What ended a run, as data: `line` and `column` are 1-based places in the text that the agent wrote.
+
+    `status` is what a service answered with over HTTP, where that is what failed.
+    """
 
     code: str
     type: str
@@ -88,6 +105,7 @@ class Failure:
     hint: str | None = None
     cause: Failure | None = None
     data: Any = None
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,9 @@ class Catalog:
         known = {"get_wether": ("get_weather",), "github.issue.create": ("github.issues.create", "github.issues.list")}
         return known.get(name, ())
 
+    def broken(self, name: str) -> None:
+        return None
+
     def is_namespace(self, name: str) -> bool:
         return name in {"local", "github", "github.issues"}
 

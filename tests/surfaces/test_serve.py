@@ -223,6 +223,62 @@ async def test_a_project_is_served_with_its_sources(tmp_path: Path) -> None:
             assert "call-limit" in (await client.call_tool("execute", {"code": code})).content[0].text
 
 
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_call_into_a_source_that_is_not_open_is_answered_with_why(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "gloveport.toml").write_text('[sources.gone]\nopenapi = "nowhere.json"\n')
+    server = StdioServerParameters(
+        command=sys.executable, args=[*COMMAND[1:], "mcp", "--config", str(tmp_path / "gloveport.toml")],
+        env=environment(**folders()),
+    )  # fmt: skip
+    async with Client(server, mode=mode) as client:
+        answer = await client.call_tool("execute", {"code": "await tools.gone.orders.list()"})
+    error = answer.structured_content["error"]
+    assert answer.is_error
+    assert error["code"] == "source-failed"
+    assert "the source gone is not open: " in error["message"]
+    assert "nowhere.json" in error["message"]
+    assert error["hint"]
+
+
+@pytest.mark.parametrize("command", ["mcp", "serve"])
+async def test_what_the_command_line_names_reaches_loopback_only_with_a_grant(command: str) -> None:
+    async with loopback_api() as url:
+        for grant, said in (([], "NOT connected"), (["--private"], "1 tool")):
+            async with asking(command, url, *grant) as client:
+                assert said in str((await client.list_tools()).tools[0].description)
+
+
+@contextlib.asynccontextmanager
+async def loopback_api() -> AsyncIterator[str]:
+    """The URL of an OpenAPI document with one operation, on loopback."""
+    operation = {"operationId": "look", "responses": {"200": {"description": "Seen."}}}
+    document = {"openapi": "3.1.0", "info": {"title": "Nearby", "version": "1"}, "paths": {"/look": {"get": operation}}}
+    body = json.dumps(document).encode()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n")
+        writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/nearby.json"
+
+
+@contextlib.asynccontextmanager
+async def asking(command: str, *args: str) -> AsyncIterator[Client]:
+    """A client of the command, over its own transport."""
+    if command == "mcp":
+        given = [*COMMAND[1:], "mcp", *args]
+        server = StdioServerParameters(command=sys.executable, args=given, env=environment(**folders()))
+        async with Client(server) as client:
+            yield client
+        return
+    async with serving(*args) as (_, url, http):
+        async with Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
+            yield client
+
+
 def test_nothing_of_this_is_loaded_by_other_commands() -> None:
     heavy = ("mcp", "starlette", "uvicorn")
     script = f"import sys, gloveport.surfaces.running; print([name for name in {heavy} if name in sys.modules])"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from gloveport.bridge.failures import without_paths
 from gloveport.catalog import Catalog, stubs
 from gloveport.errors import ToolError
 from gloveport.policy import Policy
@@ -110,6 +111,9 @@ class Builtins:
 def unknown(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:
     """The ToolError for a name that no tool has, with what may have been meant."""
     shown = name if len(name) <= 200 else f"{name[:200]}…"
+    if broken := catalog.broken(name):
+        told = without_paths(broken.refusal(f"tools.{shown}"))
+        return ToolError(told, code="source-failed", tool=shown, hint=broken.hint)
     meant = catalog.suggest(name) if guess else ()
     told = ""
     if meant:

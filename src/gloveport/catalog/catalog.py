@@ -16,7 +16,7 @@ from gloveport.catalog.search import Index, Matches, words
 from gloveport.errors import OptionError
 from gloveport.sources import Source
 from gloveport.sources.names import RESERVED, ROOT, problem_with
-from gloveport.types import Tool
+from gloveport.types import Problem, Tool
 
 SUGGESTED = 3
 LONGEST_NAME = 200
@@ -55,10 +55,13 @@ class Catalog:
         sources: Iterable[Source],
         suspended: Mapping[str, str] | None = None,
         kept: Mapping[str, Tool] | None = None,
+        broken: Mapping[str, Problem] | None = None,
     ) -> None:
-        """`suspended` says why some tools can't be called, `kept` how they are shown meanwhile."""
+        """`suspended` says why some tools can't be called, `kept` how they are shown meanwhile; `broken` are the sources
+        that could not be opened, by their names."""
         self.sources: tuple[Source, ...] = tuple(sources)
         self._suspended = suspended or {}
+        self._broken = broken or {}
         self._entries: dict[str, Entry] = {}
         self._children: dict[str, dict[str, None]] = {"": {}}
         self._sources = names = dict[str, Source]()
@@ -120,6 +123,11 @@ class Catalog:
             return False
         found = self.entry(name.removesuffix(PAGES))
         return found is not None and found.tool.pages
+
+    def broken(self, name: str) -> Problem | None:
+        """What is wrong with the source of this name, or that a tool of this name would belong to; None if it is open."""
+        source = name.replace(":", ".").partition(".")[0]
+        return None if source in self._sources else self._broken.get(source)
 
     def is_namespace(self, name: str) -> bool:
         """True when there are tools below this name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gloveport.types import Tool
+from gloveport.types import Problem, Tool
 
 
 class ToolIndex(Protocol):
@@ -21,6 +21,10 @@ class ToolIndex(Protocol):
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Up to three addresses that the name may have meant, best first, without `tools.`."""
+        ...
+
+    def broken(self, name: str) -> Problem | None:
+        """What is wrong with the source that a tool of this name would belong to; None if it is open."""
         ...
 
     def is_namespace(self, name: str) -> bool:

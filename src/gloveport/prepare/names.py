@@ -98,6 +98,9 @@ def _is_tested(call: Call, tested: Collection[tuple[str, ...]]) -> bool:
 def _refuse_name(call: Call, names: list[str], program: Program, catalog: ToolIndex) -> NoReturn:
     name = ".".join(names)
     prefix = f"{call.chain.root}." if call.chain.root in TOOLS else ""
+    if broken := catalog.broken(name):
+        told = broken.refusal(f"{prefix}{name}")
+        raise _at(program, call.chain.parts[0], told, code="source-failed", hint=broken.hint or "", tool=name)
     suggestions = [f"`{prefix}{suggestion}`" for suggestion in catalog.suggest(name)[:3]]
     message = f"no tool `{prefix}{name}`"
     if suggestions:

@@ -30,7 +30,7 @@ SUMMARY = 200
 MOST_ROWS = 50
 LONGEST_WARNING = 1000
 # What is left of an error's data when its text is too long: the rest is in the text.
-_PLACES = ("code", "type", "line", "column", "tool")
+_PLACES = ("code", "type", "line", "column", "tool", "status")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import gloveport
+from gloveport.surfaces.address import HOST, PORT
 from gloveport.surfaces.pages import WIDTH, Front, Page
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ LEAST = click.option(  # where the settings may say it too
     help="Refuse a weaker sandbox than full, kernel (the default) or none.",
 )
 SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
+PRIVATE = click.option("--private", is_flag=True, help="Let the sources named here reach loopback and private addresses.")
 
 
 @click.group(
@@ -278,23 +280,24 @@ def connect(**options: Any) -> int:
     examples=("gloveport serve tools.py", "gloveport serve openapi.json https://shop.example.com/graphql"),
 )
 @SOURCES
-@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen (127.0.0.1).")
-@click.option("--port", type=click.IntRange(0, 65535), default=8484, metavar="N", help="The port (8484); 0 for any.")
+@click.option("--host", default=HOST, metavar="ADDRESS", help=f"Where to listen ({HOST}).")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, metavar="N", help=f"The port ({PORT}); 0 for any.")
 @click.option("--token-file", metavar="FILE", help="Take the token from this file, not the one made on first start.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name that requests may call it by; repeatable.")
 @click.option("--at-once", type=click.IntRange(1, 10_000), metavar="N", help="How many programs run at a time.")
 @click.option("--waiting", type=click.IntRange(0, 10_000), metavar="N", help="How many may wait; others get 429.")
 @click.option("--grace", type=click.FloatRange(0, 3600), default=30, metavar="SECONDS", help="How long it stops for (30).")
+@PRIVATE
 @CONFIG
 @LEAST
 @JSON
 @COLOR
-def serve(sources: tuple[str, ...], config: str | None, minimum: Any, **options: Any) -> int:
+def serve(sources: tuple[str, ...], config: str | None, minimum: Any, private: bool, **options: Any) -> int:
     """Serve over HTTP."""
     from gloveport.surfaces.mcp_stdio import Serving
     from gloveport.surfaces.serving import Options, serve_command
 
-    return serve_command(Options(Serving(sources, config, minimum), **options))
+    return serve_command(Options(Serving(sources, config, minimum, private), **options))
 
 
 @cli.command(
@@ -303,6 +306,7 @@ def serve(sources: tuple[str, ...], config: str | None, minimum: Any, **options:
     examples=("gloveport mcp", "gloveport mcp tools.py https://api.example.com/openapi.json"),
 )
 @SOURCES
+@PRIVATE
 @CONFIG
 @LEAST
 def mcp(**options: Any) -> int:

@@ -17,16 +17,15 @@ import tomlkit
 
 from gloveport.config import load_config
 from gloveport.errors import GloveportError, OptionError
-from gloveport.folders import data_folder
 from gloveport.policy.credentials import default_variable
+from gloveport.surfaces.address import SERVED
 from gloveport.surfaces.changes import Change, ask, read_text
 from gloveport.surfaces.clients import CLIENTS, NAME, TOKEN, Client, Scope, Start
 from gloveport.surfaces.entries import with_entry
 from gloveport.surfaces.outcome_json import to_text, write_document
 from gloveport.surfaces.terminal import Stream, stream
+from gloveport.surfaces.token import own_token_file
 
-SERVED = "http://127.0.0.1:8484/mcp"
-TOKEN_FILE = "token"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -166,7 +165,7 @@ def _served(url: str) -> str:
 def _warnings(wanted: Connecting, entry: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     if "command" not in entry:
-        file = shlex.quote(str(data_folder() / TOKEN_FILE))
+        file = shlex.quote(str(own_token_file()))
         found.append(f'set {TOKEN} where the client starts: export {TOKEN}="$(cat {file})"; `gloveport serve` makes it')
     elif wanted.scope == "project" and shutil.which(NAME) is None:
         found.append(f"the command `{NAME}` is not on your PATH, and the project's file starts it by that name")

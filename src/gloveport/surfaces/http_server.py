@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from gloveport.errors import OptionError
 from gloveport.host import Gloveport
+from gloveport.surfaces.address import MCP
 from gloveport.surfaces.guard import LARGEST_BODY, Guard, Names
 from gloveport.surfaces.mcp_server import AgentServer
 from gloveport.surfaces.places import Places
@@ -44,7 +45,7 @@ class HttpServer:
         routes = [
             Route("/healthz", self._health),
             Route("/readyz", self._readiness),
-            Route("/mcp", StreamableHTTPASGIApp(self._sessions)),
+            Route(MCP, StreamableHTTPASGIApp(self._sessions)),
         ]
         self.app = Guard(Starlette(routes=routes, lifespan=self._lifespan), names, token, places)
 

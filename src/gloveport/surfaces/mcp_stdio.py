@@ -19,6 +19,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from gloveport.config import load_config
+from gloveport.connections import Named
 from gloveport.host import Gloveport
 from gloveport.surfaces.mcp_server import AgentServer
 from gloveport.surfaces.terminal import claim_stdout
@@ -29,16 +30,21 @@ LONGEST_LINE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What is to be served: sources beside those of the settings, the settings, and the weakest sandbox that will do."""
+    """What is to be served: sources beside those of the settings, the settings, and the weakest sandbox that will do.
+
+    With `private`, the sources that are named here may reach loopback and private addresses.
+    """
 
     sources: tuple[str, ...]
     config: str | None
     minimum: Strength | None
+    private: bool
 
     def port(self) -> Gloveport:
         """The port; programs of agents are type-checked before they run."""
         settings = load_config(Path(self.config) if self.config else None)
-        return Gloveport(sources=self.sources, config=settings, minimum=self.minimum, check_types=True)
+        sources = [Named(text, allow_private=self.private) for text in self.sources]
+        return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
 
 
 def mcp_command(serving: Serving) -> int:

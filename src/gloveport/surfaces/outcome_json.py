@@ -53,6 +53,7 @@ def failure_document(failure: Failure) -> dict[str, Any]:
         "hint": failure.hint,
         "cause": failure_document(failure.cause) if failure.cause else None,
         "data": to_json(failure.data),
+        "status": failure.status,
     }
 
 

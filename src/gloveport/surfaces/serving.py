@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gloveport.host import Gloveport
+from gloveport.surfaces.address import MCP
 from gloveport.surfaces.guard import Names
 from gloveport.surfaces.http_server import HttpServer, is_loopback, listen
 from gloveport.surfaces.mcp_stdio import Serving
@@ -45,7 +46,7 @@ def serve_command(options: Options) -> int:
     port = options.what.port()
     listening = listen(options.host, options.port, given)
     url = _url(listening)
-    document = {"ok": True, "url": url, "mcp": f"{url}/mcp", "token_file": str(given or own_token_file())}
+    document = {"ok": True, "url": url, "mcp": f"{url}{MCP}", "token_file": str(given or own_token_file())}
     if options.as_json:
         write_document(out, document)
     else:

@@ -234,6 +234,8 @@ def _known(name: str, names: list[str]) -> None:
 
 
 def _no_tool(port: Gloveport, path: str) -> ToolError:
+    if broken := port.catalog.broken(path):
+        return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
     meant = port.catalog.suggest(path)
     hint = f"did you mean {' or '.join(meant)}?" if meant else "`gloveport tools search WORDS` finds tools"
     return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)

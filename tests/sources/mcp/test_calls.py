@@ -117,3 +117,8 @@ async def test_an_answer_that_is_no_mcp_fails_its_call_alone(answer: str) -> Non
 async def test_text_that_is_json_too_deep_to_read_stays_text() -> None:
     async with opened(raw("wrong")) as found:
         assert (await call(found, "echo", answer="deep")).startswith("[[[")
+
+
+async def test_a_result_that_does_not_say_what_it_is_is_complete() -> None:
+    async with opened(raw("terse")) as found:
+        assert await call(found, "echo", say="it") == {"say": "it"}

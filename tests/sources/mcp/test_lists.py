@@ -153,3 +153,11 @@ async def test_two_servers_with_the_same_tools_are_two_sources() -> None:
     async with opened(raw("plain")) as one, opened(replace(raw("plain"), name="other")) as two:
         catalog = Catalog([one, two])
         assert catalog.find("it.echo") and catalog.find("other.echo")
+
+
+async def test_a_tool_whose_headers_clash_is_left_out_with_a_warning() -> None:
+    async with opened(raw("terse")) as source:
+        assert paths(source) == ["echo"]
+        assert len(source.warnings) == 1
+        assert "'twice'" in source.warnings[0]
+        assert "x-mcp-header" in source.warnings[0]

@@ -13,6 +13,8 @@ import httpcore2
 from gloveport.errors import ToolError
 from gloveport.policy.egress.addresses import refusal
 
+GRANT = "if it is meant, set allow_private = true in [sources.NAME]; --private for what the command line names"
+
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[str, int, float | None], Awaitable[httpcore2.AsyncNetworkStream]]
 
@@ -65,7 +67,7 @@ async def find(host: str, port: int, *, allow_private: bool, resolve: Resolve) -
     for address in addresses:
         rule = refusal(address, allow_private=allow_private)
         if rule is not None:
-            hint = "if it is meant, set allow_private = true in [sources.NAME]" if rule.kind == "private" else None
+            hint = GRANT if rule.kind == "private" else None
             place = host if host == address else f"{host} ({address})"
             raise ToolError(f"{place} may not be reached: {rule}", code="egress-denied", hint=hint)
     return addresses

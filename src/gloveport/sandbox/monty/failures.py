@@ -87,7 +87,8 @@ class Failures:
         if kind == FAILED:
             fields = self.find(message)
             out |= {name: fields[name] for name in ("code", "tool", "hint") if isinstance(fields.get(name), str)}
-            out |= {"type": "ToolError", "message": fields["message"], "data": fields.get("data")}
+            out |= {name: fields.get(name) for name in ("status", "data")}
+            out |= {"type": "ToolError", "message": fields["message"]}
         cause = self._causes.get((kind, message))
         if cause and depth < MOST_CAUSES:
             out["cause"] = self._told(*cause, depth + 1)

@@ -8,9 +8,11 @@ from typing import Any
 import mcp_types as mcp
 from mcp.shared.dispatcher import CallOptions, DispatchContext, OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import find_invalid_x_mcp_header
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types.methods import validate_server_result
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gloveport.sources.mcp.listing import MOST_ITEMS
@@ -30,6 +32,8 @@ class Wire(JSONRPCDispatcher[TransportContext]):
     ) -> dict[str, Any]:
         """The raw result; from a list of tools, those that are none are dropped."""
         raw = await super().send_raw_request(method, params, opts, **more)
+        if self._modern or method == "server/discover":
+            raw.setdefault("resultType", "complete")  # the protocol says so of a result without it; the library refuses it
         if method == "tools/list" and isinstance(raw.get("tools"), list):
             raw["tools"] = raw["tools"][:MOST_ITEMS]  # what follows takes time for each
             if self._problem(raw):
@@ -52,6 +56,10 @@ class Wire(JSONRPCDispatcher[TransportContext]):
 
         await super().run(noting, on_notify, on_notify_intercept, **more)
 
+    @property
+    def _modern(self) -> bool:
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
     def _kept(self, raw: dict[str, Any], tool: Any) -> Any:
         """The tool, if need be without its output schema, which only documents; None where that does not mend it."""
         if not (problem := self._problem({**raw, "tools": [tool]})):
@@ -66,10 +74,12 @@ class Wire(JSONRPCDispatcher[TransportContext]):
     def _problem(self, raw: dict[str, Any]) -> str:
         try:
             validate_server_result("tools/list", self.version, raw)
-            mcp.ListToolsResult.model_validate(raw, by_name=False)
+            listed = mcp.ListToolsResult.model_validate(raw, by_name=False)
         except ValidationError as error:
             return shown(error)
-        return ""
+        # The library would leave these out too, and tell nobody but a log.
+        reasons = [find_invalid_x_mcp_header(tool.input_schema) for tool in listed.tools] if self._modern else []
+        return next((reason[:400] for reason in reasons if reason), "")
 
 
 def shown(error: ValidationError) -> str:

@@ -5,7 +5,9 @@ import {
   defineProperty,
   Error_,
   hasOwn,
+  isSafeInteger,
   Number_,
+  numberToString,
   quote,
   regexpExec,
   stringIndexOf,
@@ -112,6 +114,8 @@ export function describe(thrown, depth = 0) {
       const value = read(thrown, key);
       if (typeof value === "string") out += field(key, quote(stringSlice(value, 0, 1000)));
     }
+    const status = read(thrown, "status");
+    if (isSafeInteger(status)) out += field("status", numberToString(status));
     out += field("data", data(read(thrown, "data")));
   }
   const cause = read(thrown, "cause");

@@ -166,6 +166,8 @@ def describe(error: BaseException, encode: Callable[[Any, str], str], depth: int
             value = getattr(error, name, None)
             if type(value) is str:
                 out[name] = value[:1000]
+        if type(status := getattr(error, "status", None)) is int:
+            out["status"] = status
         out |= _data(getattr(error, "data", None), encode)
     cause = _cause(error)
     if cause is not None and depth < MAX_CAUSES:

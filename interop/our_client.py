@@ -1,0 +1,82 @@
+"""Our own client in a scenario of the client suite: `python -m interop.our_client URL`.
+
+A program calls whatever the server has, as an agent's would. Where the server asks a person, the source is called itself:
+no surface puts such questions to anyone yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gloveport import Gloveport
+from gloveport.config import SourceConfig
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress
+from gloveport.sources.mcp import Answer, Question, open_mcp
+from gloveport.sources.outside import Outside
+from gloveport.types import Tool
+from interop.scenarios import arguments, asks, filled_in
+
+OFFERED = {"resources": ("read", "uri"), "prompts": ("get", "name")}
+PROGRAM = """
+const attempt = (call) => call.catch((error) => console.error(String(error)));
+await Promise.all(input.calls.map(([name, args]) => attempt(tools.server[name](args))));
+for (const [kind, [verb, key]] of input.offered) {
+  const source = tools.server[kind];
+  for (const found of await attempt(source.list()) ?? []) await attempt(source[verb]({ [key]: found[key] }));
+}
+"""
+
+
+async def run(config: SourceConfig) -> None:
+    """A program that calls everything."""
+    port = Gloveport(sources=[config], spare=0)
+    try:
+        await port.connect()
+        print(*port.problems, sep="\n", file=sys.stderr)
+        if not port.catalog.tools:
+            return
+        offered = [item for item in OFFERED.items() if f"server.{item[0]}.list" in {t.address for t in port.catalog.tools}]
+        outcome = await port.run(PROGRAM, input={"calls": calls(port.catalog.tools), "offered": offered})
+        print(outcome.error, *outcome.logs, sep="\n", file=sys.stderr)
+    finally:
+        await port.close()
+
+
+async def answer(question: Question) -> Answer:
+    """The person says yes to everything."""
+    return Answer("accept", filled_in(question.schema or {}))
+
+
+async def ask(config: SourceConfig) -> None:
+    """Every tool, with a person to ask."""
+    egress = Egress()
+    outside = Outside(egress, EnvironmentCredentials({}), Path())
+    source = await open_mcp(config, outside, on_elicit=answer)
+    try:
+        found = {tool.address: tool for tool in source.tools()}
+        made = [source.call(found[f"server.{name}"], args) for name, args in calls(source.tools())]
+        print(*await asyncio.gather(*made, return_exceptions=True), sep="\n", file=sys.stderr)
+    finally:
+        await source.close()
+        await egress.close()
+
+
+def calls(tools: Sequence[Tool]) -> list[tuple[str, dict[str, Any]]]:
+    """The tools of the server, by their names here, and what to call them with.
+
+    Gloveport refuses null for what a schema says is a boolean, so a program leaves it out.
+    """
+    schemas = {tool.address.partition(".")[2]: tool.input_schema for tool in tools}
+    names = [name for name in schemas if name.partition(".")[0] not in OFFERED]
+    given = {name: arguments(name, schemas).items() for name in names}
+    return [(name, {key: value for key, value in given[name] if value is not None}) for name in names]
+
+
+if __name__ == "__main__":
+    server = SourceConfig("server", "mcp", sys.argv[1], allow_private=True, writes=("*",))
+    asyncio.run(ask(server) if asks else run(server))

@@ -1,0 +1,47 @@
+"""The Python SDK's own client in a scenario of the client suite: `python -m interop.sdk_client URL`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable
+from typing import Any
+
+import mcp_types as mcp
+from mcp import Client
+
+from interop.scenarios import REVISION, arguments, asks, filled_in
+
+
+async def answer(_: Any, params: mcp.ElicitRequestParams) -> mcp.ElicitResult:
+    """The person says yes to everything."""
+    schema = params.requested_schema if isinstance(params, mcp.ElicitRequestFormParams) else {}
+    return mcp.ElicitResult(action="accept", content=filled_in(schema))
+
+
+async def attempt(call: Awaitable[Any]) -> Any:
+    """What a call gives; None where it fails, which the suite judges by what was sent."""
+    try:
+        return await call
+    except Exception as error:  # noqa: BLE001 - the outer edge of one step
+        print(repr(error), file=sys.stderr)
+
+
+async def main(url: str) -> None:
+    """List and call whatever the server has."""
+    mode = "legacy" if REVISION == "2025-11-25" else "auto"
+    async with Client(url, mode=mode, elicitation_callback=answer if asks else None) as client:
+        has = client.server_capabilities
+        listed = await client.list_tools()
+        schemas = {tool.name: tool.input_schema for tool in listed.tools}
+        await asyncio.gather(*(attempt(client.call_tool(name, arguments(name, schemas))) for name in schemas))
+        if has.resources and (resources := await attempt(client.list_resources())):
+            for resource in resources.resources:
+                await attempt(client.read_resource(resource.uri))
+        if has.prompts and (prompts := await attempt(client.list_prompts())):
+            for prompt in prompts.prompts:
+                await attempt(client.get_prompt(prompt.name))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
