@@ -14,6 +14,7 @@ export const decodeText = TextDecoder.prototype.decode.bind(decoder);
 
 const internals = Deno[Deno.internal];
 export const { runMicrotasks, readSync, writeSync, setUnhandledPromiseRejectionHandler } = internals.core;
+export const { evalContext } = internals.core;
 const { immediateRefCount, kRefed, queueImmediate } = internals.core;
 export const inspect = Deno.inspect;
 export const Console_ = internals.Console;

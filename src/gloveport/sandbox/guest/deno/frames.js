@@ -17,7 +17,7 @@ export function ownColumn(line, column) {
   return line === 1 ? column - prefix : column;
 }
 
-/** True for the program's frames; it is loaded from a blob of a random name. */
+/** True for the program's frames: it is a blob, or called one. */
 export function inProgram(site) {
   const file = site.getFileName();
   return typeof file === "string" && stringStartsWith(file, "blob:");

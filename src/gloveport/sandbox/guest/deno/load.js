@@ -1,11 +1,13 @@
-// How a program becomes a module in Deno: imported from a blob, because the static graph of the entry may read any file.
+// How a program is loaded in Deno. One that is the body of a function, as nearly all are, is compiled by V8 alone. Any other is
+// a module, imported from a blob, because the static graph of the entry may read any file; Deno's compiler reads it first.
 
-import { Blob_, createObjectURL, revokeObjectURL } from "./engine.js";
+import { Blob_, createObjectURL, evalContext, revokeObjectURL } from "./engine.js";
 import { describe, place, read, text } from "./errors.js";
 import { ownColumn, setPrefix } from "./frames.js";
 import {
   defineProperty,
   deleteProperty,
+  promiseResolve,
   promiseThen,
   quote,
   stringIndexOf,
@@ -15,10 +17,28 @@ import {
 } from "./primordials.js";
 
 const BLOB_PLACE = /blob:null\/[0-9a-f-]+:(\d+):(\d+)/;
+const SCRIPT = "blob:null/program"; // stacks know the program by such a name
 const BEGIN = "$$begin();";
+const EXPORT = "export default ";
+const BODY = `${EXPORT}async () => {`;
+const STRICT = '"use strict";(';
 
-/** A promise for the module of a program, whose first statement calls `started`. */
+/** A promise for the module of a program; `started` is called before its first statement. */
 export function load(code, dialect, started) {
+  return dialect === "javascript" && stringStartsWith(code, BODY) && loadBody(code, started) ||
+    loadModule(code, dialect, started);
+}
+
+// Nothing for what V8 can't read: the compiler says more about that.
+function loadBody(code, started) {
+  const made = evalContext(`${STRICT}${stringSlice(code, EXPORT.length)})`, SCRIPT);
+  if (made[1] !== null) return null;
+  setPrefix(STRICT.length - EXPORT.length);
+  started();
+  return promiseResolve({ __proto__: null, default: made[0] });
+}
+
+function loadModule(code, dialect, started) {
   defineProperty(globalThis, "$$begin", {
     __proto__: null,
     configurable: true,
