@@ -31,6 +31,7 @@ class Worker:
         self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for a process's CPU time
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
+        self._fd = guest.socket.fileno()  # for the loop, which has the socket itself written out each time it is new
         # One buffer for all reads, made while nobody waits: asking recv() for this much would allocate it each time.
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._unsent = bytearray()
@@ -91,20 +92,20 @@ class Worker:
             except OSError:
                 size = 0
             if not size:
-                self._loop.remove_reader(self.guest.socket)
+                self._loop.remove_reader(self._fd)
             on_bytes(bytes(buffer[:size]))
 
         self._readable = readable
-        self._loop.add_reader(self.guest.socket, readable)
+        self._loop.add_reader(self._fd, readable)
 
     def pause(self) -> None:
         """Stop listening for a while; the guest waits when it has filled its socket."""
-        self._loop.remove_reader(self.guest.socket)
+        self._loop.remove_reader(self._fd)
 
     def resume(self) -> None:
         """Listen again."""
         if self._ending is None:
-            self._loop.add_reader(self.guest.socket, self._readable)
+            self._loop.add_reader(self._fd, self._readable)
 
     def send(self, data: bytes) -> int:
         """Send bytes; what the socket does not take now goes when it can. How many wait for that."""
@@ -120,7 +121,7 @@ class Worker:
             if sent == len(data):
                 return 0
             data = data[sent:]
-            self._loop.add_writer(self.guest.socket, self._send_rest)
+            self._loop.add_writer(self._fd, self._send_rest)
         self._unsent += data
         return len(self._unsent)
 
@@ -142,7 +143,7 @@ class Worker:
             sent = len(self._unsent)
         del self._unsent[:sent]
         if not self._unsent:
-            self._loop.remove_writer(self.guest.socket)
+            self._loop.remove_writer(self._fd)
             callback, self._when_sent = self._when_sent, None
             if callback is not None:
                 callback()
@@ -167,8 +168,8 @@ class Worker:
         The kill itself goes out in the next turn of the loop: it takes half a millisecond, which a finished run would wait.
         """
         if self._ending is None:
-            self._loop.remove_reader(self.guest.socket)
-            self._loop.remove_writer(self.guest.socket)
+            self._loop.remove_reader(self._fd)
+            self._loop.remove_writer(self._fd)
             self._ending = self._loop.create_task(self._reap())
         return self._ending
 
