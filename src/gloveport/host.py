@@ -24,7 +24,7 @@ from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.prepare import Judged, check, prepare
-from gloveport.sandbox.engines import Kind, holds, kind_for, launch_for, start_for
+from gloveport.sandbox.engines import ENGINES_OF, Kind, holds, kind_for, launch_for, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
@@ -224,7 +224,7 @@ class Gloveport:
 
     async def _replay(self, recording: Recording) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
-        language: Language = "typescript" if recording.engine == "deno" else "python"
+        language: Language = "python" if recording.engine in ENGINES_OF["python"] else "typescript"
         pool = self._pool(self._kind(language, recording.engine, limits))
         worker = await pool.take()
         try:

@@ -101,7 +101,9 @@ class _Eraser:
     def _refuse_broken_types(self, root: Node) -> None:
         """`a as B⏎[c]` is one type for the grammar, and two statements for engines: neither reading is safe."""
         for node, _ in walk(root):
-            if node.type in _ONE_LINE and _LINE_END.search(self._text, node.children[0].end_byte, node.children[1].start_byte):
+            if node.type in _ONE_LINE and _LINE_END.search(
+                self._text, node.children[0].end_byte, node.children[1].start_byte
+            ):
                 hint = "end the line before it with `;`"
                 self._sheet.fail(node.children[1], f"unexpected `{self._text[node.children[1].start_byte]}`", hint)
 
@@ -166,7 +168,9 @@ class _Eraser:
         types = node.children[0]
         value = next(child for child in node.children[1:] if child.type != "comment")
         if _LINE_END.search(self._text, node.start_byte, value.start_byte):
-            self._sheet.fail(types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE)
+            self._sheet.fail(
+                types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE
+            )
         self._blank(types.start_byte, types.end_byte)
 
     def _blank_marks(self, node: Node) -> bool:
@@ -184,7 +188,11 @@ class _Eraser:
     def _part_from_before(self, word: Node, member: Node) -> None:
         """`a = 1⏎private [b] = 2`: without its first word, the member would go on with the one before."""
         following = next((child for child in member.children if child.start_byte >= word.end_byte), None)
-        if member.start_byte == word.start_byte and following is not None and following.type in {"computed_property_name", "*"}:
+        if (
+            member.start_byte == word.start_byte
+            and following is not None
+            and following.type in {"computed_property_name", "*"}
+        ):
             self._blank_statement(word)
 
     def _blank_this(self, node: Node) -> None:
@@ -205,7 +213,7 @@ class _Eraser:
             self._erased[start] = end, self._spaces(start, end)
 
     def _cut(self, start: int, end: int, text: str) -> Iterator[Edit]:
-        """The edit of an erased stretch, without what other edits take out already; closed with `;` at a statement's end."""
+        """The edit of an erased stretch without what other edits take out; with a `;` at the end of a statement."""
         if end in self._ends and end not in self._inserted and text[-1] == " ":
             text = f"{text[:-1]};"
         at = start

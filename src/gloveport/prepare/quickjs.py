@@ -79,7 +79,11 @@ def _lacking_member(sheet: Sheet, node: Node, access: Node) -> str | None:
 def _is_bound(node: Node, parent: Node) -> bool:
     if parent.type not in _BINDS:
         return False
-    name = parent.child_by_field_name("name") or parent.child_by_field_name("pattern") or parent.child_by_field_name("parameter")
+    name = (
+        parent.child_by_field_name("name")
+        or parent.child_by_field_name("pattern")
+        or parent.child_by_field_name("parameter")
+    )
     return name is None or name.start_byte == node.start_byte
 
 

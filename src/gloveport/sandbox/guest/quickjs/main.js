@@ -26,6 +26,7 @@ function main() {
   startClock(start[1]);
   limitMemory(start[2].memory_mb);
   begin(start[2], tools, load, describeLoad);
+  runMicrotasks(); // a program that could not be read has no turn of its own
   takeTurns();
 }
 

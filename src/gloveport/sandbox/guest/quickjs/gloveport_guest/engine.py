@@ -49,7 +49,12 @@ class Engine:
         """The engine's own names for the context: the two words behind the head of the binding's object."""
         words = ctypes.cast(id(self.context) + object.__basicsize__, ctypes.POINTER(_POINTER))
         runtime, pointer = words[0], words[1]
-        if not runtime or not pointer or abs(runtime - pointer) > 1 << 40 or self._library.JS_GetRuntime(pointer) != runtime:
+        if (
+            not runtime
+            or not pointer
+            or abs(runtime - pointer) > 1 << 40
+            or self._library.JS_GetRuntime(pointer) != runtime
+        ):
             raise RuntimeError("this build of quickjs-ng is laid out in a way that is not known")
         return runtime, pointer
 
@@ -82,7 +87,9 @@ class Engine:
         """Have the method `track` of a global called with (promise, reason, handled) for what is not handled."""
         library = self._library
         whole = library.JS_GetGlobalObject(self._pointer)
-        tracker = library.JS_GetPropertyStr(self._pointer, library.JS_GetPropertyStr(self._pointer, whole, name.encode()), b"track")
+        tracker = library.JS_GetPropertyStr(
+            self._pointer, library.JS_GetPropertyStr(self._pointer, whole, name.encode()), b"track"
+        )
 
         def tell(context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int) -> None:
             args = (_Value * 3)(promise, reason, _Value(handled, _BOOL))
