@@ -119,17 +119,17 @@ class _Eraser:
         if kind in TYPE_PARTS:
             return self._blank_part(node, parent)
         if kind in MEMBERS or kind in HOLDERS:
-            return self._blank_marks(node)
+            return self._blank_this(node) or self._blank_marks(node)
         if kind in CASTS:
             self._blank_cast(node, parent)
         elif kind == "type_assertion":
             self._blank_assertion(node)
         elif kind == "non_null_expression":
             self._blank(node.end_byte - 1, node.end_byte)
+        elif kind == "binary_expression":
+            self._blank_tag_types(node)
         elif kind == "abstract_class_declaration":
             self._blank(node.start_byte, node.start_byte + len("abstract"))
-        elif kind == "formal_parameters":
-            self._blank_this(node)
         return parent.type in CASTS and node.start_byte >= _value_of(parent).end_byte
 
     def _blank_statement(self, node: Node) -> bool:
@@ -139,25 +139,27 @@ class _Eraser:
     def _blank_part(self, node: Node, parent: Node) -> bool:
         if node.type == "accessibility_modifier" and parent.type == "required_parameter":
             self._sheet.fail(parent, "the engine `quickjs` has no parameter properties", HINT, CODE)
-        if parent.type == "arrow_function" and _LINE_END.search(self._text, node.start_byte, node.end_byte):
-            self._move_parenthesis(node, parent)
+        if parent.type == "arrow_function" and self._move_parenthesis(node, parent):
             return True
         self._blank(node.start_byte, node.end_byte)
         if node.type.endswith("_modifier"):
             self._part_from_before(node, parent)
         return True
 
-    def _move_parenthesis(self, node: Node, arrow: Node) -> None:
+    def _move_parenthesis(self, node: Node, arrow: Node) -> bool:
         """No line may end before `=>`, nor after `async`: the parenthesis goes to the other end of what is erased."""
         parameters = arrow.child_by_field_name("parameters")
         assert parameters
         if node.type == "type_parameters":
-            start, end, at = node.start_byte, parameters.start_byte + 1, node.start_byte
-            text = f"({self._spaces(at + 1, end)}"
+            start, end = node.start_byte, parameters.start_byte + 1
+            text = f"({self._spaces(start + 1, end)}"
         else:
             start, end = parameters.end_byte - 1, node.end_byte
             text = f"{self._spaces(start, end - 1)})"
+        if not _LINE_END.search(self._text, start, end):
+            return False
         self._erased[start] = end, text
+        return True
 
     def _blank_cast(self, node: Node, parent: Node) -> None:
         self._blank(_value_of(node).end_byte, node.end_byte)
@@ -172,6 +174,15 @@ class _Eraser:
                 types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE
             )
         self._blank(types.start_byte, types.end_byte)
+
+    def _blank_tag_types(self, node: Node) -> None:
+        """The grammar takes the type of a tag for two comparisons; no engine does."""
+        left, operator, right = (node.child_by_field_name(name) for name in ("left", "operator", "right"))
+        if not (left and operator and right and operator.type == ">" and right.type == "template_string"):
+            return
+        inner = left.child_by_field_name("operator") if left.type == "binary_expression" else None
+        if inner and inner.type == "<":
+            self._blank(inner.start_byte, operator.end_byte)
 
     def _blank_marks(self, node: Node) -> bool:
         words = [child for child in node.children if child.type in WORDS]
@@ -195,13 +206,14 @@ class _Eraser:
         ):
             self._blank_statement(word)
 
-    def _blank_this(self, node: Node) -> None:
-        first = next(iter(node.named_children), None)
-        pattern = first.child_by_field_name("pattern") if first else None
-        if first is None or pattern is None or pattern.type != "this":
-            return
-        comma = first.next_sibling
-        self._blank(first.start_byte, comma.end_byte if comma and comma.type == "," else first.end_byte)
+    def _blank_this(self, parameter: Node) -> bool:
+        """A first parameter `this: T` says what the function is called on, and takes nothing."""
+        pattern = parameter.child_by_field_name("pattern")
+        if pattern is None or pattern.type != "this":
+            return False
+        comma = parameter.next_sibling
+        self._blank(parameter.start_byte, comma.end_byte if comma and comma.type == "," else parameter.end_byte)
+        return True
 
     # How it is erased.
 
