@@ -213,11 +213,7 @@ function fields(value, walk, parts, skipItems) {
     const found = getOwnPropertyDescriptor(value, name);
     if (found === undefined || !found.enumerable || (value instanceof Error_ && name === "cause")) continue;
     if (skipItems && typeof name === "string" && regexpExec(INTEGER, name)) continue;
-    const label = typeof name === "symbol"
-      ? `[${symbolText(name)}]`
-      : regexpExec(IDENTIFIER, name)
-      ? name
-      : quoted(name);
+    const label = typeof name === "symbol" ? symbolText(name) : regexpExec(IDENTIFIER, name) ? name : quoted(name);
     add(parts, `${label}: ${member(found, walk)}`);
   }
 }

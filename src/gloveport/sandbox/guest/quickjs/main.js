@@ -44,7 +44,7 @@ function rehearse(name) {
 
 setUnhandled(noteUnhandled);
 setClock(advanceTo);
-installSurroundings(globalThis.$$allowEval === true);
+installSurroundings(globalThis.$$allowEval === true); // which takes that name away, too
 const tools = installTools();
 seed(new Uint8Array_(32));
 globalThis.$$entry = { main, rehearse, track };

@@ -3,13 +3,17 @@
 import { installClock } from "./clock.js";
 import { cloneValue } from "./clone.js";
 import { TextDecoder, TextEncoder } from "./encoding.js";
+import { ToolError } from "./errors.js";
+import { dateText, timeText } from "./engine.js";
 import { installGlobals } from "./globals.js";
 import { makeOutput } from "./output.js";
 import {
+  Date_,
   defineProperty,
   deleteProperty,
   EvalError_,
   getPrototypeOf,
+  hasOwn,
   setPrototypeOf,
   TypeError_,
 } from "./primordials.js";
@@ -67,11 +71,50 @@ function trim() {
   for (const name of ["fileName", "lineNumber", "columnNumber"]) deleteProperty(Function.prototype, name);
 }
 
+function nameZone() {
+  put(
+    Date_.prototype,
+    "toString",
+    {
+      toString() {
+        return dateText(this);
+      },
+    }.toString,
+  );
+  put(
+    Date_.prototype,
+    "toTimeString",
+    {
+      toTimeString() {
+        return timeText(this);
+      },
+    }.toTimeString,
+  );
+}
+
+// QuickJS has no data of languages and regions: what it would write is not what other engines write.
+function refuseLocales() {
+  const kinds = [Number, BigInt, Date];
+  for (const { name, prototype } of kinds) {
+    for (const method of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) {
+      if (!hasOwn(prototype, method)) continue;
+      put(prototype, method, () => {
+        throw new ToolError(`the engine \`quickjs\` has no ${name}.prototype.${method}`, {
+          code: "engine-lacks",
+          hint: 'the engine `deno` has it: run it with engine="deno" (--engine deno)',
+        });
+      });
+    }
+  }
+}
+
 /** Replaces QuickJS's globals by what a guest may have. */
 export function installSurroundings(allowEval) {
   const clock = installClock();
   installStacks();
   trim();
+  nameZone();
+  refuseLocales();
   if (!allowEval) refuseCode();
   installGlobals(PLATFORM, {
     ...clock,
