@@ -104,9 +104,13 @@ class Engine:
         self.context.set_memory_limit(self._limit)
         self._idle = _peak_bytes()
 
+    def was_full(self) -> bool:
+        """Whether the program has held nearly all the memory that it may have."""
+        return self._limit > 0 and _peak_bytes() - self._idle > FULL * self._limit
+
     def relieve(self, doubtful: bool) -> bool:
         """Make room to tell that there was none; False when, `doubtful`, there always was."""
-        if doubtful and _peak_bytes() - self._idle < FULL * self._limit:
+        if doubtful and not self.was_full():
             return False
         self.context.set_memory_limit(self._limit + RELIEF_BYTES)
         return True
