@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gloveport import Gloveport, OptionError
 from gloveport.errors import SandboxError
@@ -54,6 +56,50 @@ async def test_what_both_engines_have_is_the_same(port: Gloveport, name: str) ->
     deno = await port.run(SAME[name], engine="deno")
     assert deno.error is None, deno.error
     assert await value_of(port, SAME[name]) == deno.value
+
+
+LETTERS = st.text(alphabet=st.sampled_from([*map(chr, range(0x20, 0x7F)), *"áàâäãåéèêëíìîïóòôöõúùûüçñýÿÁÀÂÄÃÅÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑčšžěřůőűăęłąāēż\t\x01".replace("ł", "")]), max_size=8)  # fmt: skip
+
+
+async def test_texts_are_put_in_the_order_that_deno_puts_them_in(port: Gloveport) -> None:
+    @settings(max_examples=300, derandomize=True, deadline=None)
+    @given(texts=LETTERS)
+    def gather(texts: str) -> None:
+        found.append(texts)
+
+    found: list[str] = [
+        "",
+        "a",
+        "A",
+        "b",
+        "B",
+        "résumé",
+        "resume",
+        "Resume",
+        "résume",
+        "co-op",
+        "coop",
+        "co op",
+        "Z",
+        "z10",
+        "z2",
+    ]
+    gather()
+    code = "return input.map((a, i) => [a.localeCompare(input[(i * 7 + 1) % input.length]), a.localeCompare(input[(i + 1) % input.length]), a.localeCompare(a.toUpperCase())])"
+    deno = await port.run(code, engine="deno", input=found)
+    assert await value_of(port, code, input=found) == deno.value
+    code = "return [...input].sort((a, b) => a.localeCompare(b) || (a < b ? -1 : 1))"
+    assert await value_of(port, code, input=found) == (await port.run(code, engine="deno", input=found)).value
+
+
+@pytest.mark.parametrize(
+    "call", ["'z'.localeCompare('ж')", "'a'.localeCompare('b', 'sv')", "'a'.localeCompare('b', 'en', {numeric: true})"]
+)
+async def test_an_order_that_is_not_known_is_refused(port: Gloveport, call: str) -> None:
+    outcome = await port.run(call, engine="quickjs")
+    assert outcome.error is not None
+    assert outcome.error.code == "engine-lacks"
+    assert outcome.error.line == 1
 
 
 SHOWN = [

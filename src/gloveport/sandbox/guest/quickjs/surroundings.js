@@ -2,10 +2,11 @@
 
 import { installClock } from "./clock.js";
 import { cloneValue } from "./clone.js";
+import { compareTexts } from "./collation.js";
 import { TextDecoder, TextEncoder } from "./encoding.js";
-import { ToolError } from "./errors.js";
 import { dateText, timeText } from "./engine.js";
 import { installGlobals } from "./globals.js";
+import { lacks } from "./lacks.js";
 import { makeOutput } from "./output.js";
 import {
   Date_,
@@ -93,19 +94,23 @@ function nameZone() {
 }
 
 // QuickJS has no data of languages and regions: what it would write is not what other engines write.
-function refuseLocales() {
+function turnLocales() {
   const kinds = [Number, BigInt, Date];
   for (const { name, prototype } of kinds) {
     for (const method of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) {
       if (!hasOwn(prototype, method)) continue;
-      put(prototype, method, () => {
-        throw new ToolError(`the engine \`quickjs\` has no ${name}.prototype.${method}`, {
-          code: "engine-lacks",
-          hint: 'the engine `deno` has it: run it with engine="deno" (--engine deno)',
-        });
-      });
+      put(prototype, method, () => lacks(`${name}.prototype.${method}`));
     }
   }
+  put(
+    String.prototype,
+    "localeCompare",
+    {
+      localeCompare(other, locales, options) {
+        return compareTexts(`${this}`, `${other}`, locales, options);
+      },
+    }.localeCompare,
+  );
 }
 
 /** Replaces QuickJS's globals by what a guest may have. */
@@ -114,7 +119,7 @@ export function installSurroundings(allowEval) {
   installStacks();
   trim();
   nameZone();
-  refuseLocales();
+  turnLocales();
   if (!allowEval) refuseCode();
   installGlobals(PLATFORM, {
     ...clock,

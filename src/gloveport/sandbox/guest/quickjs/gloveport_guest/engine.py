@@ -12,6 +12,8 @@ ORIGIN = "GLOVEPORT_QUICKJS"  # where the binding lies, in the environment
 MIB = 1024 * 1024
 # Of the 8 MiB that a guest's stack may have; Python itself needs little of it.
 STACK_BYTES = 7 * MIB
+# How much the engine holds before it looks for cycles the first time: that walks, and so copies, all that forks share.
+QUIET_BYTES = 4 * MIB
 RELIEF_BYTES = 2 * MIB
 SHARE = 0.9
 FULL = 0.7  # of the limit: the rest is lost between what is allocated
@@ -43,6 +45,7 @@ class Engine:
         self._library = _declare(ctypes.PyDLL(binding.__file__))
         self._runtime, self._pointer = self._find_pointers()
         self._limit = self._idle = 0
+        self._library.JS_SetGCThreshold(self._runtime, QUIET_BYTES)
         self.version = self._library.JS_GetVersion().decode()
 
     def _find_pointers(self) -> tuple[int, int]:
@@ -138,6 +141,7 @@ def _declare(library: ctypes.PyDLL) -> ctypes.PyDLL:
     text = ctypes.c_char_p
     say("JS_GetVersion", text)
     say("JS_GetRuntime", _POINTER, _POINTER)
+    say("JS_SetGCThreshold", None, _POINTER, ctypes.c_size_t)
     say("JS_Eval2", _Value, _POINTER, text, ctypes.c_size_t, ctypes.POINTER(_EvalOptions))
     say("JS_GetException", _Value, _POINTER)
     say("JS_GetGlobalObject", _Value, _POINTER)

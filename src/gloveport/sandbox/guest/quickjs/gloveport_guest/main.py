@@ -71,6 +71,7 @@ def _die(error: BaseException) -> NoReturn:
 def main() -> NoReturn:
     """Called in the forked, jailed process: run one program, and wait for the end of the process. Never returns."""
     try:
+        rehearse()
         _channel.open(os.dup(0))
         _entry["main"]()
     except BaseException as error:
