@@ -12,6 +12,8 @@ from gloveport import Gloveport, OptionError
 from gloveport.errors import SandboxError
 from gloveport.sandbox import engines, quickjs
 from tests.conftest import TOOLS
+from tests.sandbox.jail.stage import play
+from tests.sandbox.test_cpython_jail import SURROUNDINGS
 from tests.test_guest import EVALS, GONE
 
 
@@ -269,3 +271,9 @@ def test_a_missing_or_foreign_binding_is_told(monkeypatch: pytest.MonkeyPatch, t
     with pytest.raises(SandboxError, match="not installed") as caught:
         quickjs.find_quickjs()
     assert caught.value.hint == "pip install 'gloveport[quickjs]'"
+
+
+@pytest.mark.parametrize(("user", "without", "strength"), SURROUNDINGS)
+async def test_the_engine_runs_in_a_jail_of_either_strength(user: str, without: list[str], strength: str) -> None:
+    plan = {"code": "const n: number = 20;\nn + 1", "language": "typescript", "engine": "quickjs", "minimum": strength}
+    assert await play("program", plan, user=user, without=without) == {"value": 21, "error": None}

@@ -16,19 +16,8 @@ _OFF = {
     "WebAssembly": "WebAssembly is off here: Gloveport(allow_wasm=True), or --allow-wasm",
 }
 _ONLY_DENO = frozenset(
-    [
-        "AbortController",
-        "Blob",
-        "Buffer",
-        "EventTarget",
-        "FormData",
-        "Headers",
-        "Intl",
-        "Request",
-        "Response",
-        "Temporal",
-        "URL",
-    ]
+    {"AbortController", "Blob", "Buffer", "EventTarget", "FormData", "Headers", "Intl"}
+    | {"Request", "Response", "Temporal", "URL", "URLSearchParams"}
 )
 _EVAL_OFF = "eval and new Function are off here: Gloveport(allow_eval=True), or --allow-eval"
 

@@ -1,6 +1,7 @@
 // structuredClone for what programs hold: plain data, Date, RegExp, Map, Set, errors and bytes, shared and circular parts
 // included.
 
+import { lacks } from "./lacks.js";
 import {
   ArrayBuffer_,
   construct,
@@ -107,6 +108,7 @@ function put(target, name, value) {
 }
 
 /** A deep copy of a value. */
-export function cloneValue(value) {
+export function cloneValue(value, options) {
+  if (options?.transfer?.length) lacks("structuredClone with `transfer`");
   return copy(value, new Map_());
 }
