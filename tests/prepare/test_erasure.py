@@ -1,6 +1,7 @@
 """TypeScript means the same without its types: each program gives on `quickjs`, erased by us, what Deno makes of it."""
 
 import re
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -219,3 +220,12 @@ def test_what_the_engine_lacks_is_named_before_the_run(code: str) -> None:
 async def test_a_name_that_is_the_programs_own_or_only_a_type_is_not_missed(port: Gloveport, code: str) -> None:
     outcome = await port.run(code, engine="quickjs")
     assert outcome.error is None, outcome.error
+
+
+@pytest.mark.parametrize(
+    "line", ["x as any;\n", "import.meta as any;\n", "f<a>(b);\n", "(a\n):b=>c;\n", "type A = 1\n", "URL as any;\n"]
+)
+def test_a_large_program_is_erased_in_time_that_grows_with_its_size(line: str) -> None:
+    began = time.monotonic()
+    prepare("const URL = 1;\n" + line * (500_000 // len(line)), engine="quickjs")
+    assert time.monotonic() - began < 30

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.survey import walk
+from gloveport.prepare.survey import kind_ids, kind_names, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -61,6 +61,16 @@ REFUSED = {
 }
 _ONE_LINE = frozenset({"array_type", "lookup_type", "generic_type"})
 NAMESPACES = frozenset({"internal_module", "module"})
+_LOOKED_AT = TYPE_PARTS | TYPE_STATEMENTS | CASTS | HOLDERS | MEMBERS | NAMESPACES | REFUSED.keys()
+_LOOKED_AT_IDS = kind_ids(
+    _LOOKED_AT
+    | {"type_assertion", "non_null_expression", "binary_expression", "abstract_class_declaration"}
+    | {"export_statement", "expression_statement"}
+)
+_CAST_IDS = kind_ids(CASTS)
+_ENDING_IDS = kind_ids(
+    frozenset(name for name in kind_names() if name.endswith(("_statement", "_declaration"))) | {"public_field_definition"}
+)
 _NOT_LINE_END = re.compile("[^\n\r\u2028\u2029]")
 _LINE_END = re.compile("[\n\r\u2028\u2029]")
 
@@ -85,9 +95,11 @@ class _Eraser:
         while True:
             node = cursor.node
             assert node
-            if node.type.endswith(("_statement", "_declaration")) or node.type == "public_field_definition":
+            kind = node.kind_id
+            if kind in _ENDING_IDS:
                 self._ends.add(node.end_byte)
-            erased = bool(parents) and self._look(node, parents[-1])
+            erased = bool(parents) and (kind in _LOOKED_AT_IDS or parents[-1].kind_id in _CAST_IDS)
+            erased = erased and self._look(node, parents[-1])
             if erased:
                 self._refuse_broken_types(node)
             elif cursor.goto_first_child():
@@ -229,7 +241,8 @@ class _Eraser:
         if end in self._ends and end not in self._inserted and text[-1] == " ":
             text = f"{text[:-1]};"
         at = start
-        for taken, until in self._taken[max(0, bisect_left(self._taken, (start,)) - 1) :]:
+        for index in range(max(0, bisect_left(self._taken, (start,)) - 1), len(self._taken)):
+            taken, until = self._taken[index]
             if taken >= end:
                 break
             if until <= at:

@@ -1,7 +1,8 @@
 // What the prelude uses of QuickJS and of the Python around it (gloveport_guest/engine.py), taken before any guest code
 // runs; the language itself is in primordials.js.
 
-import { Console, show } from "./inspect.js";
+import { Console } from "./console.js";
+import { show } from "./inspect.js";
 import { dateToString, deleteProperty, Error_, Map_, mapDelete, mapForEach, mapSet, uncurry } from "./primordials.js";
 
 export const { $$read: readText, $$send: sendText, $$flush: flushTexts, $$compile: compile, $$drain: drain } =
