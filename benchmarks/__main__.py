@@ -12,7 +12,20 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import beside_others, catalog, cpython, egress, graphql, idle, mcp, monty, openapi, openapi_call, sustained
+from benchmarks import (
+    beside_others,
+    catalog,
+    cpython,
+    egress,
+    graphql,
+    idle,
+    mcp,
+    monty,
+    openapi,
+    openapi_call,
+    quickjs,
+    sustained,
+)
 from benchmarks.bars import missed
 from benchmarks.floor import Floor
 from benchmarks.programs import PROGRAM_JS, PROGRAM_PY, PROGRAM_TS
@@ -171,6 +184,7 @@ async def measure(rounds: int) -> list[Row]:
             await calls(port, "100 parallel calls, one core", PARALLEL, count=100, rounds=rounds // 2, bar="≤ 5 ms")
         )
     os.sched_setaffinity(0, cores)
+    rows += await quickjs.rows(PROGRAM_JS, rounds)
     rows += await monty.rows(rounds)
     rows += await cpython.rows(rounds)
     rows += await idle.rows(max(3, rounds // 4))
@@ -192,8 +206,8 @@ def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
         "# Benchmarks",
         "",
         "Made by `make bench`. Ours and the floor (a bare engine that was started in advance: `benchmarks/floor.js` for Deno,",
-        "`benchmarks/floor_cpython.py` for CPython in the same jail) take turns in one run; the ratio of the medians is what",
-        "counts, because absolute figures move with the machine.",
+        "`benchmarks/floor_cpython.py` and `benchmarks/floor_quickjs.py` for those two in the same jail) take turns in one run;",
+        "the ratio of the medians is what counts, because absolute figures move with the machine.",
         "",
         f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores, calibration loop {loop_seconds * 1e3:.0f} ms; jails here: {jails}",
         "",

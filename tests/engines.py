@@ -23,42 +23,46 @@ ENGINES = (
     Engine("monty", "python"),
 )
 LACKS: Any = object()
-"""Said for Monty of a program for `python` that it does not have the language for: it must tell so, and name `cpython`."""
+"""Said for an engine with less of a language than the first one has: the program must be told so, and the first one named."""
 
-AS_PYTHON: Any = object()
-"""Said for Monty where it is the same as for `python`."""
+AS_LANGUAGE: Any = object()
+"""Said for such an engine where it is the same as for its language."""
+
+FIRST = {"quickjs": "deno", "monty": "cpython"}
+"""The engines with less of a language, and the one that has all of it."""
 
 
 class Per(NamedTuple):
     """Something that differs between the languages; None where it has no meaning in one.
 
-    What is said for `python` is meant for both of its engines, unless something else is said for `monty`.
+    What is said for a language is meant for both of its engines, unless something else is said for `monty` or `quickjs`.
     """
 
     typescript: Any = None
     python: Any = None
-    monty: Any = AS_PYTHON
+    monty: Any = AS_LANGUAGE
+    quickjs: Any = AS_LANGUAGE
 
 
 def said(what: Any, engine: Engine) -> Any:
     """What is said for one engine."""
     if not isinstance(what, Per):
         return what
-    own = engine.name == "monty" and what.monty is not AS_PYTHON
-    return what.monty if own else getattr(what, engine.language)
+    own = getattr(what, engine.name) if engine.name in FIRST else AS_LANGUAGE
+    return getattr(what, engine.language) if own is AS_LANGUAGE else own
 
 
 def program_of(what: Per, engine: Engine) -> str | None:
     """The program that is said for one engine, if there is one."""
     told = said(what, engine)
-    return what.python if told is LACKS else told
+    return getattr(what, engine.language) if told is LACKS else told
 
 
-def assert_lacks(outcome: Outcome) -> None:
-    """The program ended, before any call, because Monty lacks something; it says what, and which engine has it."""
+def assert_lacks(outcome: Outcome, engine: Engine) -> None:
+    """The program ended, before any call, because the engine lacks something; it says what, and which engine has it."""
     error = outcome.error
     assert error is not None
     assert error.code == "engine-lacks", error
-    assert "the engine `monty` has no " in error.message
-    assert "`cpython`" in (error.hint or "")
+    assert f"the engine `{engine.name}` has no " in error.message
+    assert f"`{FIRST[engine.name]}`" in (error.hint or "")
     assert outcome.calls == ()

@@ -51,16 +51,17 @@ async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     return await _all(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache))
 
 
-@pytest.fixture(scope="module")
-async def sealed(said: list[str]) -> AsyncIterator[Verdicts]:
+@pytest.fixture(scope="module", params=["deno", "quickjs"])
+async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     async with ways.baited_port() as port:
-        yield await _all(lambda escape: ways.sealed(escape, port, said))
+        yield await _all(lambda escape: ways.sealed(escape, port, said, engine=request.param))
 
 
-@pytest.fixture(scope="module")
-async def loose(said: list[str]) -> AsyncIterator[Verdicts]:
-    async with ways.baited_port(allow_eval=True, allow_wasm=True) as port:
-        yield await _all(lambda escape: ways.sealed(escape, port, said, prepared=False))
+@pytest.fixture(scope="module", params=["deno", "quickjs"])
+async def loose(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
+    engine = request.param
+    async with ways.baited_port(allow_eval=True, allow_wasm=engine == "deno") as port:  # quickjs has no WebAssembly
+        yield await _all(lambda escape: ways.sealed(escape, port, said, prepared=False, engine=engine))
 
 
 @pytest.fixture(scope="module")

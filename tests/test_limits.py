@@ -28,11 +28,12 @@ SPINS = {
 }
 
 
+@pytest.mark.parametrize("engine", ["deno", "quickjs"])
 @pytest.mark.parametrize("name", SPINS)
-async def test_a_spin_is_ended_in_time(port: Gloveport, name: str) -> None:
+async def test_a_spin_is_ended_in_time(port: Gloveport, name: str, engine: str) -> None:
     limits = {"wall_seconds": 1.0, "cpu_seconds": 30, "max_calls": 1_000_000}
     began = time.monotonic()
-    outcome = await port.run(SPINS[name], limits=limits)
+    outcome = await port.run(SPINS[name], limits=limits, engine=engine)
     assert outcome.error is not None
     assert outcome.error.code == "time-limit"
     assert time.monotonic() - began < 30
@@ -66,10 +67,12 @@ BOMBS = {
 }
 
 
+@pytest.mark.parametrize("engine", ["deno", "quickjs"])
 @pytest.mark.parametrize("name", BOMBS)
-async def test_a_memory_bomb_is_capped_and_the_host_does_not_grow(port: Gloveport, name: str) -> None:
+async def test_a_memory_bomb_is_capped_and_the_host_does_not_grow(port: Gloveport, name: str, engine: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    outcome = await port.run(BOMBS[name], limits={"memory_mb": 128, "cpu_seconds": 60, "wall_seconds": 60})
+    limits = {"memory_mb": 128, "cpu_seconds": 60, "wall_seconds": 60}
+    outcome = await port.run(BOMBS[name], limits=limits, engine=engine)
     assert outcome.error is not None
     assert outcome.error.code in ("memory-limit", "program-failed"), outcome.error
     if outcome.error.code == "program-failed":

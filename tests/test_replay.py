@@ -5,7 +5,6 @@ import random
 import textwrap
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -56,7 +55,7 @@ async def own() -> AsyncIterator[Gloveport]:
 
 # Everything known that could tell one run from another.
 
-JS, PY, MONTY = ENGINES
+JS, QUICKJS, PY, MONTY = ENGINES
 LEAKS: dict[str, tuple[Engine, str]] = {
     "Date": (JS, "[Date.now(), new Date(), Date(), new Date().toLocaleString()]"),
     "Intl.DateTimeFormat().format()": (JS, "const f = new Intl.DateTimeFormat('en', {second: 'numeric', fractionalSecondDigits: 3} as any); [f.format(), f.formatToParts().map((p) => p.value), f.format(undefined)]"),
@@ -82,6 +81,18 @@ LEAKS: dict[str, tuple[Engine, str]] = {
     "what is printed": (JS, "console.log(Promise.resolve(1), new Proxy({}, {}), new Date(), new Error('x'), performance, crypto, process, globalThis); console.trace('here'); console.table([[1]])"),
     "unhandled rejections": (JS, "for (const n of [1, 2, 3]) { tools.broken(n); Promise.reject(new Error(`${n}`)) } await tools.slow(1)"),
     "look-ups among calls": (JS, "const calls = [1, 2, 3].map((n) => tools.slow(n)); console.log(Object.keys(tools)); await Promise.all(calls)"),
+    "quickjs: time": (QUICKJS, "console.time('a'); const a = [Date.now(), new Date(), Date(), performance.now(), performance.timeOrigin]; await new Promise((r) => setTimeout(r, 5)); await tools.slow(1); console.timeEnd('a'); [a, new Date(2020, 5, 1).toString(), new Date(0).getTimezoneOffset()]"),
+    "quickjs: timers": (QUICKJS, "const t: any[] = []; setInterval(() => t.push(Date.now()), 2); await new Promise((r) => setTimeout(r, 9)); t"),
+    "quickjs: randomness": (QUICKJS, "[Math.random(), crypto.randomUUID(), crypto.getRandomValues(new Uint8Array(8)), [...'abcdefgh'].sort(() => Math.random() - 0.5)]"),
+    "quickjs: stacks": (QUICKJS, "const bad = () => { (null as any).x }; try { bad() } catch (e: any) { console.log(e.stack) }; await tools.broken(1).catch((e: any) => console.log(e.stack)); new Error('x').stack"),
+    "quickjs: stacks that the program formats": (QUICKJS, "Error.prepareStackTrace = (_: any, s: any) => s.map((x: any) => [x.getFileName(), x.getScriptNameOrSourceURL(), `${x}`]); [new Error('x').stack, await tools.broken(1).catch((e: any) => e.stack)]"),
+    "quickjs: syntax errors of the engine": (QUICKJS, "let a: any = 1; let a: any = 2; return a"),
+    "quickjs: what is printed": (QUICKJS, "console.log(Promise.resolve(1), new Proxy({}, {}), new Date(), new Error('x'), performance, crypto, process, globalThis, new WeakMap(), Symbol('a'), () => 1, [,1], new Map([[{}, new Set([1])]])); console.trace('here'); console.table([[1], {a: 2}])"),
+    "quickjs: unhandled rejections": (QUICKJS, "for (const n of [1, 2, 3]) { tools.broken(n); Promise.reject(new Error(`${n}`)) } await tools.slow(1)"),
+    "quickjs: look-ups among calls": (QUICKJS, "const calls = [1, 2, 3].map((n) => tools.slow(n)); console.log(Object.keys(tools)); await Promise.all(calls)"),
+    "quickjs: out of memory": (QUICKJS, "let n = 0; try { const a: any[] = []; while (true) a.push(new Uint8Array(1e6)) } catch (e) { console.log(String(e)) }; await tools.slow(1)"),
+    "quickjs: recursion": (QUICKJS, "let n = 0; const f = () => { n++; f() }; try { f() } catch (e) { console.log(n, String(e)) }"),
+    "quickjs: the order of keys": (QUICKJS, "const o: any = {}; for (const k of 'zyxwv') o[k + Math.random()] = 1; [Object.keys(o), JSON.stringify(o), [...new Set(Object.keys(o))]]"),
     "time": (PY, "import time\n[time.time(), time.time_ns(), time.monotonic(), time.perf_counter_ns(), time.process_time(), time.thread_time(), time.ctime(), time.localtime()[:], time.strftime('%c %Z'), time.clock_gettime(time.CLOCK_BOOTTIME), time.tzname]"),
     "datetime": (PY, "import datetime as d\n[str(x) for x in (d.datetime.now(), d.datetime.now().astimezone(), d.datetime.utcnow(), d.datetime.now(d.timezone.utc), d.datetime.today(), d.date.today())]"),
     "sleeping": (PY, "import asyncio, time\na = time.time()\ntime.sleep(0.002)\nawait asyncio.sleep(0.002)\n[a, time.time(), asyncio.get_running_loop().time()]"),
@@ -117,7 +128,12 @@ LEAKS: dict[str, tuple[Engine, str]] = {
     "monty: identities": (MONTY, "class A: pass\n[repr([A(), A()]), repr(A), id(A()) == id(A()), hash('abc'), repr(lambda: 1), repr(tools.slow), list({'b', 'a', 'c', 'd'}), repr(tools.slow(1))]"),
     "monty: look-ups among calls": (MONTY, "import asyncio\ncalls = [tools.slow(n) for n in range(3)]\nprint(list(tools), 'slow' in tools)\nawait asyncio.gather(*calls)"),
 }  # fmt: skip
-ENDS_BADLY = {"syntax errors of the engine", "monty: errors", "monty: failing calls in parallel"}
+ENDS_BADLY = {
+    "syntax errors of the engine",
+    "quickjs: syntax errors of the engine",
+    "monty: errors",
+    "monty: failing calls in parallel",
+}
 
 
 @pytest.mark.parametrize("name", LEAKS)
@@ -147,7 +163,7 @@ LEAVES = {
     "timer": Per("setTimeout(() => { seen.push('timer'); console.log('fired') }, %d);", "asyncio.get_running_loop().call_later(%d / 1000, print, 'fired')", "await asyncio.sleep(%d / 1000)\nprint('fired')"),
     "date": Per("seen.push(Date.now() + %d, `${new Date()}`, performance.now());", "seen.append([time.time() + %d, str(datetime.datetime.now()), time.perf_counter()])"),
     "random": Per("seen.push(Math.random() + %d, crypto.randomUUID());", "seen.append([random.random() + %d, str(uuid.uuid4()), os.urandom(2)])", "seen.append([random.random() + %d, os.urandom(2)])"),
-    "hash": Per("seen.push(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(1e5 * %d)))[0]);", "seen.append(hashlib.sha256(b'x' * (10 ** 5 * %d)).hexdigest())"),
+    "hash": Per("seen.push(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(1e5 * %d)))[0]);", "seen.append(hashlib.sha256(b'x' * (10 ** 5 * %d)).hexdigest())", quickjs="seen.push(new Uint8Array(1e5 * %d).length);"),
     "print": Per("console.log(%d, seen);", "print(%d, seen)"),
     "emit": Per("emit([%d, seen.length]);", "emit([%d, len(seen)])"),
     "step": Per("seen.push(await step('a', () => tools.slow(%d)));", "seen.append(await step('a', tools.slow, %d))"),
@@ -185,13 +201,14 @@ trees = st.recursive(
 )
 
 
-def in_typescript(tree: Any) -> str:
+def in_typescript(tree: Any, engine: Engine = JS) -> str:
     kind, rest = tree
     if kind in LEAVES:
-        return said(LEAVES[kind], JS) % rest
+        return said(LEAVES[kind], engine) % rest
+    parts = [in_typescript(part, engine) for part in rest]
     if kind == "guarded":
-        return f"try {{ {' '.join(map(in_typescript, rest))} }} catch (e) {{ seen.push(`${{e}}`) }}"
-    branches = ", ".join(f"(async () => {{ {in_typescript(branch)} }})()" for branch in rest)
+        return f"try {{ {' '.join(parts)} }} catch (e) {{ seen.push(`${{e}}`) }}"
+    branches = ", ".join(f"(async () => {{ {part} }})()" for part in parts)
     return f"await Promise.{'all' if kind == 'together' else 'race'}([{branches}]);"
 
 
@@ -215,8 +232,8 @@ def indented(parts: Any) -> str:
 
 
 def program(engine: Engine, parts: list[Any]) -> str:
-    render, end = (partial(in_python, engine=engine), "seen") if engine != JS else (in_typescript, "return seen;")
-    return "\n".join([textwrap.dedent(said(HEAD, engine)), *map(render, parts), end])
+    render, end = (in_python, "seen") if engine.language == "python" else (in_typescript, "return seen;")
+    return "\n".join([textwrap.dedent(said(HEAD, engine)), *(render(part, engine) for part in parts), end])
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=str)

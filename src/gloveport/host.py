@@ -24,7 +24,7 @@ from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.prepare import Judged, check, prepare
-from gloveport.sandbox.engines import Kind, holds, kind_for, launch_for, start_for
+from gloveport.sandbox.engines import ENGINES_OF, Kind, holds, kind_for, launch_for, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
@@ -151,7 +151,7 @@ class Gloveport:
             # A large text takes up to a second; other runs must not wait for it.
             large = len(order.code) > PREPARE_INLINE
             program = await asyncio.to_thread(_prepare, order, bridge.catalog) if large else _prepare(order, bridge.catalog)
-            judged = await self._types.check(program, bridge.catalog) if self._types else Judged()
+            judged = await self._types.check(_typed(order, program), bridge.catalog) if self._types else Judged()
             if judged.error is not None:
                 raise judged.error
         except ProgramError as error:
@@ -225,7 +225,7 @@ class Gloveport:
 
     async def _replay(self, recording: Recording) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
-        language: Language = "typescript" if recording.engine == "deno" else "python"
+        language: Language = "python" if recording.engine in ENGINES_OF["python"] else "typescript"
         pool = self._pool(self._kind(language, recording.engine, limits))
         worker = await pool.take()
         try:
@@ -360,6 +360,13 @@ def _prepare(order: _Order, catalog: Catalog) -> Program:
     program = prepare(order.code, language=order.language, max_code_bytes=size, engine=order.kind.engine)
     check(program, catalog)
     return program
+
+
+def _typed(order: _Order, program: Program) -> Program:
+    """The program with its types, which a checker wants to see, also where the engine does not."""
+    if order.kind.engine != "quickjs" or order.language != "typescript":
+        return program
+    return prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
 
 
 class _RunPort:

@@ -24,6 +24,7 @@ from gloveport.sandbox import engines as engines_module
 from gloveport.sandbox import leg, worker
 from gloveport.sandbox.deno import ENVIRONMENT, DenoOptions, deno_launch, find_deno
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.quickjs import QuickJSOptions, quickjs_launch
 from gloveport.types import MIB, Program
 from tests.conftest import TOOLS
 from tests.escapes.calls import NUMBERS
@@ -334,8 +335,14 @@ async def baited_port(**options: Any) -> Any:
             env={**plain.env, VARIABLE: ENGINE_TOKENS["engine variable"]},
         )
 
+    def launch_quickjs(options: QuickJSOptions) -> Launch:
+        plain = quickjs_launch(options)
+        files = {**plain.files, "/guest/canary": ENGINE_TOKENS["engine file"].encode()}
+        return replace(plain, files=files, env={**plain.env, VARIABLE: ENGINE_TOKENS["engine variable"]})
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engines_module, "deno_launch", launch)
+        patch.setattr(engines_module, "quickjs_launch", launch_quickjs)
         port = Gloveport(tools=[*TOOLS, betray], minimum="full", **options)
         await port.open()
     try:
@@ -365,7 +372,9 @@ def eavesdropping() -> Iterator[list[str]]:
         yield said
 
 
-async def sealed(escape: Escape, port: Gloveport, said: list[str], *, prepared: bool = True) -> Verdict:
+async def sealed(
+    escape: Escape, port: Gloveport, said: list[str], *, prepared: bool = True, engine: str | None = None
+) -> Verdict:
     """The program in the real product, as an agent's text; or without `prepare`, as if that had been fooled (S22)."""
     with Canaries() as canaries:
         canaries.tokens |= ENGINE_TOKENS | {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
@@ -373,7 +382,7 @@ async def sealed(escape: Escape, port: Gloveport, said: list[str], *, prepared: 
         for given in inputs(escape, canaries):
             limits = {"wall_seconds": SECONDS, "cpu_seconds": SECONDS}
             code = escape.code if prepared else UNPREPARED + escape.name
-            outcomes.append(await port.run(code, input=given, limits=limits))
+            outcomes.append(await port.run(code, input=given, limits=limits, engine=engine))
         last = outcomes[-1]
         text = f"{last}\n{said}"
         forged = {"forged"} if last.error is not None and last.error.code in HOST_CODES else set()

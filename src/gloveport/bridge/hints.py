@@ -15,6 +15,10 @@ _OFF = {
     "input": "the run was given no input: pass input=… to run, or --input on the command line",
     "WebAssembly": "WebAssembly is off here: Gloveport(allow_wasm=True), or --allow-wasm",
 }
+_ONLY_DENO = frozenset(
+    {"AbortController", "Blob", "Buffer", "EventTarget", "FormData", "Headers", "Intl"}
+    | {"Request", "Response", "Temporal", "URL", "URLSearchParams"}
+)
 _EVAL_OFF = "eval and new Function are off here: Gloveport(allow_eval=True), or --allow-eval"
 
 
@@ -32,5 +36,7 @@ def _hint(failure: Failure, catalog: Catalog) -> str | None:
     name = found[1] if found else ""
     if name in _OFF:
         return _OFF[name]
+    if name in _ONLY_DENO:  # prepare tells of it, unless the name comes from a text that is evaluated
+        return 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
     meant = [path for path in catalog.suggest(name) if fold(path.rpartition(".")[2]) == fold(name)] if name else []
     return f"did you mean {' or '.join(f'tools.{path}(…)' for path in meant)}?" if meant else None

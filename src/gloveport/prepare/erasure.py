@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.survey import walk
+from gloveport.prepare.survey import kind_ids, kind_names, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -61,6 +61,16 @@ REFUSED = {
 }
 _ONE_LINE = frozenset({"array_type", "lookup_type", "generic_type"})
 NAMESPACES = frozenset({"internal_module", "module"})
+_LOOKED_AT = TYPE_PARTS | TYPE_STATEMENTS | CASTS | HOLDERS | MEMBERS | NAMESPACES | REFUSED.keys()
+_LOOKED_AT_IDS = kind_ids(
+    _LOOKED_AT
+    | {"type_assertion", "non_null_expression", "binary_expression", "abstract_class_declaration"}
+    | {"export_statement", "expression_statement"}
+)
+_CAST_IDS = kind_ids(CASTS)
+_ENDING_IDS = kind_ids(
+    frozenset(name for name in kind_names() if name.endswith(("_statement", "_declaration"))) | {"public_field_definition"}
+)
 _NOT_LINE_END = re.compile("[^\n\r\u2028\u2029]")
 _LINE_END = re.compile("[\n\r\u2028\u2029]")
 
@@ -85,9 +95,11 @@ class _Eraser:
         while True:
             node = cursor.node
             assert node
-            if node.type.endswith(("_statement", "_declaration")) or node.type == "public_field_definition":
+            kind = node.kind_id
+            if kind in _ENDING_IDS:
                 self._ends.add(node.end_byte)
-            erased = bool(parents) and self._look(node, parents[-1])
+            erased = bool(parents) and (kind in _LOOKED_AT_IDS or parents[-1].kind_id in _CAST_IDS)
+            erased = erased and self._look(node, parents[-1])
             if erased:
                 self._refuse_broken_types(node)
             elif cursor.goto_first_child():
@@ -101,7 +113,9 @@ class _Eraser:
     def _refuse_broken_types(self, root: Node) -> None:
         """`a as B⏎[c]` is one type for the grammar, and two statements for engines: neither reading is safe."""
         for node, _ in walk(root):
-            if node.type in _ONE_LINE and _LINE_END.search(self._text, node.children[0].end_byte, node.children[1].start_byte):
+            if node.type in _ONE_LINE and _LINE_END.search(
+                self._text, node.children[0].end_byte, node.children[1].start_byte
+            ):
                 hint = "end the line before it with `;`"
                 self._sheet.fail(node.children[1], f"unexpected `{self._text[node.children[1].start_byte]}`", hint)
 
@@ -117,17 +131,17 @@ class _Eraser:
         if kind in TYPE_PARTS:
             return self._blank_part(node, parent)
         if kind in MEMBERS or kind in HOLDERS:
-            return self._blank_marks(node)
+            return self._blank_this(node) or self._blank_marks(node)
         if kind in CASTS:
             self._blank_cast(node, parent)
         elif kind == "type_assertion":
             self._blank_assertion(node)
         elif kind == "non_null_expression":
             self._blank(node.end_byte - 1, node.end_byte)
+        elif kind == "binary_expression":
+            self._blank_tag_types(node)
         elif kind == "abstract_class_declaration":
             self._blank(node.start_byte, node.start_byte + len("abstract"))
-        elif kind == "formal_parameters":
-            self._blank_this(node)
         return parent.type in CASTS and node.start_byte >= _value_of(parent).end_byte
 
     def _blank_statement(self, node: Node) -> bool:
@@ -137,25 +151,27 @@ class _Eraser:
     def _blank_part(self, node: Node, parent: Node) -> bool:
         if node.type == "accessibility_modifier" and parent.type == "required_parameter":
             self._sheet.fail(parent, "the engine `quickjs` has no parameter properties", HINT, CODE)
-        if parent.type == "arrow_function" and _LINE_END.search(self._text, node.start_byte, node.end_byte):
-            self._move_parenthesis(node, parent)
+        if parent.type == "arrow_function" and self._move_parenthesis(node, parent):
             return True
         self._blank(node.start_byte, node.end_byte)
         if node.type.endswith("_modifier"):
             self._part_from_before(node, parent)
         return True
 
-    def _move_parenthesis(self, node: Node, arrow: Node) -> None:
+    def _move_parenthesis(self, node: Node, arrow: Node) -> bool:
         """No line may end before `=>`, nor after `async`: the parenthesis goes to the other end of what is erased."""
         parameters = arrow.child_by_field_name("parameters")
         assert parameters
         if node.type == "type_parameters":
-            start, end, at = node.start_byte, parameters.start_byte + 1, node.start_byte
-            text = f"({self._spaces(at + 1, end)}"
+            start, end = node.start_byte, parameters.start_byte + 1
+            text = f"({self._spaces(start + 1, end)}"
         else:
             start, end = parameters.end_byte - 1, node.end_byte
             text = f"{self._spaces(start, end - 1)})"
+        if not _LINE_END.search(self._text, start, end):
+            return False
         self._erased[start] = end, text
+        return True
 
     def _blank_cast(self, node: Node, parent: Node) -> None:
         self._blank(_value_of(node).end_byte, node.end_byte)
@@ -166,8 +182,19 @@ class _Eraser:
         types = node.children[0]
         value = next(child for child in node.children[1:] if child.type != "comment")
         if _LINE_END.search(self._text, node.start_byte, value.start_byte):
-            self._sheet.fail(types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE)
+            self._sheet.fail(
+                types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE
+            )
         self._blank(types.start_byte, types.end_byte)
+
+    def _blank_tag_types(self, node: Node) -> None:
+        """The grammar takes the type of a tag for two comparisons; no engine does."""
+        left, operator, right = (node.child_by_field_name(name) for name in ("left", "operator", "right"))
+        if not (left and operator and right and operator.type == ">" and right.type == "template_string"):
+            return
+        inner = left.child_by_field_name("operator") if left.type == "binary_expression" else None
+        if inner and inner.type == "<":
+            self._blank(inner.start_byte, operator.end_byte)
 
     def _blank_marks(self, node: Node) -> bool:
         words = [child for child in node.children if child.type in WORDS]
@@ -184,16 +211,21 @@ class _Eraser:
     def _part_from_before(self, word: Node, member: Node) -> None:
         """`a = 1⏎private [b] = 2`: without its first word, the member would go on with the one before."""
         following = next((child for child in member.children if child.start_byte >= word.end_byte), None)
-        if member.start_byte == word.start_byte and following is not None and following.type in {"computed_property_name", "*"}:
+        if (
+            member.start_byte == word.start_byte
+            and following is not None
+            and following.type in {"computed_property_name", "*"}
+        ):
             self._blank_statement(word)
 
-    def _blank_this(self, node: Node) -> None:
-        first = next(iter(node.named_children), None)
-        pattern = first.child_by_field_name("pattern") if first else None
-        if first is None or pattern is None or pattern.type != "this":
-            return
-        comma = first.next_sibling
-        self._blank(first.start_byte, comma.end_byte if comma and comma.type == "," else first.end_byte)
+    def _blank_this(self, parameter: Node) -> bool:
+        """A first parameter `this: T` says what the function is called on, and takes nothing."""
+        pattern = parameter.child_by_field_name("pattern")
+        if pattern is None or pattern.type != "this":
+            return False
+        comma = parameter.next_sibling
+        self._blank(parameter.start_byte, comma.end_byte if comma and comma.type == "," else parameter.end_byte)
+        return True
 
     # How it is erased.
 
@@ -205,11 +237,12 @@ class _Eraser:
             self._erased[start] = end, self._spaces(start, end)
 
     def _cut(self, start: int, end: int, text: str) -> Iterator[Edit]:
-        """The edit of an erased stretch, without what other edits take out already; closed with `;` at a statement's end."""
+        """The edit of an erased stretch without what other edits take out; with a `;` at the end of a statement."""
         if end in self._ends and end not in self._inserted and text[-1] == " ":
             text = f"{text[:-1]};"
         at = start
-        for taken, until in self._taken[max(0, bisect_left(self._taken, (start,)) - 1) :]:
+        for index in range(max(0, bisect_left(self._taken, (start,)) - 1), len(self._taken)):
+            taken, until = self._taken[index]
             if taken >= end:
                 break
             if until <= at:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gloveport.prepare.erasure import CODE, HINT
-from gloveport.prepare.survey import walk
+from gloveport.prepare.survey import kind_ids, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,6 +43,9 @@ _BINDS = frozenset(
 )
 
 
+_LOOKED_AT_IDS = kind_ids(_NAMES | {"property_identifier", "shorthand_property_identifier_pattern", "type_identifier"})
+
+
 def refuse_lacks(sheet: Sheet) -> None:
     """Nothing, or the ProgramError of the first thing in a program that the engine `quickjs` is known not to have."""
     if not _ASKED.search(sheet.source):
@@ -50,6 +53,8 @@ def refuse_lacks(sheet: Sheet) -> None:
     bound: set[str] = set()
     asked: list[tuple[Node, str]] = []
     for node, ancestors in walk(sheet.parsed.root):
+        if node.kind_id not in _LOOKED_AT_IDS:
+            continue
         if node.type == "property_identifier" and ancestors[-1].type == "member_expression":
             if name := _lacking_member(sheet, node, ancestors[-1]):
                 asked.append((node, name))
@@ -79,7 +84,11 @@ def _lacking_member(sheet: Sheet, node: Node, access: Node) -> str | None:
 def _is_bound(node: Node, parent: Node) -> bool:
     if parent.type not in _BINDS:
         return False
-    name = parent.child_by_field_name("name") or parent.child_by_field_name("pattern") or parent.child_by_field_name("parameter")
+    name = (
+        parent.child_by_field_name("name")
+        or parent.child_by_field_name("pattern")
+        or parent.child_by_field_name("parameter")
+    )
     return name is None or name.start_byte == node.start_byte
 
 

@@ -84,10 +84,14 @@ _LIGHT = frozenset(
 )
 
 
+def kind_names() -> list[str]:
+    """The node kinds that the grammar has, by their numbers."""
+    return [TYPESCRIPT.node_kind_for_id(kind) or "" for kind in range(TYPESCRIPT.node_kind_count)]
+
+
 def kind_ids(kinds: frozenset[str]) -> frozenset[int]:
     """The numbers that the grammar gives to node kinds; comparing them is much cheaper than comparing names."""
-    names = ((TYPESCRIPT.node_kind_for_id(kind), kind) for kind in range(TYPESCRIPT.node_kind_count))
-    return frozenset(kind for name, kind in names if name in kinds)
+    return frozenset(kind for kind, name in enumerate(kind_names()) if name in kinds)
 
 
 _PLAIN_IDS = kind_ids(frozenset(_PLAIN_JAVASCRIPT.split()))

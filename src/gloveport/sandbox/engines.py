@@ -5,19 +5,20 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from gloveport.errors import GloveportError, OptionError, SandboxError
 from gloveport.sandbox.cpython import CPythonOptions, cpython_launch
-from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.deno import DenoOptions, deno_launch, find_deno
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.monty import PACKAGE as MONTY
 from gloveport.sandbox.monty import monty_launch, monty_version
 from gloveport.sandbox.monty.worker import MontyWorker, check_out
 from gloveport.sandbox.pool import Pool, Start
 from gloveport.sandbox.quickjs import DISTRIBUTION as QUICKJS
-from gloveport.sandbox.quickjs import QuickJSOptions, quickjs_launch
+from gloveport.sandbox.quickjs import QuickJSOptions, find_quickjs, quickjs_launch
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language, Strength
 
@@ -41,7 +42,7 @@ class Kind:
 
 def kind_for(language: Language, named: str | None, *, allow_eval: bool, allow_wasm: bool, memory_mb: int) -> Kind:
     """The kind of process for a program; OptionError when the named engine does not speak its language."""
-    engine = named or ENGINES_OF[language][0]
+    engine = named or (ENGINES_OF[language][0] if language == "python" else _javascript_engine())
     if engine not in ENGINES_OF[language]:
         known = sorted({name for names in ENGINES_OF.values() for name in names})
         if engine not in known:
@@ -55,6 +56,18 @@ def kind_for(language: Language, named: str | None, *, allow_eval: bool, allow_w
             raise OptionError("the engine quickjs has no WebAssembly", hint="leave allow_wasm out, or use the engine deno")
         return Kind(engine, allow_eval, allow_wasm=False, memory_mb=0)
     return Kind(engine, allow_eval, allow_wasm, memory_mb)
+
+
+@cache
+def _javascript_engine() -> str:
+    """The engine that runs JavaScript and TypeScript here when a run names none: QuickJS only where there is no Deno."""
+    try:
+        find_deno()
+    except SandboxError:
+        with suppress(SandboxError):
+            find_quickjs()
+            return "quickjs"
+    return "deno"
 
 
 def launch_for(kind: Kind) -> Launch:
@@ -130,7 +143,9 @@ QUICKJS_ABILITIES = (
     Ability("typescript", "yes", "types are erased; enums, namespaces, decorators and parameter properties are refused"),
     Ability("await", "yes", "top-level await and return; parallel calls with Promise.all"),
     Ability("eval", "off", "eval and new Function: Gloveport(allow_eval=True) or --allow-eval"),
-    Ability("platform", "no", "no Intl, URL, Temporal, Blob, streams or crypto.subtle; what is missing is named before the run"),
+    Ability(
+        "platform", "no", "no Intl, URL, Temporal, Blob, streams or crypto.subtle; what is missing is named before the run"
+    ),
     Ability("wasm", "no", "there is no WebAssembly, and no compiler to machine code"),
     Ability("network", "no", "fetch is refused; tools make requests on the host"),
     Ability("files", "no", "there is no file system; tools read and write on the host"),

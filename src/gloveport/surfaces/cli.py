@@ -178,7 +178,7 @@ def cli(ctx: click.Context) -> None:
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.option("-e", "--code", metavar="CODE", help="The program itself.")
 @click.option("--language", metavar="NAME", help="typescript, javascript or python; else by the file's name.")
-@click.option("--engine", metavar="NAME", help="deno, cpython or monty; else the one for the language here.")
+@click.option("--engine", metavar="NAME", help="deno, quickjs, cpython or monty; else the one for the language here.")
 @click.option("--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or a .py file; repeatable.")
 @click.option("--input", "input_", metavar="JSON", help="What the program finds as `input`: JSON, or @file.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable for `process.env`; repeatable.")

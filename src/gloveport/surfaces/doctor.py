@@ -16,6 +16,7 @@ from gloveport.sandbox.deno import find_deno
 from gloveport.sandbox.engines import deno_version
 from gloveport.sandbox.monty import monty_version
 from gloveport.sandbox.proof import Proof, prove
+from gloveport.sandbox.quickjs import quickjs_version
 from gloveport.sandbox.report import JailReport, holds_forks
 from gloveport.surfaces.outcome_json import write_document
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
@@ -101,7 +102,10 @@ def _engine() -> Check:
     try:
         find_deno()
     except GloveportError as error:
-        return Check("engine", False, error.message, error.hint)
+        try:
+            return Check("engine", True, f"quickjs {quickjs_version()}: {error.message}")
+        except GloveportError:
+            return Check("engine", False, error.message, error.hint)
     return Check("engine", True, f"deno {deno_version() or '(of unknown version)'}")
 
 

@@ -401,8 +401,8 @@ async def _line(guest: Guest) -> Any:
 
 async def play_program(plan: dict[str, Any]) -> dict[str, Any]:
     """How a program ends."""
-    async with Gloveport(minimum="kernel", spare=0) as port:
-        outcome = await port.run(plan["code"], language=plan["language"])
+    async with Gloveport(minimum=plan.get("minimum", "kernel"), spare=0) as port:
+        outcome = await port.run(plan["code"], language=plan["language"], engine=plan.get("engine"))
     return {"value": outcome.value, "error": outcome.error and outcome.error.message}
 
 

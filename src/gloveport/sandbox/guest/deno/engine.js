@@ -1,7 +1,8 @@
 // What the prelude uses of Deno, taken before any guest code runs; the language itself is in primordials.js.
 
-import { getter } from "./primordials.js";
+import { dateToString, getter } from "./primordials.js";
 
+export { dateToString as dateText };
 export const Blob_ = Blob;
 export const createObjectURL = URL.createObjectURL.bind(URL);
 export const revokeObjectURL = URL.revokeObjectURL.bind(URL);

@@ -1,7 +1,8 @@
 // The guest's clock: set by each event, standing still between events, one microsecond further with each reading. Every way
 // to read the time is led here.
 
-import { construct, Date_, dateToString, defineProperty, floor, freeze, setPrototypeOf } from "./primordials.js";
+import { dateText } from "./engine.js";
+import { construct, Date_, defineProperty, floor, freeze, setPrototypeOf } from "./primordials.js";
 
 let now = 0; // microseconds since the epoch
 let origin = 0;
@@ -36,7 +37,7 @@ function hide(target, name, value) {
 
 function makeDate() {
   function Date(...parts) {
-    if (new.target === undefined) return dateToString(new Date_(readMillis()));
+    if (new.target === undefined) return dateText(new Date_(readMillis()));
     return construct(Date_, parts.length === 0 ? [readMillis()] : parts, new.target);
   }
   Date.prototype = Date_.prototype;

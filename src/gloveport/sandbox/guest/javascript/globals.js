@@ -51,7 +51,7 @@ function makeProcess(env) {
     version: "v24.0.0",
     versions: { node: "24.0.0" },
     cwd: () => "/workspace",
-    nextTick: (run, ...args) => queueMicrotask(() => apply(run, undefined, args)),
+    nextTick: (run, ...args) => queue(() => apply(run, undefined, args)),
     exit: () => {
       throw new ToolError("process.exit is not offered here: return from the program", { code: "program-failed" });
     },
@@ -60,7 +60,7 @@ function makeProcess(env) {
   };
 }
 
-const { queueMicrotask } = globalThis;
+let { queueMicrotask: queue } = globalThis;
 
 /** Replaces the platform's globals by what a guest may have: the language, `names` of the platform, and `ours`. */
 export function installGlobals(names, ours) {
@@ -68,6 +68,7 @@ export function installGlobals(names, ours) {
   for (const name of ownKeys(globalThis)) {
     if (typeof name === "string" && !kept[name]) deleteProperty(globalThis, name);
   }
+  queue = ours.queueMicrotask ?? queue;
   for (const name of keys(ours)) if (ours[name] !== undefined) define(name, ours[name]);
   define("fetch", refuseFetch);
   define("ToolError", ToolError);

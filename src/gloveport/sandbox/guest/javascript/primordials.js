@@ -49,6 +49,7 @@ export const setAdd = uncurry(Set.prototype.add);
 export const setForEach = uncurry(Set.prototype.forEach);
 export const promiseThen = uncurry(Promise.prototype.then);
 export const promiseResolve = Promise.resolve.bind(Promise);
+export const codePointAt = uncurry(String.prototype.codePointAt);
 export const stringSlice = uncurry(String.prototype.slice);
 export const stringStartsWith = uncurry(String.prototype.startsWith);
 export const stringIncludes = uncurry(String.prototype.includes);

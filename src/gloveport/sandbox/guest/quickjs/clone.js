@@ -1,6 +1,7 @@
 // structuredClone for what programs hold: plain data, Date, RegExp, Map, Set, errors and bytes, shared and circular parts
 // included.
 
+import { lacks } from "./lacks.js";
 import {
   ArrayBuffer_,
   construct,
@@ -9,6 +10,7 @@ import {
   defineProperty,
   Error_,
   getPrototypeOf,
+  getter,
   isArray,
   isView,
   keys,
@@ -16,6 +18,7 @@ import {
   mapForEach,
   mapGet,
   mapSet,
+  ObjectPrototype,
   RegExp_,
   Set_,
   setAdd,
@@ -25,7 +28,11 @@ import {
 } from "./primordials.js";
 
 const { DOMException } = globalThis;
-const { source, flags } = Object.getOwnPropertyDescriptors(RegExp.prototype);
+const sourceOf = getter(RegExp.prototype, "source");
+const flagsOf = getter(RegExp.prototype, "flags");
+const Promise_ = Promise;
+const WeakMap_ = WeakMap;
+const WeakSet_ = WeakSet;
 const ERRORS = { __proto__: null, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
 const ARRAYS = { __proto__: null };
 for (
@@ -63,13 +70,13 @@ function copy(value, seen) {
   if (made instanceof Map_) mapForEach(value, (item, key) => mapSet(made, copy(key, seen), copy(item, seen)));
   else if (made instanceof Set_) setForEach(value, (item) => setAdd(made, copy(item, seen)));
   else if (made instanceof Error_) copyError(value, made, seen);
-  else if (isArray(made) || getPrototypeOf(made) === Object.prototype) copyOwn(value, made, seen);
+  else if (isArray(made) || getPrototypeOf(made) === ObjectPrototype) copyOwn(value, made, seen);
   return made;
 }
 
 function special(value, seen) {
   if (value instanceof Date_) return new Date_(dateGetTime(value));
-  if (value instanceof RegExp_) return new RegExp_(source.get.call(value), flags.get.call(value));
+  if (value instanceof RegExp_) return new RegExp_(sourceOf(value), flagsOf(value));
   if (value instanceof Map_) return new Map_();
   if (value instanceof Set_) return new Set_();
   if (value instanceof ArrayBuffer_) return sliceBuffer(value, 0);
@@ -78,7 +85,7 @@ function special(value, seen) {
     return new kind(copy(value.buffer, seen), value.byteOffset, kind === DataView_ ? value.byteLength : value.length);
   }
   if (value instanceof Error_) return construct(ERRORS[value.name] ?? Error_, [`${value.message}`]);
-  if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet) refuse("This object");
+  if (value instanceof Promise_ || value instanceof WeakMap_ || value instanceof WeakSet_) refuse("This object");
   return undefined;
 }
 
@@ -107,6 +114,7 @@ function put(target, name, value) {
 }
 
 /** A deep copy of a value. */
-export function cloneValue(value) {
+export function cloneValue(value, options) {
+  if (options?.transfer?.length) lacks("structuredClone with `transfer`");
   return copy(value, new Map_());
 }

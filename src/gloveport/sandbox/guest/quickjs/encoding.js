@@ -1,6 +1,7 @@
 // TextEncoder and TextDecoder for UTF-8, as the Encoding standard has them; other encodings are refused by name.
 
 import {
+  codePointAt,
   fromCharCode,
   isView,
   min,
@@ -13,7 +14,6 @@ import {
 } from "./primordials.js";
 
 const charCodeAt = uncurry(String.prototype.charCodeAt);
-const codePointAt = uncurry(String.prototype.codePointAt);
 const toWellFormed = uncurry(String.prototype.toWellFormed);
 const toLowerCase = uncurry(String.prototype.toLowerCase);
 const trim = uncurry(String.prototype.trim);

@@ -1,8 +1,9 @@
 // What the prelude uses of QuickJS and of the Python around it (gloveport_guest/engine.py), taken before any guest code
 // runs; the language itself is in primordials.js.
 
-import { Console, show } from "./inspect.js";
-import { deleteProperty, Error_, Map_, mapDelete, mapForEach, mapSet } from "./primordials.js";
+import { Console } from "./console.js";
+import { show } from "./inspect.js";
+import { dateToString, deleteProperty, Error_, Map_, mapDelete, mapForEach, mapSet, uncurry } from "./primordials.js";
 
 export const { $$read: readText, $$send: sendText, $$flush: flushTexts, $$compile: compile, $$drain: drain } =
   globalThis;
@@ -15,6 +16,19 @@ for (const name of ["$$read", "$$send", "$$flush", "$$compile", "$$drain", "$$li
 export const engineVersion = version;
 export { Console as Console_ };
 export { show as inspect };
+
+const ZONE = " (Coordinated Universal Time)";
+const dateToTime = uncurry(Date.prototype.toTimeString);
+const named = (text) => text === "Invalid Date" ? text : text + ZONE;
+
+/** A date in words, with the name of the zone, which QuickJS leaves out. */
+export function dateText(date) {
+  return named(dateToString(date));
+}
+
+export function timeText(date) {
+  return named(dateToTime(date));
+}
 
 /** QuickJS has no URL. */
 export function urlHref() {

@@ -1,6 +1,14 @@
 // QuickJS's stacks: which frames are the program's, and how to note a few of them.
 
-import { apply, defineProperty, Error_, getOwnPropertyDescriptor } from "./primordials.js";
+import {
+  apply,
+  codePointAt,
+  defineProperty,
+  Error_,
+  getOwnPropertyDescriptor,
+  regexpExec,
+  stringSlice,
+} from "./primordials.js";
 
 export const PROGRAM = "program.ts";
 
@@ -8,9 +16,36 @@ export const PROGRAM = "program.ts";
 const limit = getOwnPropertyDescriptor(Error_, "stackTraceLimit");
 const FEW = [2]; // the trap of `tools`, and the line of the program
 
-/** The program's own column for one of the engine's. */
-export function ownColumn(_line, column) {
-  return column;
+const LINE_END = /\r\n?|[\n\u2028\u2029]/g;
+const WIDE = /[\u0080-\uffff]/;
+let wideCode = null; // the program, where its columns are not its bytes
+
+export function setProgram(code) {
+  wideCode = regexpExec(WIDE, code) === null ? null : code;
+}
+
+function lineOf(code, line) {
+  let start = 0;
+  LINE_END.lastIndex = 0;
+  for (let number = 1;; number++) {
+    const found = regexpExec(LINE_END, code);
+    if (number === line || found === null) return stringSlice(code, start, found === null ? code.length : found.index);
+    start = LINE_END.lastIndex;
+  }
+}
+
+/** The program's own column, in units of its text, for one of the engine's, which counts bytes. */
+export function ownColumn(line, column) {
+  if (wideCode === null) return column;
+  const text = lineOf(wideCode, line);
+  let bytes = 1;
+  let units = 0;
+  while (bytes < column && units < text.length) {
+    const point = codePointAt(text, units);
+    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    units += point < 0x10000 ? 1 : 2;
+  }
+  return units + 1;
 }
 
 export function inProgram(site) {

@@ -1,4 +1,4 @@
-// Values in readable form, and the console that shows them. Nothing of the program runs: accessors are named, not asked.
+// Values in readable form. Nothing of the program runs: accessors are named, not asked.
 
 import {
   bigintToString,
@@ -23,6 +23,7 @@ import {
   stringIncludes,
   stringReplaceAll,
   stringSlice,
+  toStringTag,
   typedArrayLength,
   typedArrayTag,
   uncurry,
@@ -34,10 +35,8 @@ const MAX_LINE = 72;
 const MAX_TEXT = 10_000;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const INTEGER = /^\d+$/;
-const SPECIFIER = /^%([sdifoOcj%])/;
 
 const { stringify } = JSON;
-const { parseInt: toInt, parseFloat: toFloat } = Number;
 const Promise_ = Promise;
 const WeakMap_ = WeakMap;
 const WeakSet_ = WeakSet;
@@ -51,7 +50,6 @@ const booleanValue = uncurry(Boolean.prototype.valueOf);
 const numberValue = uncurry(Number.prototype.valueOf);
 const stringValue = uncurry(String.prototype.valueOf);
 const indexOfLine = uncurry(String.prototype.indexOf);
-const repeat = uncurry(String.prototype.repeat);
 
 function quoted(text) {
   const cut = text.length > MAX_TEXT
@@ -62,7 +60,8 @@ function quoted(text) {
   return stringIncludes(cut, "'") ? stringify(cut) : `'${inner}'`;
 }
 
-function own(value, name) {
+/** A member that is a value, without asking accessors. */
+export function own(value, name) {
   const found = getOwnPropertyDescriptor(value, name);
   return found === undefined ? undefined : found.value;
 }
@@ -78,7 +77,8 @@ function className(value) {
   return null;
 }
 
-function primitive(value) {
+/** A value that is no object, as text. */
+export function primitive(value) {
   switch (typeof value) {
     case "string":
       return quoted(value);
@@ -97,7 +97,7 @@ function functionHead(value) {
   const name = own(value, "name");
   const said = typeof name === "string" && name !== "" ? name : null;
   if (stringSlice(functionText(value), 0, 5) === "class") return `[class ${said ?? "(anonymous)"}]`;
-  const kind = own(getPrototypeOf(value) ?? value, Symbol.toStringTag) ?? "Function";
+  const kind = own(getPrototypeOf(value) ?? value, toStringTag) ?? "Function";
   return said === null ? `[${kind} (anonymous)]` : `[${kind}: ${said}]`;
 }
 
@@ -134,9 +134,10 @@ function compound(value, walk) {
     return joined(name === "Array" ? "" : `${name}(${value.length}) `, "[", "]", parts);
   }
   if (isView(value)) return viewed(value, walk, parts);
-  const [head, bare] = opening(value, name, walk, parts);
+  const opened = opening(value, name, walk, parts);
+  const head = opened[0];
   fields(value, walk, parts, false);
-  if (bare && parts.count === 0) return head;
+  if (opened[1] && parts.count === 0) return head;
   return joined(head === "" ? "" : `${head} `, "{", "}", parts);
 }
 
@@ -173,14 +174,16 @@ function opening(value, name, walk, parts) {
 }
 
 function boxed(value) {
-  for (const [name, read] of [["Number", numberValue], ["String", stringValue], ["Boolean", booleanValue]]) {
-    try {
-      return `[${name}: ${primitive(read(value))}]`;
-    } catch {
-      continue; // it is none of these
-    }
+  return unboxed("Number", numberValue, value) ?? unboxed("String", stringValue, value) ??
+    unboxed("Boolean", booleanValue, value);
+}
+
+function unboxed(name, read, value) {
+  try {
+    return `[${name}: ${primitive(read(value))}]`;
+  } catch {
+    return null; // it is none of these
   }
-  return null;
 }
 
 function errorText(value) {
@@ -213,11 +216,7 @@ function fields(value, walk, parts, skipItems) {
     const found = getOwnPropertyDescriptor(value, name);
     if (found === undefined || !found.enumerable || (value instanceof Error_ && name === "cause")) continue;
     if (skipItems && typeof name === "string" && regexpExec(INTEGER, name)) continue;
-    const label = typeof name === "symbol"
-      ? `[${symbolText(name)}]`
-      : regexpExec(IDENTIFIER, name)
-      ? name
-      : quoted(name);
+    const label = typeof name === "symbol" ? symbolText(name) : regexpExec(IDENTIFIER, name) ? name : quoted(name);
     add(parts, `${label}: ${member(found, walk)}`);
   }
 }
@@ -245,129 +244,4 @@ function joined(head, open, close, parts) {
 /** A value as text that a person can read. */
 export function show(value) {
   return write(value, new Walk());
-}
-
-function formatted(args) {
-  let out = "";
-  let next = 0;
-  if (typeof args[0] === "string") {
-    const pattern = args[next++];
-    for (let at = 0; at < pattern.length; at++) {
-      const found = pattern[at] === "%" ? regexpExec(SPECIFIER, stringSlice(pattern, at, at + 2)) : null;
-      if (found === null || (found[1] !== "%" && next >= args.length)) out += pattern[at];
-      else {
-        out += found[1] === "%" ? (args.length > 1 ? "%" : "%%") : specified(found[1], args[next++]);
-        at++;
-      }
-    }
-  }
-  for (let index = next; index < args.length; index++) {
-    out += (index ? " " : "") + (typeof args[index] === "string" ? args[index] : show(args[index]));
-  }
-  return out;
-}
-
-function specified(kind, value) {
-  switch (kind) {
-    case "s":
-      return typeof value === "string" ? value : show(value);
-    case "d":
-    case "i":
-      return typeof value === "bigint" ? primitive(value) : `${typeof value === "object" ? NaN : toInt(value)}`;
-    case "f":
-      return `${toFloat(value)}`;
-    case "j":
-      return `${stringify(value)}`;
-    case "c":
-      return "";
-    default:
-      return show(value);
-  }
-}
-
-function table(rows) {
-  const records = create(null);
-  const columns = create(null);
-  columns[0] = "(idx)";
-  let width = 1;
-  let count = 0;
-  for (const name of ownKeys(rows)) {
-    if (name === "length" && isArray(rows)) continue;
-    const row = own(rows, name);
-    const cells = create(null);
-    cells["(idx)"] = String_(name);
-    const compoundRow = typeof row === "object" && row !== null;
-    for (const column of compoundRow ? ownKeys(row) : ["Values"]) {
-      if (isArray(row) && column === "length") continue;
-      const label = String_(column);
-      let known = false;
-      for (let index = 0; index < width; index++) known ||= columns[index] === label;
-      if (!known) columns[width++] = label;
-      cells[label] = show(compoundRow ? own(row, column) : row);
-    }
-    records[count++] = cells;
-  }
-  return grid(records, count, columns, width);
-}
-
-function grid(records, count, columns, width) {
-  const widths = create(null);
-  for (let column = 0; column < width; column++) {
-    widths[column] = columns[column].length;
-    for (let row = 0; row < count; row++) {
-      const size = (records[row][columns[column]] ?? "").length;
-      if (size > widths[column]) widths[column] = size;
-    }
-  }
-  const rule = (left, middle, right) => {
-    let out = left;
-    for (let column = 0; column < width; column++) out += (column ? middle : "") + repeat("─", widths[column] + 2);
-    return out + right;
-  };
-  const line = (cellOf) => {
-    let out = "│";
-    for (let column = 0; column < width; column++) {
-      const cell = cellOf(columns[column]) ?? "";
-      out += ` ${cell}${repeat(" ", widths[column] - cell.length)} │`;
-    }
-    return out;
-  };
-  let out = `${rule("┌", "┬", "┐")}\n${line((name) => name)}\n${rule("├", "┼", "┤")}`;
-  for (let row = 0; row < count; row++) out += `\n${line((name) => records[row][name])}`;
-  return `${out}\n${rule("└", "┴", "┘")}`;
-}
-
-/** A console that gives its lines to `print(text, level)`; levels are 0 debug, 1 log, 2 warn, 3 error. */
-export class Console {
-  constructor(print) {
-    let indent = "";
-    const counts = create(null);
-    const say = (level, text) =>
-      print(indent === "" ? text : indent + stringReplaceAll(text, "\n", `\n${indent}`), level);
-    const group = (...args) => {
-      if (args.length) say(1, formatted(args));
-      indent += "  ";
-    };
-    const methods = {
-      debug: (...args) => say(0, formatted(args)),
-      log: (...args) => say(1, formatted(args)),
-      info: (...args) => say(1, formatted(args)),
-      warn: (...args) => say(2, formatted(args)),
-      error: (...args) => say(3, formatted(args)),
-      dir: (value) => say(1, show(value)),
-      dirxml: (...args) => say(1, formatted(args)),
-      table: (rows) => say(1, typeof rows === "object" && rows !== null ? table(rows) : show(rows)),
-      trace: (...args) => say(3, `Trace${args.length ? `: ${formatted(args)}` : ""}`),
-      assert: (holds, ...args) => {
-        if (!holds) say(3, `Assertion failed${args.length ? `: ${formatted(args)}` : ""}`);
-      },
-      count: (label = "default") => say(1, `${label}: ${counts[label] = (counts[label] ?? 0) + 1}`),
-      countReset: (label = "default") => void delete counts[label],
-      group,
-      groupCollapsed: group,
-      groupEnd: () => void (indent = stringSlice(indent, 2)),
-      clear: () => void (indent = ""),
-    };
-    for (const name of ownKeys(methods)) this[name] = methods[name];
-  }
 }

@@ -2,13 +2,14 @@
 
 import { compile, Unreadable } from "./engine.js";
 import { place } from "./errors.js";
-import { PROGRAM } from "./frames.js";
+import { ownColumn, PROGRAM, setProgram } from "./frames.js";
 import { Promise_, quote, stringIndexOf, stringSlice } from "./primordials.js";
 
 const PLACE = /program\.ts:(\d+):(\d+)/;
 
 /** A promise for the module of a program; `started` is called before its first statement. */
 export function load(code, _dialect, started, name = PROGRAM) {
+  setProgram(code);
   const fault = compile(code, name);
   if (fault !== "") return new Promise_((_resolve, reject) => reject(new Unreadable(fault)));
   started();
@@ -21,5 +22,5 @@ export function describeLoad(thrown) {
   const colon = stringIndexOf(said, ": ");
   const end = stringIndexOf(said, "\n");
   const message = stringSlice(said, colon + 2, end < 0 ? said.length : end);
-  return `{"type":"SyntaxError","load":true,"message":${quote(message)}${place(said, PLACE)}}`;
+  return `{"type":"SyntaxError","load":true,"message":${quote(message)}${place(said, PLACE, ownColumn)}}`;
 }

@@ -2,14 +2,19 @@
 
 import { installClock } from "./clock.js";
 import { cloneValue } from "./clone.js";
+import { compareTexts } from "./collation.js";
 import { TextDecoder, TextEncoder } from "./encoding.js";
+import { dateText, timeText } from "./engine.js";
 import { installGlobals } from "./globals.js";
+import { lacks } from "./lacks.js";
 import { makeOutput } from "./output.js";
 import {
+  Date_,
   defineProperty,
   deleteProperty,
   EvalError_,
   getPrototypeOf,
+  hasOwn,
   setPrototypeOf,
   TypeError_,
 } from "./primordials.js";
@@ -67,11 +72,54 @@ function trim() {
   for (const name of ["fileName", "lineNumber", "columnNumber"]) deleteProperty(Function.prototype, name);
 }
 
+function nameZone() {
+  put(
+    Date_.prototype,
+    "toString",
+    {
+      toString() {
+        return dateText(this);
+      },
+    }.toString,
+  );
+  put(
+    Date_.prototype,
+    "toTimeString",
+    {
+      toTimeString() {
+        return timeText(this);
+      },
+    }.toTimeString,
+  );
+}
+
+// QuickJS has no data of languages and regions: what it would write is not what other engines write.
+function turnLocales() {
+  const kinds = [Number, BigInt, Date];
+  for (const { name, prototype } of kinds) {
+    for (const method of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) {
+      if (!hasOwn(prototype, method)) continue;
+      put(prototype, method, () => lacks(`${name}.prototype.${method}`));
+    }
+  }
+  put(
+    String.prototype,
+    "localeCompare",
+    {
+      localeCompare(other, locales, options) {
+        return compareTexts(`${this}`, `${other}`, locales, options);
+      },
+    }.localeCompare,
+  );
+}
+
 /** Replaces QuickJS's globals by what a guest may have. */
 export function installSurroundings(allowEval) {
   const clock = installClock();
   installStacks();
   trim();
+  nameZone();
+  turnLocales();
   if (!allowEval) refuseCode();
   installGlobals(PLATFORM, {
     ...clock,

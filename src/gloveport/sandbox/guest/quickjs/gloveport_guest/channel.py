@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import _socket
 import os
 from typing import Any
-
-import _socket
 
 HEADER = 4
 WHOLE = _socket.MSG_WAITALL

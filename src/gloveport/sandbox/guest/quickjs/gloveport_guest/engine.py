@@ -12,6 +12,8 @@ ORIGIN = "GLOVEPORT_QUICKJS"  # where the binding lies, in the environment
 MIB = 1024 * 1024
 # Of the 8 MiB that a guest's stack may have; Python itself needs little of it.
 STACK_BYTES = 7 * MIB
+# How much the engine holds before it looks for cycles the first time: that walks, and so copies, all that forks share.
+QUIET_BYTES = 4 * MIB
 RELIEF_BYTES = 2 * MIB
 SHARE = 0.9
 FULL = 0.7  # of the limit: the rest is lost between what is allocated
@@ -43,13 +45,19 @@ class Engine:
         self._library = _declare(ctypes.PyDLL(binding.__file__))
         self._runtime, self._pointer = self._find_pointers()
         self._limit = self._idle = 0
+        self._library.JS_SetGCThreshold(self._runtime, QUIET_BYTES)
         self.version = self._library.JS_GetVersion().decode()
 
     def _find_pointers(self) -> tuple[int, int]:
         """The engine's own names for the context: the two words behind the head of the binding's object."""
         words = ctypes.cast(id(self.context) + object.__basicsize__, ctypes.POINTER(_POINTER))
         runtime, pointer = words[0], words[1]
-        if not runtime or not pointer or abs(runtime - pointer) > 1 << 40 or self._library.JS_GetRuntime(pointer) != runtime:
+        if (
+            not runtime
+            or not pointer
+            or abs(runtime - pointer) > 1 << 40
+            or self._library.JS_GetRuntime(pointer) != runtime
+        ):
             raise RuntimeError("this build of quickjs-ng is laid out in a way that is not known")
         return runtime, pointer
 
@@ -82,7 +90,9 @@ class Engine:
         """Have the method `track` of a global called with (promise, reason, handled) for what is not handled."""
         library = self._library
         whole = library.JS_GetGlobalObject(self._pointer)
-        tracker = library.JS_GetPropertyStr(self._pointer, library.JS_GetPropertyStr(self._pointer, whole, name.encode()), b"track")
+        tracker = library.JS_GetPropertyStr(
+            self._pointer, library.JS_GetPropertyStr(self._pointer, whole, name.encode()), b"track"
+        )
 
         def tell(context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int) -> None:
             args = (_Value * 3)(promise, reason, _Value(handled, _BOOL))
@@ -97,9 +107,13 @@ class Engine:
         self.context.set_memory_limit(self._limit)
         self._idle = _peak_bytes()
 
+    def was_full(self) -> bool:
+        """Whether the program has held nearly all the memory that it may have."""
+        return self._limit > 0 and _peak_bytes() - self._idle > FULL * self._limit
+
     def relieve(self, doubtful: bool) -> bool:
         """Make room to tell that there was none; False when, `doubtful`, there always was."""
-        if doubtful and _peak_bytes() - self._idle < FULL * self._limit:
+        if doubtful and not self.was_full():
             return False
         self.context.set_memory_limit(self._limit + RELIEF_BYTES)
         return True
@@ -127,6 +141,7 @@ def _declare(library: ctypes.PyDLL) -> ctypes.PyDLL:
     text = ctypes.c_char_p
     say("JS_GetVersion", text)
     say("JS_GetRuntime", _POINTER, _POINTER)
+    say("JS_SetGCThreshold", None, _POINTER, ctypes.c_size_t)
     say("JS_Eval2", _Value, _POINTER, text, ctypes.c_size_t, ctypes.POINTER(_EvalOptions))
     say("JS_GetException", _Value, _POINTER)
     say("JS_GetGlobalObject", _Value, _POINTER)

@@ -62,7 +62,8 @@ def _guarded(door: Any) -> Any:
 
 
 def _die(error: BaseException) -> NoReturn:
-    said = NO_MEMORY if isinstance(error, MemoryError) or NO_MEMORY in str(error) else f"{type(error).__name__}: {error}"
+    full = isinstance(error, MemoryError) or NO_MEMORY in str(error) or (_engine is not None and _engine.was_full())
+    said = NO_MEMORY if full else f"{type(error).__name__}: {error}"
     os.write(2, said.encode("utf-8", "replace")[:1000])
     os._exit(70)
 
@@ -70,6 +71,7 @@ def _die(error: BaseException) -> NoReturn:
 def main() -> NoReturn:
     """Called in the forked, jailed process: run one program, and wait for the end of the process. Never returns."""
     try:
+        rehearse()
         _channel.open(os.dup(0))
         _entry["main"]()
     except BaseException as error:
