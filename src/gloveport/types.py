@@ -135,6 +135,7 @@ class Program:
     default export is the result (`entry="value"`), or a function to call for it: with no arguments (`"body"`), or with
     `tools` or `input, tools` (`"function"`: the agent's own function). `tail` saves a Python engine looking for the result:
     the line of `code` that the expression at its end begins, 0 when it ends otherwise, None when that is not so simple.
+    `erased` is `code` without its types and with every character in its place: the engine gets that, where there is one.
     """
 
     language: Language
@@ -144,6 +145,7 @@ class Program:
     entry: Literal["body", "function", "value"]
     spans: tuple[Span, ...]
     tail: int | None = None
+    erased: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,13 +73,22 @@ def _prepare(source: str, language: Language, engine: str) -> Program:
     for node in _top_level(sheet, "ambient_declaration"):
         sheet.blank(node.start_byte, node.end_byte)
     entry = _shape(sheet)
-    small = engine == "quickjs"
-    if small:
+    if engine == "quickjs":
         refuse_lacks(sheet)
-        sheet.edits += [] if sheet.found.plain else erase(sheet)
     code, spans = rewrite(source, sheet.edits)
-    dialect = "javascript" if sheet.found.plain or small else "typescript"
-    return Program(language=language, source=source, code=code, dialect=dialect, entry=entry, spans=spans)
+    dialect = "javascript" if sheet.found.plain else "typescript"
+    erased = None if sheet.found.plain else _erased(sheet, entry, engine)
+    return Program(language, source, code, dialect, entry, spans, erased=erased)
+
+
+def _erased(sheet: Sheet, entry: Entry, engine: str) -> str | None:
+    """The program without types: `quickjs` knows none, and Deno needs no compiler for a function without any."""
+    if engine == "quickjs":
+        return rewrite(sheet.source, sheet.edits + erase(sheet))[0]
+    try:
+        return rewrite(sheet.source, sheet.edits + erase(sheet))[0] if entry != "value" else None
+    except ProgramError:  # there is more than types
+        return None
 
 
 def _shape(sheet: Sheet) -> Entry:

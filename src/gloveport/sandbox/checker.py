@@ -142,7 +142,7 @@ class _Server:
         return not self._listening.done()
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Have something that has no answer sent before the next request, in one go with it: each sending wakes the server."""
+        """Have something that has no answer sent together with the next request: each sending wakes the server."""
         self._untold += _packed({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:

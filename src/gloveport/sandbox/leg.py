@@ -167,8 +167,9 @@ class Leg:
     def _start(self, program: Program, setup: Setup) -> bytes:
         limits = self._limits
         fields = {
-            "code": program.code,
-            "dialect": program.dialect,
+            "code": program.code if program.erased is None else program.erased,
+            "dialect": program.dialect if program.erased is None else "javascript",
+            "typed": None if program.erased is None else program.code,
             "entry": program.entry,
             "tail": program.tail,
             "seed": base64.b64encode(setup.seed or os.urandom(32)).decode("ascii"),

@@ -1,5 +1,6 @@
-// How a program is loaded in Deno. One that is the body of a function, as nearly all are, is compiled by V8 alone. Any other is
-// a module, imported from a blob, because the static graph of the entry may read any file; Deno's compiler reads it first.
+// How a program is loaded in Deno. One that is a function, as nearly all are when the host has prepared them, is compiled by
+// V8 alone. Any other is a module, imported from a blob, because the static graph of the entry may read any file; Deno's
+// compiler reads it first.
 
 import { Blob_, createObjectURL, evalContext, revokeObjectURL } from "./engine.js";
 import { describe, place, read, text } from "./errors.js";
@@ -7,6 +8,7 @@ import { ownColumn, setPrefix } from "./frames.js";
 import {
   defineProperty,
   deleteProperty,
+  promiseReject,
   promiseResolve,
   promiseThen,
   quote,
@@ -20,22 +22,22 @@ const BLOB_PLACE = /blob:null\/[0-9a-f-]+:(\d+):(\d+)/;
 const SCRIPT = "blob:null/program"; // stacks know the program by such a name
 const BEGIN = "$$begin();";
 const EXPORT = "export default ";
-const BODY = `${EXPORT}async () => {`;
 const STRICT = '"use strict";(';
 
 /** A promise for the module of a program; `started` is called before its first statement. */
-export function load(code, dialect, started) {
-  return dialect === "javascript" && stringStartsWith(code, BODY) && loadBody(code, started) ||
-    loadModule(code, dialect, started);
-}
-
-// Nothing for what V8 can't read: the compiler says more about that.
-function loadBody(code, started) {
-  const made = evalContext(`${STRICT}${stringSlice(code, EXPORT.length)})`, SCRIPT);
-  if (made[1] !== null) return null;
-  setPrefix(STRICT.length - EXPORT.length);
-  started();
-  return promiseResolve({ __proto__: null, default: made[0] });
+export function load(setup, started) {
+  const { code, dialect, entry, typed } = setup;
+  if (dialect === "javascript" && entry !== "value" && stringStartsWith(code, EXPORT)) {
+    const made = evalContext(`${STRICT}${stringSlice(code, EXPORT.length)})`, SCRIPT);
+    if (made[1] === null) {
+      setPrefix(STRICT.length - EXPORT.length);
+      started();
+      return promiseResolve({ __proto__: null, default: made[0] });
+    }
+    if (!made[1].isCompileError) return promiseReject(made[1].thrown);
+  }
+  // What is more than a function, or can't be read: the compiler says more about that.
+  return typed ? loadModule(typed, "typescript", started) : loadModule(code, dialect, started);
 }
 
 function loadModule(code, dialect, started) {

@@ -19,8 +19,8 @@ const REHEARSAL = `export default async (tools) => {
   return { given, text: \`\${given}\` };
 }`;
 
-async function warm(dialect) {
-  const module = await load(REHEARSAL, dialect, () => {});
+async function warm() {
+  const module = await load({ code: REHEARSAL, dialect: "javascript", entry: "function" }, () => {});
   const running = run(module, "function", { has_input: false }, tools);
   discard();
   settleCall(["reply", 0, 1, true, decode(parseJson(encode({ a: [1], b: "", c: { d: null } }, "warm")))]);
@@ -43,8 +43,7 @@ setClock(advanceTo);
 installSurroundings(allowWasm);
 const tools = installTools();
 seed(new Uint8Array_(32));
-await warm("typescript");
-await warm("javascript");
+await warm();
 send(`["ready",1,${quote(`deno ${engineVersion}`)}]`);
 flush();
 

@@ -48,6 +48,7 @@ export const mapSet = uncurry(Map.prototype.set);
 export const setAdd = uncurry(Set.prototype.add);
 export const setForEach = uncurry(Set.prototype.forEach);
 export const promiseThen = uncurry(Promise.prototype.then);
+export const promiseReject = Promise.reject.bind(Promise);
 export const promiseResolve = Promise.resolve.bind(Promise);
 export const codePointAt = uncurry(String.prototype.codePointAt);
 export const stringSlice = uncurry(String.prototype.slice);

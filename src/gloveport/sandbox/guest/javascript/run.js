@@ -104,8 +104,8 @@ export function noteUnhandled(reason) {
 }
 
 /**
- * Begins the run that a start event asks for. `load(code, dialect, started)` gives a promise for the program's module and
- * calls `started` once that evaluates: calls can come out from then on. `explain` describes a program that can't be loaded.
+ * Begins the run that a start event asks for. `load(setup, started)` gives a promise for the program's module and calls
+ * `started` once that evaluates: calls can come out from then on. `explain` describes a program that can't be loaded.
  */
 export function begin(setup, tools, load, explain) {
   setMaxFrame(setup.max_frame_bytes);
@@ -114,7 +114,7 @@ export function begin(setup, tools, load, explain) {
   installRun(setup);
   installSources(setup.sources);
   let started = false;
-  const loading = load(setup.code, setup.dialect, () => {
+  const loading = load(setup, () => {
     started = true;
     nextTurn(loop);
   });

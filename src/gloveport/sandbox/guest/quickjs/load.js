@@ -8,9 +8,9 @@ import { Promise_, quote, stringIndexOf, stringSlice } from "./primordials.js";
 const PLACE = /program\.ts:(\d+):(\d+)/;
 
 /** A promise for the module of a program; `started` is called before its first statement. */
-export function load(code, _dialect, started, name = PROGRAM) {
-  setProgram(code);
-  const fault = compile(code, name);
+export function load(setup, started, name = PROGRAM) {
+  setProgram(setup.code);
+  const fault = compile(setup.code, name);
   if (fault !== "") return new Promise_((_resolve, reject) => reject(new Unreadable(fault)));
   started();
   return import(name);

@@ -44,7 +44,7 @@ function main() {
 
 /** Walks the paths that a program takes; what it would send is dropped by the one who asks for it. */
 function rehearse(name) {
-  promiseThen(load(REHEARSAL, "javascript", () => {}, name), (module) => {
+  promiseThen(load({ code: REHEARSAL }, () => {}, name), (module) => {
     const running = run(module, "function", { has_input: false }, tools);
     settleCall(["reply", 0, 1, true, decode(parseJson(encode({ a: [1], b: "", c: { d: null } }, "warm")))]);
     promiseThen(running, (value) => encode(value, "result"));
