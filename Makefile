@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench corpus declarations servers prism services inspector conformance clean
+.PHONY: setup run test lint bench fuzz kills soak corpus declarations servers prism services inspector conformance clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -39,6 +39,19 @@ tests/servers/ready: tests/servers/package.json tests/servers/requirements.txt
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Every target for SECONDS, from a new seed each time (SEED= for a known one); what is found stays in fuzz/corpus.
+SECONDS ?= 60
+fuzz: setup
+	$(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+# What the tests do 300 times, 1,000 times: runs on every engine, killed at random moments.
+kills: setup
+	KILLS=1000 $(BIN)/pytest tests/test_kills.py
+
+# 10,000 runs on every engine (N= for another number): nothing may grow.
+soak: setup
+	$(BIN)/python -m benchmarks.soak
 
 # What follows needs npm and Debian's packages, so `make test` leaves it out.
 # Every definition of two public collections, fetched into benchmarks/corpus.tmp.

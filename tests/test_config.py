@@ -145,3 +145,9 @@ def test_a_file_of_another_user_is_no_project(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("os.getuid", lambda: 4242)
     owned = (tmp_path / "gloveport.toml").stat().st_uid == 0
     assert (find_project(tmp_path) is None) != owned
+
+
+@pytest.mark.parametrize("nested", ["[" * 5000, "{a=" * 5000])
+def test_settings_nested_without_end_are_refused(tmp_path: Path, nested: str) -> None:
+    with pytest.raises(OptionError, match="nested too deeply"):
+        load(tmp_path, f"[sources.a]\nmcp = {nested}")

@@ -212,6 +212,7 @@ TABLE = (
     Row("a tool", Per("[tools.take]", "[tools.take]"), refused=Per("[0] is a function", "[0] is a function", "[0] is a tool")),
     Row("no date", Per("[new Date(NaN)]"), refused="[0] is an invalid Date"),
     Row("a date after 9999", Per("[new Date(8.64e15)]"), refused="[0] is a Date outside the years 1 to 9999"),
+    Row("a date of no year in UTC", Per(None, "[datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=5)))]"), given=[datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))], refused="[0] is a date outside the years 1 to 9999", refused_in="[0] is a date outside the years 1 to 9999"),
     Row("a key that is no key", Per("[new Map([[{}, 1]])]", "[{(1, 2): 3}]"), given=[{(1, 2): 3}], refused=Per("[0] is a Map with an object as a key", "[0] has a key of class tuple"), refused_in="[0] has a key"),
     Row("an integer without end", Per("[10n ** 5000n]", "[10 ** 5000]"), given=[10**5000], refused="[0] is an integer of more than 4", refused_in="[0] is an integer of more than 4"),
     Row("a cycle", Per("(() => { const a: any = {}; a.self = a; return a })()", "a = {}\na['self'] = a\na"), given=CYCLE, refused=Per(".self.self", ".self.self", ".self is nested too deeply, or contains itself"), refused_in=".self.self"),

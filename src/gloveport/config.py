@@ -185,6 +185,8 @@ def _read(path: Path) -> _Layer:
         return _Layer(path, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{path} is not valid TOML: {error}", hint="correct the named line") from None
+    except RecursionError:
+        raise OptionError(f"{path} is nested too deeply", hint="no setting is a list in a list in a list") from None
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} can't be read: {error}") from None
 

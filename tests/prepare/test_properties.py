@@ -44,6 +44,9 @@ class Nothing:
     def suggest(self, name: str) -> tuple[str, ...]:
         return ()
 
+    def broken(self, name: str) -> None:
+        return None
+
     def is_namespace(self, name: str) -> bool:
         return False
 

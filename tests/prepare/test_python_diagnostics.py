@@ -291,6 +291,7 @@ def test_the_hosts_warnings_stay_as_they_were(recwarn: pytest.WarningsRecorder) 
     filters = list(warnings.filters)
     assert prepare(r"'\d' + '\w'" + "\n1if x else 2", language="python")
     refusal(r"'\d' = = 2")
+    refusal("1iffy")
     assert list(warnings.filters) == filters
     assert not recwarn.list
 

@@ -97,6 +97,7 @@ def test_a_table_holds_so_many_values_and_no_more() -> None:
         protobuf.block(20, protobuf.number(1, 2**40)),
         protobuf.block(7, b"abc"),
         protobuf.number(8, 5),
+        protobuf.text(29, "range(0, 10, 0)"),
         b"",
     ],
 )

@@ -88,8 +88,8 @@ def _proof(**changes: Any) -> Proof:
     ("changes", "verdict"),
     [
         ({"escaped": True, "detail": "connected"}, "✗ The sandbox is NOT sealed (tcp)."),
-        ({"control": False}, "✗ The sandbox can't be used as it is (tcp)."),
-        ({"reported": False}, "✗ The sandbox can't be used as it is (tcp)."),
+        ({"control": False}, "✗ No way out was found, but not every one could be tried (tcp)."),
+        ({"reported": False}, "✗ No way out was found, but not every one could be tried (tcp)."),
     ],
 )
 def test_an_escape_and_an_attempt_that_proves_nothing_are_failures(

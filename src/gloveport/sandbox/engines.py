@@ -207,7 +207,7 @@ def _version(package: str) -> str | None:
 async def _tried(name: str, version: str | None, languages: tuple[Language, ...], abilities: tuple[Ability, ...]) -> Engine:
     kind = Kind(name, allow_eval=False, allow_wasm=False, memory_mb=256)
     try:
-        launcher = Launcher(launch_for(kind), minimum="none")
+        launcher = Launcher(launch_for(kind))  # the least strength at which programs are run unless someone asks for less
         report = await launcher.start()
         await launcher.close()
     except GloveportError as error:

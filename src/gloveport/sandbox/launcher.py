@@ -23,7 +23,7 @@ from gloveport.errors import SandboxError
 from gloveport.sandbox import channel
 from gloveport.sandbox.guests import Exit, Guest
 from gloveport.sandbox.quarters import Folder
-from gloveport.sandbox.report import JailReport, Layer, holds_forks, judge
+from gloveport.sandbox.report import NEEDS, JailReport, Layer, holds_forks, judge
 from gloveport.types import Strength
 
 __all__ = ["Exit", "Folder", "Guest", "JailReport", "Launch", "Launcher", "Layer"]
@@ -227,16 +227,18 @@ class Launcher:
             self._control = None
 
     def _check_strength(self) -> None:
-        wanted = f"`{self._minimum}` is required"
+        wanted, needed = f"`{self._minimum}` is required", NEEDS[self._minimum]
         if _RANK[self.report.strength] >= _RANK[self._minimum]:
             if not self._launch.zygote or holds_forks(self.report):
                 return
             wanted = "this engine requires `full`, or `kernel` with the layer `signal scope`"
-        missing = [layer for layer in self.report.layers if not layer.in_force]
+            needed = NEEDS["kernel"] | {"signal scope"}
+        missing = [layer for layer in self.report.layers if not layer.in_force and layer.name in needed]
+        fixes = dict.fromkeys(f"{layer.name}: {layer.fix}" for layer in missing)
         raise SandboxError(
             f"the sandbox here is of strength `{self.report.strength}`, and {wanted}: "
             + "; ".join(f"{layer.name}: {layer.detail}" for layer in missing),
-            hint="; ".join(f"{layer.name}: {layer.fix}" for layer in missing if layer.fix),
+            hint="; ".join([*fixes, "`gloveport doctor` shows every layer"]),
             data={"strength": self.report.strength, "missing": [layer.name for layer in missing]},
         )
 

@@ -28,6 +28,7 @@ _FIXES = {
     "objects can have another order in a run's replay",
     "identity": "run as an ordinary user, or as root with CAP_SETUID and CAP_SETGID",
 }
+_MADE_WITH = {"single exec": "seccomp", "signal scope": "landlock"}
 _SYSCTLS = {
     "kernel/unprivileged_userns_clone": ("0", "sysctl kernel.unprivileged_userns_clone=1"),
     "kernel/apparmor_restrict_unprivileged_userns": ("1", "sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
@@ -188,9 +189,16 @@ def _layers(noted: dict[str, tuple[bool, str]], names: tuple[str, ...]) -> list[
     layers: list[Layer] = []
     for name in names:
         holds, detail = noted.get(name, (False, "could not be tried"))
-        fix = None if holds else _FIXES.get(name, "see the detail").format(sysctl=_sysctl_fix())
-        layers.append(Layer(name, holds, detail, fix))
+        layers.append(Layer(name, holds, detail, None if holds else _fix(name, noted)))
     return layers
+
+
+def _fix(name: str, noted: dict[str, tuple[bool, str]]) -> str:
+    """What would bring a layer; first of all the one that it is made with."""
+    below = _MADE_WITH.get(name)
+    if below and not noted.get(below, (False, ""))[0]:
+        name = below
+    return _FIXES.get(name, "see the detail").format(sysctl=_sysctl_fix())
 
 
 def _sysctl_fix() -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the fork server starts 10 ms sooner without it
     from gloveport.types import Strength
 
-_KERNEL_NEEDS = {"landlock", "seccomp"}
-_FULL_NEEDS = _KERNEL_NEEDS | {"namespaces", "root"}
+NEEDS: Mapping[Strength, frozenset[str]] = {
+    "full": frozenset({"landlock", "seccomp", "namespaces", "root"}),
+    "kernel": frozenset({"landlock", "seccomp"}),
+    "none": frozenset(),
+}
+"""The layers that make a strength."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ def holds_forks(report: JailReport) -> bool:
 
 
 def judge(layers: Iterable[Layer]) -> JailReport:
-    """The report on these layers: `full` needs all four walls, `kernel` needs Landlock and seccomp."""
+    """The report on these layers: the greatest strength that has all it needs."""
     layers = tuple(layers)
     holding = {layer.name for layer in layers if layer.in_force}
-    strength: Strength = "full" if holding >= _FULL_NEEDS else "kernel" if holding >= _KERNEL_NEEDS else "none"
+    strength: Strength = next(name for name in NEEDS if holding >= NEEDS[name])
     return JailReport(strength, layers)

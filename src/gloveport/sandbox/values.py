@@ -24,6 +24,7 @@ from gloveport.types import ErrorValue
 
 SAFE_INTEGER = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_DATE, LAST_DATE = -62135596800000, 253402300799999  # milliseconds: what can be a date on every side
 MAX_DEEP = MAX_DEPTH - 16
 MAX_INTEGER_DIGITS = 4000
 COLLIDING = 2**61 - 1
@@ -142,8 +143,7 @@ def _key_to_wire(key: Any, depth: int) -> Any:
 
 def _other_to_wire(value: Any, depth: int) -> Any:
     if isinstance(value, datetime):
-        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return {"$": "date", "v": (aware - EPOCH) // timedelta(milliseconds=1)}
+        return {"$": "date", "v": _millis(value)}
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -165,6 +165,15 @@ def _other_to_wire(value: Any, depth: int) -> Any:
     if isinstance(value, Foreign):
         raise _Crossing(value.reason)
     raise _Crossing(f"is a {type(value).__name__}, which can't cross: only plain data can")
+
+
+def _millis(value: datetime) -> int:
+    """Milliseconds since the epoch. What is of the year 1 or 9999 by its own clock may be of none in UTC."""
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    millis = (aware - EPOCH) // timedelta(milliseconds=1)
+    if not FIRST_DATE <= millis <= LAST_DATE:
+        raise _Crossing("is a date outside the years 1 to 9999, in UTC")
+    return millis
 
 
 def error_value(error: BaseException, depth: int = 0) -> ErrorValue:

@@ -81,7 +81,8 @@ def diagnose(minimum: Strength) -> Diagnosis:
     fix = None if enough else (fixes[0] if fixes else f"lower the minimum: --minimum {strength}")
     detail = f"{_MEANING[strength]} (the minimum is {minimum})"
     checks.append(Check("strength", enough, detail, fix))
-    checks.append(_python_engine(proof.report))
+    if enough:
+        checks.append(_python_engine(proof.report))
     return Diagnosis(minimum, tuple(checks), proof)
 
 
@@ -178,9 +179,12 @@ def _verdict(out: Stream, diagnosis: Diagnosis) -> str:
         sealed = f"✓ The sandbox is sealed (strength {strength}): {len(proof.attempts)} ways out tried, none open."
         return f"{out.paint(sealed, 'green', 'bold')} Next: gloveport run -e '1 + 1'"
     failed = [check.name for check in diagnosis.checks if not check.ok]
-    failed += [attempt.name for attempt in proof.attempts if not attempt.held] if proof else []
+    open_ = [attempt.name for attempt in proof.attempts if not attempt.held] if proof else []
+    named = ", ".join([*failed, *open_])
     if proof is not None and any(attempt.escaped for attempt in proof.attempts):
-        verdict = f"✗ The sandbox is NOT sealed ({', '.join(failed)})."
+        verdict = f"✗ The sandbox is NOT sealed ({named})."
+    elif failed:
+        verdict = f"✗ The sandbox can't be used as it is ({named})."
     else:
-        verdict = f"✗ The sandbox can't be used as it is ({', '.join(failed)})."
+        verdict = f"✗ No way out was found, but not every one could be tried ({named})."
     return f"{out.paint(verdict, 'red', 'bold')} Apply the fixes above, then: gloveport doctor"

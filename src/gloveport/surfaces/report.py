@@ -13,7 +13,7 @@ APPROVAL_PENDING = 5
 CANCELLED = 130
 MAX_CAUSES = 8
 # Types that say no more than the code beside them.
-PLAIN_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SyntaxError", "InternalError", "string"})
+PLAIN_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
 
 
 def exit_status(outcome: Outcome) -> int:

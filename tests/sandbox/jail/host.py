@@ -29,12 +29,14 @@ from gloveport.sandbox.engines import engines
 from gloveport.sandbox.launcher import Folder, Guest, Launch, Launcher
 from gloveport.sandbox.syscalls import MACHINE, call
 from gloveport.types import Strength
+from tests.sandbox.jail import commands, container
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[2]
 ENV = {"DENO_DIR": "/none", "DENO_EMIT_CACHE_MODE": "disable", "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC"}
 FLAGS = ("--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache")
 NOBODY = 65534
+CONTAINED, CONTAINED_NOBODY = "container", "container nobody"
 DEADLINE = 60.0
 
 NAMESPACE_FLAGS, NEW_LISTENER = 0x7E020000, 1 << 3
@@ -89,6 +91,16 @@ def become_nobody() -> None:
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
+    call("prctl", 4, 1, 0, 0, 0)
+
+
+def leave_root() -> None:
+    """Be nobody, with no way back; in a user namespace that knows no nobody, be a root without any privilege."""
+    with contextlib.suppress(OSError):
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    privileges.drop_capabilities()
     call("prctl", 4, 1, 0, 0, 0)
 
 
@@ -415,6 +427,8 @@ SCENES = {
     "report": play_report,
     "run": play_run,
     "engines": play_engines,
+    "commands": commands.play_commands,
+    "allowed": commands.play_allowed,
     "linger": play_linger,
     "churn": play_churn,
     "broken": play_broken,
@@ -433,6 +447,13 @@ def main() -> None:
         open_the_way()
     elif wanted["user"] == "powerless":
         privileges.drop_capabilities()
+    elif wanted["user"] == CONTAINED:
+        open_the_way()
+        container.enter()
+    elif wanted["user"] == CONTAINED_NOBODY:
+        open_the_way()
+        container.enter()
+        leave_root()
     take_away(wanted["without"])
 
     async def play() -> dict[str, Any]:

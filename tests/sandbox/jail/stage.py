@@ -7,13 +7,15 @@ import subprocess
 import sys
 from typing import Any
 
+from tests.sandbox.jail import container
 from tests.sandbox.jail.host import REPOSITORY
 
 
 def host_command(scene: str, plan: dict[str, Any], *, user: str, without: list[str], inherit: str = "") -> list[str]:
     """The command that plays a scene."""
     wanted = {"scene": scene, "plan": plan, "user": user, "without": without, "inherit": inherit}
-    return [sys.executable, "-B", "-m", "tests.sandbox.jail.host", json.dumps(wanted)]
+    before = container.command() if user.startswith("container") else ()
+    return [*before, sys.executable, "-B", "-m", "tests.sandbox.jail.host", json.dumps(wanted)]
 
 
 def host_env() -> dict[str, str]:

@@ -176,6 +176,12 @@ def test_a_definition_that_is_wrong_or_hostile_is_refused_with_a_reason(what: st
     assert time.monotonic() - began < 30
 
 
+async def test_a_type_that_is_none_for_input_is_named(outside: Outside, tmp_path: Path) -> None:
+    (tmp_path / "odd.graphql").write_text("input I { a: T } type T { b: Int } type Query { c(i: I): Int }")
+    with pytest.raises(SourceError, match=r"odd\.graphql: the type T is asked for as input, and is no type for input"):
+        await open_graphql(settings(tmp_path / "odd.graphql", base_url="https://example.com/graphql"), outside)
+
+
 @pytest.mark.parametrize("levels", [21, 150, 300])
 def test_lists_nested_deeper_than_anyone_means_are_refused(levels: int) -> None:
     with pytest.raises(SourceError, match=r"lists of Query\.a are nested too deeply"):

@@ -215,3 +215,10 @@ def test_a_secret_that_is_also_listed_as_a_parameter_is_no_argument() -> None:
     made, schema, _ = Compiled(document).only()
     assert list(schema["properties"]) == ["q"] and made.security == (("key",),)
     assert made.parameters == (Parameter("q", "q", "query"),)
+
+
+@pytest.mark.parametrize("place", [["query"], {"in": "query"}, None, 5, "cookies"])
+def test_a_parameter_at_a_place_that_is_none_is_left_out_with_a_warning(place: Any) -> None:
+    compiled = Compiled(operation("get", "/a", parameters=[parameter("q", place), parameter("r")]))
+    assert list(compiled.only()[1]["properties"]) == ["r"]
+    assert any("the parameter 'q'" in warning for warning in compiled.warnings)

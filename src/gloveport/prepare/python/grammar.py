@@ -59,7 +59,7 @@ def parse(code: str) -> ast.Module:
     return tree
 
 
-_WARNS = re.compile(r"\\|[\da-fA-FjJ_.](?:and|else|for|if|in|is|not|or)\b")
+_WARNS = re.compile(r"\\|[\da-fA-FjJ_.](?:and|else|for|if|in|is|not|or)")  # `1iffy` too: it is warned of, then refused
 _filters = threading.Lock()
 
 

@@ -227,7 +227,10 @@ def _repr(content: int | bytes) -> Foreign | range:
     """What Monty has no form for: it says `repr` of it, by which its kind can be told."""
     shown = as_text(content)
     if found := _RANGE.fullmatch(shown):
-        return range(*(int(number) for number in found.groups("1")))
+        first, end, step = (int(number) for number in found.groups("1"))
+        if not step:
+            raise WireError("a range has no step")
+        return range(first, end, step)
     for sign, reason in _REASONS:
         if sign in shown[:40]:
             return Foreign(reason)

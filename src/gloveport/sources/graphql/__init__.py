@@ -41,9 +41,9 @@ def _compiled(config: SourceConfig, raw: bytes, place: str, endpoint: Endpoint) 
     schema = read_schema(raw, config.name, place)
     try:
         return GraphQLSource(config, schema, endpoint)
-    except RecursionError:
-        hint = "correct the definition"
-        raise SourceError(f"source {config.name}: {place}: types are nested too deeply", hint=hint) from None
+    except (RecursionError, SourceError) as error:
+        said = error.message if isinstance(error, SourceError) else "types are nested too deeply"
+        raise SourceError(f"source {config.name}: {place}: {said}", hint="correct the definition") from None
 
 
 def _read(source: str, location: str) -> bytes:

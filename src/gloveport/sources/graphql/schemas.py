@@ -24,6 +24,7 @@ from graphql import (
     value_from_ast_untyped,
 )
 
+from gloveport.errors import SourceError
 from gloveport.sources.graphql.defaults import Defaults, Selection
 from gloveport.sources.graphql.roots import Root
 from gloveport.sources.texts import clean
@@ -117,8 +118,9 @@ class Inputs:
             reached: Iterable[GraphQLNamedType] = ()
             if isinstance(type_, GraphQLEnumType):
                 made = _enum(type_)
+            elif not isinstance(type_, GraphQLInputObjectType):
+                raise SourceError(f"the type {type_.name} is asked for as input, and is no type for input")
             else:
-                assert isinstance(type_, GraphQLInputObjectType)
                 made = self._object(type_)
                 reached = dict.fromkeys(get_named_type(field.type) for field in type_.fields.values())
             self._definitions[type_.name] = _described(made, type_.description)

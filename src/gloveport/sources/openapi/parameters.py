@@ -60,7 +60,7 @@ def arguments(nodes: Iterable[Found], path: str, schemas: Schemas, place: str, w
 def _argument(node: Found, schemas: Schemas, place: str, warn: Warn) -> Argument | None:
     value = node.value
     name, where = (value.get("name"), value.get("in")) if isinstance(value, dict) else (None, None)
-    if not isinstance(name, str) or not name or where not in STYLES:
+    if not isinstance(name, str) or not name or not isinstance(where, str) or where not in STYLES:
         problem = f"the parameter {str(name)[:60]!a} in {str(where)[:20]!a} can't be sent and is left out"
         warn(place, problem)
         return None

@@ -105,7 +105,7 @@ await attempt(
 );
 await attempt("list-root", () =>
   anyOf(["/", "/tmp", "/home", "/proc"], (path) => {
-    return `${path} holds ${[...Deno.readDirSync(path)].map((entry) => entry.name).join(" ")}`;
+    return `${path} holds ${[...Deno.readDirSync(path)].map((entry) => entry.name).join(" ") || "nothing"}`;
   }));
 await attempt(
   "write-file",

@@ -34,6 +34,7 @@ MAX_CAUSES = 16
 LONGEST_PATH = 120
 KEY_TAGS = ("number", "bigint", "date", "bytes")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017 - the same object, and one look-up less
+FIRST_DATE, LAST_DATE = -62135596800000, 253402300799999  # milliseconds: what the host can take for a date
 MILLISECOND = timedelta(milliseconds=1)
 
 quote: Callable[[str], str] = json.encoder.encode_basestring
@@ -147,7 +148,10 @@ def _set(value: Any, depth: int) -> dict[str, Any]:
 
 def _date(value: datetime, depth: int) -> dict[str, Any]:
     aware = value if value.tzinfo else value.replace(tzinfo=EPOCH.tzinfo)
-    return {"$": "date", "v": (aware - EPOCH) // MILLISECOND}
+    millis = (aware - EPOCH) // MILLISECOND
+    if not FIRST_DATE <= millis <= LAST_DATE:
+        raise _Crossing("is a date outside the years 1 to 9999, in UTC")
+    return {"$": "date", "v": millis}
 
 
 def _bytes(value: Any, depth: int) -> dict[str, Any]:

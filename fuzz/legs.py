@@ -1,0 +1,124 @@
+"""The host's handling of frames: a leg whose worker sends anything must end, with a code, and log no defect of ours (S6)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fuzz.mutation import mutate_json
+from fuzz.target import BrokenPromise, Target
+from fuzz.wire import FRAMES, LEAVES
+from gloveport.errors import CODES, ToolError
+from gloveport.failures import believed, failure
+from gloveport.prepare import prepare
+from gloveport.sandbox import wire
+from gloveport.sandbox.launcher import Exit
+from gloveport.sandbox.leg import Leg, Setup
+from gloveport.sandbox.values import to_json
+from gloveport.types import Limits, LogLine, ToolCall
+
+PROGRAM = prepare("const x = 1;\nreturn x")
+LIMITS = Limits(max_calls=100, max_log_bytes=200, max_result_bytes=2000, max_frame_bytes=64 * 1024)
+SESSION = [FRAMES[1], FRAMES[2], FRAMES[3], FRAMES[5], FRAMES[6], FRAMES[7]]
+SEEDS = (*(json.dumps([frame]).encode() for frame in FRAMES), json.dumps(SESSION).encode())
+
+
+class _Worker:
+    """Says what it was given to say, once somebody listens, and is gone."""
+
+    idle_mb = 10.0
+    unsent = 0
+
+    def __init__(self, said: bytes) -> None:
+        self._said = said
+
+    def limit(self, **_: float) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+
+    def send(self, data: bytes) -> int:
+        json.loads(data[wire.HEADER : wire.HEADER + int.from_bytes(data[: wire.HEADER])])  # the first, as a sample
+        return 0
+
+    def listen(self, on_bytes: Callable[[bytes], None]) -> None:
+        def speak() -> None:
+            on_bytes(self._said)
+            on_bytes(b"")
+
+        asyncio.get_running_loop().call_soon(speak)
+
+    def run_cpu_seconds(self) -> float:
+        return 0.0
+
+    peak_mb = resident_mb = run_cpu_seconds
+
+    def end(self) -> asyncio.Future[tuple[Exit, str]]:
+        ended = asyncio.get_running_loop().create_future()
+        ended.set_result((Exit.from_status(0, 0.0, 10_000), ""))
+        return ended
+
+
+class _Port:
+    """Answers every call with its arguments, and keeps the defects of ours that it hears of."""
+
+    def __init__(self) -> None:
+        self.defects: list[BaseException] = []
+
+    async def call(self, call: ToolCall) -> Any:
+        if len(call.name) % 3 == 1:
+            await asyncio.sleep(0)
+        return call.args
+
+    def call_sync(self, name: str, args: list[Any]) -> Any:
+        if not name.isascii():
+            raise ToolError("no such name", code="unknown-tool")
+        return args
+
+    def log(self, line: LogLine) -> None:
+        line.text.encode()
+
+    def emit(self, value: Any) -> None:
+        to_json(value)
+
+    def broke(self, error: Exception) -> ToolError:
+        self.defects.append(error)
+        return ToolError("a defect", code="internal-error")
+
+
+def judge(data: bytes) -> None:
+    """Frames from a list in JSON, or any bytes: the leg ends, and what is told of it is a Failure with a known code."""
+    try:
+        frames = json.loads(data)
+        said = b"".join(wire.pack(json.dumps(frame).encode()) for frame in frames)
+    except (ValueError, TypeError, RecursionError):
+        said = data
+    asyncio.run(_leg(said))
+
+
+async def _leg(said: bytes) -> None:
+    port = _Port()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: port.defects.append(context["exception"]))
+    leg = Leg(_Worker(said), port, LIMITS)  # type: ignore[arg-type] - it has what a leg asks of one
+    async with asyncio.timeout(30):
+        ending = await leg.run(PROGRAM, Setup(now=1_700_000_000_000_000, seed=bytes(32)))
+    if port.defects:
+        raise BrokenPromise("a defect of the host") from port.defects[0]
+    if ending.error is None:
+        to_json(ending.value)
+        return
+    told = failure(PROGRAM, believed(ending, {"tool-failed"}))
+    if not ending.claimed and told.code not in CODES:
+        raise BrokenPromise(f"the host ended the run with {told}")
+
+
+TARGETS = (
+    Target(
+        "leg",
+        judge,
+        mutate_json(LEAVES),
+        SEEDS,
+        ("sandbox/leg.py", "sandbox/values.py", "sandbox/endings.py", "failures.py"),
+    ),
+)

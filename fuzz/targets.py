@@ -1,0 +1,17 @@
+"""Every target; `make fuzz` and the tests go through them all."""
+
+from __future__ import annotations
+
+from fuzz import definitions, guests, legs, monty, programs, settings, urls, wire
+from fuzz.target import Target
+
+TARGETS: tuple[Target, ...] = (
+    *wire.TARGETS,
+    *legs.TARGETS,
+    *monty.TARGETS,
+    *programs.TARGETS,
+    *definitions.TARGETS,
+    *urls.TARGETS,
+    *settings.TARGETS,
+    *guests.TARGETS,
+)
