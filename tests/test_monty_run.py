@@ -550,10 +550,10 @@ async def test_python_means_monty_where_the_jail_does_not_hold_native_code() -> 
 
 
 async def test_the_engines_that_are_chosen_are_those_that_the_machine_can_hold() -> None:
-    everything = {"deno": ["typescript", "javascript"], "cpython": ["python"], "monty": []}
+    everything = {"deno": ["typescript", "javascript"], "quickjs": [], "cpython": ["python"], "monty": []}
     assert await play("engines", {}, user="self", without=[]) == everything
     weak = await play("engines", {}, user="reachable", without=["namespaces", "signal scope"])
-    assert weak == everything | {"cpython": None, "monty": ["python"]}
+    assert weak == everything | {"quickjs": None, "cpython": None, "monty": ["python"]}
 
 
 async def test_an_engine_that_was_named_is_refused_and_never_replaced() -> None:

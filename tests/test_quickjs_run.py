@@ -277,3 +277,12 @@ def test_a_missing_or_foreign_binding_is_told(monkeypatch: pytest.MonkeyPatch, t
 async def test_the_engine_runs_in_a_jail_of_either_strength(user: str, without: list[str], strength: str) -> None:
     plan = {"code": "const n: number = 20;\nn + 1", "language": "typescript", "engine": "quickjs", "minimum": strength}
     assert await play("program", plan, user=user, without=without) == {"value": 21, "error": None}
+
+
+async def test_types_are_checked_before_they_are_erased() -> None:
+    async with Gloveport(tools=TOOLS, check_types=True, spare=0) as own:
+        outcome = await own.run("const a = 1;\nconst n: string = await tools.add({ a, b: 2 });\nn", engine="quickjs")
+        assert outcome.value == 3
+        assert any(
+            "line 2, column 7: Type 'number' is not assignable to type 'string'" in text for text in outcome.warnings
+        )

@@ -122,10 +122,16 @@ def test_a_canary_that_tripped_counts_whatever_the_guest_says() -> None:
 
 def test_engines_lists_deno_with_what_it_can_do() -> None:
     done = gloveport("engines", "--json")
-    engine, python, monty = done.document["engines"]
+    engine, quickjs, python, monty = done.document["engines"]
+    assert (quickjs["name"], quickjs["languages"], quickjs["available"]) == ("quickjs", ["typescript", "javascript"], True)
     assert (python["name"], python["languages"], python["available"]) == ("cpython", ["python"], True)
     assert (monty["name"], monty["languages"], monty["available"]) == ("monty", ["python"], True)
-    assert [listed["chosen"] for listed in (engine, python, monty)] == [["typescript", "javascript"], ["python"], []]
+    assert [listed["chosen"] for listed in (engine, quickjs, python, monty)] == [
+        ["typescript", "javascript"],
+        [],
+        ["python"],
+        [],
+    ]
     assert (done.code, done.document["ok"], engine["name"], engine["available"]) == (0, True, "deno", True)
     assert engine["languages"] == ["typescript", "javascript"]
     abilities = {ability["name"]: ability["state"] for ability in engine["abilities"]}
