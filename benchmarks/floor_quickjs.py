@@ -45,6 +45,11 @@ def preload() -> None:
     _context.add_callable("$send", _send)
     _context.eval(PRELUDE)
     _settle = _context.get("settle")
+    rehearse()
+
+
+def rehearse() -> None:
+    """Walk the way of a run; also in a fork that shows which memory it touches."""
     _begin("return await tools.echo({value: 1})")
     _settle('["reply",1,1]')
     _drain()

@@ -151,7 +151,7 @@ class Gloveport:
             # A large text takes up to a second; other runs must not wait for it.
             large = len(order.code) > PREPARE_INLINE
             program = await asyncio.to_thread(_prepare, order, bridge.catalog) if large else _prepare(order, bridge.catalog)
-            judged = await self._types.check(_typed(order, program), bridge.catalog) if self._types else Judged()
+            judged = await self._types.check(program, bridge.catalog) if self._types else Judged()
             if judged.error is not None:
                 raise judged.error
         except ProgramError as error:
@@ -360,13 +360,6 @@ def _prepare(order: _Order, catalog: Catalog) -> Program:
     program = prepare(order.code, language=order.language, max_code_bytes=size, engine=order.kind.engine)
     check(program, catalog)
     return program
-
-
-def _typed(order: _Order, program: Program) -> Program:
-    """The program with its types, which a checker wants to see, also where the engine does not."""
-    if order.kind.engine != "quickjs" or order.language != "typescript":
-        return program
-    return prepare(order.code, language=order.language, max_code_bytes=order.limits.max_code_bytes)
 
 
 class _RunPort:

@@ -45,7 +45,7 @@ def preload() -> None:
 
 
 def rehearse() -> None:
-    """Walk the paths that a program takes; nothing is sent."""
+    """Walk the paths that a program takes, before the fork or in one that only shows which memory that takes."""
     _entry["rehearse"]("rehearsal.js")
 
 
@@ -71,7 +71,6 @@ def _die(error: BaseException) -> NoReturn:
 def main() -> NoReturn:
     """Called in the forked, jailed process: run one program, and wait for the end of the process. Never returns."""
     try:
-        rehearse()
         _channel.open(os.dup(0))
         _entry["main"]()
     except BaseException as error:
