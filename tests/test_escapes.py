@@ -1,42 +1,30 @@
-"""The corpus of hostile programs, each run in four ways and judged by canaries of the host (threats S1-S10, S16, S22).
+"""The corpus of hostile programs, each run in five ways and judged by canaries of the host.
+
+Threats S1, S3, S4, S7, S8, S9, S10, S16 and S22.
 
 control    outside of any sandbox, or under a naive prelude: the canary must trip, or the program tests nothing
 sealed     the real product
 loose      the real product with eval and WebAssembly allowed, and with `prepare` fooled into seeing nothing
 fallen     the plain platform with every permission, inside the jail: the jail alone must hold
+elsewhere  sealed and fallen again: without namespaces, and as an ordinary user
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from gloveport.sandbox.launcher import Launcher
 from tests.escapes import ways
 from tests.escapes.corpus import Escape, corpus, runnable
-from tests.escapes.ways import Verdict
+from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere
 
 ESCAPES = runnable(python=False)
-AT_ONCE = 4
 DOCUMENT = Path(__file__).parents[1] / "docs" / "attacks.md"
 
 each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
-Verdicts = dict[str, Verdict]
-
-
-async def _all(way: Callable[[Escape], Awaitable[Verdict]], escapes: list[Escape] = ESCAPES) -> Verdicts:
-    """Every program in one way, a few at a time."""
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def one(escape: Escape) -> tuple[str, Verdict]:
-        async with room:
-            return escape.name, await way(escape)
-
-    return dict(await asyncio.gather(*(one(escape) for escape in escapes)))
 
 
 @pytest.fixture(scope="module")
@@ -48,29 +36,24 @@ def said() -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     cache = str(tmp_path_factory.mktemp("deno"))
-    return await _all(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache))
+    return await run_all(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache), python=False)
 
 
-@pytest.fixture(scope="module")
-async def sealed(said: list[str]) -> AsyncIterator[Verdicts]:
+@pytest.fixture(scope="module", params=ways.ENGINES)
+async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     async with ways.baited_port() as port:
-        yield await _all(lambda escape: ways.sealed(escape, port, said))
+        yield await run_all(lambda escape: ways.sealed(escape, port, said, request.param), python=False)
 
 
-@pytest.fixture(scope="module")
-async def loose(said: list[str]) -> AsyncIterator[Verdicts]:
+@pytest.fixture(scope="module", params=ways.ENGINES)
+async def loose(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     async with ways.baited_port(allow_eval=True, allow_wasm=True) as port:
-        yield await _all(lambda escape: ways.sealed(escape, port, said, prepared=False))
+        yield await run_all(lambda escape: ways.sealed(escape, port, said, request.param, prepared=False), python=False)
 
 
-@pytest.fixture(scope="module")
-async def fallen(said: list[str]) -> AsyncIterator[Verdicts]:
-    launcher = Launcher(ways.plain_launch(), minimum="full")
-    await launcher.start()
-    try:
-        yield await _all(lambda escape: ways.fallen(escape, launcher))
-    finally:
-        await launcher.close()
+@pytest.fixture(scope="module", params=ways.PLAIN)
+async def fallen(said: list[str], request: pytest.FixtureRequest) -> Verdicts:
+    return (await fall(ways.PLAIN[request.param](), python=False, minimum="full"))[1]
 
 
 @each
@@ -95,6 +78,14 @@ def test_a_hostile_program_trips_no_canary_with_eval_and_wasm_and_past_prepare(l
 def test_a_hostile_program_in_a_fallen_engine_trips_no_canary(fallen: Verdicts, escape: Escape) -> None:
     verdict = fallen[escape.name]
     assert not verdict.tripped, verdict.text[-3000:]
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+async def test_no_hostile_program_trips_a_canary_elsewhere(surroundings: str) -> None:
+    told = await try_elsewhere(surroundings, python=False)
+    assert told["tripped"] == {}
+    wanted = len(ESCAPES) * (len(ways.PLAIN) + len(ways.ENGINES))
+    assert (told["strength"], told["tried"]) == (SURROUNDINGS[surroundings][2], wanted)
 
 
 @each

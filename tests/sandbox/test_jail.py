@@ -275,7 +275,7 @@ async def test_a_guest_is_bounded_in_what_it_can_use_up() -> None:
     told = await play("report", {"minimum": "kernel"}, user="self", without=[])
     limits = {line[:26].strip(): line[26:].split() for line in told["facts"]["limits"].splitlines()[1:]}
     expected = {
-        "Max core file size": "0",
+        "Max core file size": "1",
         "Max file size": "0",
         "Max open files": "64",
         "Max processes": "128",

@@ -22,6 +22,7 @@ from gloveport.errors import GloveportError, ToolError, ValueCrossingError, Wire
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import Starter
 from gloveport.sandbox.endings import Notes, death, out_of_memory
+from gloveport.sandbox.privileges import MOST_THREADS
 from gloveport.sandbox.values import encode, from_wire
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
@@ -418,9 +419,15 @@ class Leg:
             self._watches[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)
 
     def _check_memory(self) -> None:
-        """What RLIMIT_DATA does not count (shared and read-only pages, page tables) is in what the process holds."""
+        """What RLIMIT_DATA does not count (shared and read-only pages, page tables) is in what the process holds.
+
+        Threads are bounded by RLIMIT_NPROC only where a guest has a user namespace of its own.
+        """
         if self._worker.resident_mb() > self._worker.idle_mb + self._limits.memory_mb * RESIDENT_SLACK:
             self._end("error", out_of_memory(self._limits))
+        elif self._worker.threads() > MOST_THREADS:
+            message = f"the engine had more than {MOST_THREADS} threads, as only one that was taken over has"
+            self._end("error", {"code": "sandbox-crashed", "message": message})
         else:
             self._watches[2] = self._loop.call_later(MEMORY_SECONDS, self._check_memory)
 

@@ -18,7 +18,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _CLOSE_RANGE_CLOEXEC = 4
 
 _BOUNDS = {
-    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_CORE: 1,  # not 0: only at 1 does the kernel start no program of the host that core_pattern names
     resource.RLIMIT_FSIZE: 0,
     resource.RLIMIT_NOFILE: 64,
     resource.RLIMIT_MEMLOCK: 0,
@@ -28,7 +28,7 @@ _BOUNDS = {
     resource.RLIMIT_NICE: 0,
     resource.RLIMIT_RTPRIO: 0,
 }
-_THREADS = 128
+MOST_THREADS = 128
 
 
 def set_limits(proc: int, *, own_user: bool) -> None:
@@ -37,7 +37,7 @@ def set_limits(proc: int, *, own_user: bool) -> None:
     os.write(fd, b"1000")  # when memory runs out, the kernel takes a guest, not the host
     os.close(fd)
     # Without a user namespace of its own, all processes of the user would count.
-    bounds = {**_BOUNDS, resource.RLIMIT_NPROC: _THREADS} if own_user else _BOUNDS
+    bounds = {**_BOUNDS, resource.RLIMIT_NPROC: MOST_THREADS} if own_user else _BOUNDS
     for name, most in bounds.items():
         _, hard = resource.getrlimit(name)
         value = most if hard == resource.RLIM_INFINITY else min(most, hard)

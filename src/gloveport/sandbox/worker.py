@@ -154,6 +154,13 @@ class Worker:
         except OSError:
             return 0.0
 
+    def threads(self) -> int:
+        """How many threads the process has; 0 when it is gone."""
+        try:
+            return count_threads(self.guest.pid)
+        except OSError:
+            return 0
+
     def peak_mb(self) -> float:
         """The most memory that the process has held at once; 0 when it is gone."""
         try:
@@ -208,19 +215,28 @@ def held_bytes(pid: int, pages: bytes = b"VmRSS:") -> int:
     """The memory that a process has the machine hold, with its page tables; OSError when it is gone.
 
     A page table costs the kernel 4 KiB for each 2 MiB in which the process has as much as read one empty page, and is
-    neither in its resident size nor under any limit.
+    neither in its resident size nor under any limit. What lies in swap is held, too.
     """
-    return sum(_status_bytes(pid, pages, b"VmPTE:"))
+    return sum(_status_bytes(pid, pages, b"VmPTE:", b"VmSwap:"))
+
+
+def count_threads(pid: int) -> int:
+    """How many threads a process has; OSError when it is gone."""
+    return _status(pid, b"Threads:")[0]
 
 
 def _status_bytes(pid: int, *fields: bytes) -> list[int]:
+    return [kilobytes * 1024 for kilobytes in _status(pid, *fields)]
+
+
+def _status(pid: int, *fields: bytes) -> list[int]:
     with open(f"/proc/{pid}/status", "rb", buffering=0) as status:
         text = status.read(4096)
-    return [_read_kb(text, field) * 1024 for field in fields]
+    return [_read_number(text, field) for field in fields]
 
 
-def _read_kb(text: bytes, field: bytes) -> int:
+def _read_number(text: bytes, field: bytes) -> int:
     start = text.find(field)
     if start < 0:
         raise OSError("the process is gone")
-    return int(text[start + len(field) : text.index(b"kB", start)])
+    return int(text[start + len(field) :].split(None, 1)[0])
