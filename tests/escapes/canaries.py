@@ -282,7 +282,9 @@ def _pending(pid: int) -> int:
 
 def _memory(place: Path) -> set[str]:
     """Kinds of memory that are shared beyond the process, or are in none of its sizes."""
-    flags = {flag for row in (place / "smaps").read_text().splitlines() if row.startswith("VmFlags:") for flag in row.split()}
+    flags = {
+        flag for row in (place / "smaps").read_text().splitlines() if row.startswith("VmFlags:") for flag in row.split()
+    }
     return {f"memory {kind}" for flag, kind in (("mg", "merged with others'"), ("ht", "of huge pages")) if flag in flags}
 
 
