@@ -18,6 +18,7 @@ from tests.sandbox.jail.host import become_nobody, open_the_way, take_away
 from tests.sandbox.jail.stage import host_env, run
 
 AT_ONCE = 4
+SECONDS = 240.0
 SURROUNDINGS = {  # user, layers taken away, the strength that is left
     "kernel": ("reachable", ["namespaces"], "kernel"),
     "full, unprivileged": ("nobody", [], "full"),
@@ -74,7 +75,7 @@ async def try_elsewhere(surroundings: str, *, python: bool) -> dict[str, object]
     """How strong the jail is in these surroundings, how many programs were tried, and which tripped a canary."""
     user, without, _ = SURROUNDINGS[surroundings]
     wanted = json.dumps({"user": user, "without": without, "python": python})
-    out, err = await run(sys.executable, "-B", "-m", "tests.escapes.elsewhere", wanted, env=host_env())
+    out, err = await run(sys.executable, "-B", "-m", "tests.escapes.elsewhere", wanted, env=host_env(), seconds=SECONDS)
     assert out, err
     return json.loads(out.splitlines()[-1])
 
