@@ -17,12 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from gloveport.sandbox.deno import DenoOptions, deno_launch
 from tests.escapes import ways
 from tests.escapes.corpus import Escape, corpus, runnable
 from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere
 
 ESCAPES = runnable(python=False)
-DOCUMENT = Path(__file__).parents[1] / "docs" / "attacks.md"
+ROOT = Path(__file__).parents[1]
+DOCUMENT, SPECIFICATION = ROOT / "docs" / "attacks.md", ROOT / "SPECIFICATION.md"
 
 each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
 
@@ -80,6 +82,7 @@ def test_a_hostile_program_in_a_fallen_engine_trips_no_canary(fallen: Verdicts, 
     assert not verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("surroundings", SURROUNDINGS)
 async def test_no_hostile_program_trips_a_canary_elsewhere(surroundings: str) -> None:
     told = await try_elsewhere(surroundings, python=False)
@@ -102,6 +105,19 @@ def test_the_table_in_the_document_counts_the_programs() -> None:
         counted.setdefault(escape.category, [0, 0])[escape.python] += 1
     assert {name: [int(scripts), int(python)] for name, scripts, python in rows} == counted
     assert f"{len(corpus())} programs" in DOCUMENT.read_text()
+    promised = SPECIFICATION.read_text()
+    assert f"| {len(corpus())} programs;" in promised
+    assert "| {} tried in JavaScript, {} in Python;".format(*counted["persistence-between-runs"]) in promised
+
+
+def test_the_engine_is_started_without_a_permission_and_makes_no_code_from_text() -> None:
+    """Threat S4: what asynchronous code could reach is not there to be reached."""
+    argv = deno_launch(DenoOptions()).argv
+    assert not [word for word in argv if "allow" in word and not word.startswith("--v8-flags")]
+    assert {"--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--deny-import"} < set(argv)
+    (flags,) = [word for word in argv if word.startswith("--v8-flags=")]
+    assert "--disallow-code-generation-from-strings" in flags
+    assert "wasm" not in argv
 
 
 def test_no_two_programs_are_the_same() -> None:

@@ -67,6 +67,7 @@ def test_a_hostile_program_in_a_bare_interpreter_in_the_jail_trips_no_canary(fal
     assert not verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("surroundings", SURROUNDINGS)
 async def test_no_hostile_program_trips_a_canary_elsewhere(surroundings: str) -> None:
     told = await try_elsewhere(surroundings, python=True)
