@@ -252,10 +252,7 @@ class Canaries:
             facts |= _descriptors(place) | _sockets(place) | _standing(place) | _memory(place)
             children = (place / "task" / str(pid) / "children").read_text().split()
             facts |= {f"child {child}" for child in children}
-            status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines() if ":\t" in line)
-            held = sum(int(status[name].split()[0]) * 1024 for name in ("VmHWM", "VmPTE"))
-            return Posture(frozenset(facts), int(status["Threads"]), held)
-        return Posture(frozenset(facts), 0, 0)
+        return Posture(frozenset(facts), *_size(place))
 
 
 @functools.cache
@@ -273,6 +270,16 @@ def _standing(place: Path) -> set[str]:
     limits = {f"limit {row}" for row in rows if row.startswith(_BOUNDS)}
     nice = (place / "stat").read_text().rpartition(")")[2].split()[16]
     return {*limits, f"nice {nice}", f"oom score {(place / 'oom_score_adj').read_text().strip()}"}
+
+
+def _size(place: Path) -> tuple[int, int]:
+    """How many threads a process has, and what it has held at most; any thread of it tells, if the first has ended."""
+    with contextlib.suppress(OSError):  # it is gone
+        for task in (place / "task").iterdir():
+            told = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+            if "VmHWM" in told:
+                return int(told["Threads"]), sum(int(told[name].split()[0]) * 1024 for name in ("VmHWM", "VmPTE"))
+    return 0, 0
 
 
 def _pending(pid: int) -> int:

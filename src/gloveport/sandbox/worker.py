@@ -230,13 +230,24 @@ def _status_bytes(pid: int, *fields: bytes) -> list[int]:
 
 
 def _status(pid: int, *fields: bytes) -> list[int]:
-    with open(f"/proc/{pid}/status", "rb", buffering=0) as status:
-        text = status.read(4096)
+    text = _read_status(f"/proc/{pid}")
+    if b"\nVmRSS:" not in text:  # its first thread has ended; the others may well go on without it
+        threads = (_read_status(f"/proc/{pid}/task/{thread}") for thread in os.listdir(f"/proc/{pid}/task"))
+        text = next((told for told in threads if b"\nVmRSS:" in told), b"")
     return [_read_number(text, field) for field in fields]
 
 
+def _read_status(place: str) -> bytes:
+    try:
+        with open(f"{place}/status", "rb", buffering=0) as status:
+            return status.read(4096)
+    except OSError:  # it has ended
+        return b""
+
+
 def _read_number(text: bytes, field: bytes) -> int:
-    start = text.find(field)
-    if start < 0:
+    # From the start of a line: the first line holds the process's name, which it chooses, and which may be a field's.
+    _, found, rest = text.partition(b"\n" + field)
+    if not found:
         raise OSError("the process is gone")
-    return int(text[start + len(field) :].split(None, 1)[0])
+    return int(rest.split(None, 1)[0])
