@@ -132,10 +132,31 @@ async def test_an_oversized_tool_result_is_a_catchable_error() -> None:
     assert outcome.value == ["ToolError", "frame-too-large"]
 
 
-async def test_deep_recursion_is_an_ordinary_failure(port: Gloveport) -> None:
-    outcome = await port.run("const f = (n: number): number => f(n + 1) + 1; f(0)")
+DEEP = "let x: any = []; for (let i = 0; i < 3e5; i++) x = [x];"
+DEPTHS = {
+    "a function": "const f = (n: number): number => f(n + 1) + 1; f(0)",
+    "a getter": "const o = { get x(): any { return this.x } }; o.x",
+    "a proxy": "const p: any = new Proxy({}, { get: (_, name) => p[name] }); p.x",
+    "toString": "const o = { toString: (): string => `${o}` }; `${o}`",
+    "a comparison while sorting": "const f = (): any => [1, 2].sort(f); f()",
+    "a replacement": "const f = (): any => 'a'.replace(/a/, f); f()",
+    "text to JSON": f"{DEEP} JSON.stringify(x); throw new RangeError('written')",
+    "JSON to values": "JSON.parse('['.repeat(3e5) + ']'.repeat(3e5)); throw new RangeError('read')",
+    "a clone": f"{DEEP} structuredClone(x)",
+    "an array flattened": f"{DEEP} x.flat(Infinity)",
+    "the result": f"{DEEP} return x",
+    "an argument": f"{DEEP} await tools.echo({{ value: x }})",
+    "a line of output": f"{DEEP} console.log(x); throw new RangeError('said')",
+    "a pattern": "new RegExp('('.repeat(5e4) + ')'.repeat(5e4)).test('x'); throw new RangeError('matched')",
+    "causes of an error": "let e: any = null; for (let i = 0; i < 1e5; i++) e = new Error('x', { cause: e }); throw e",
+}
+
+
+@pytest.mark.parametrize("name", DEPTHS)
+async def test_depth_without_a_bottom_is_a_failure_of_the_program_and_no_more(port: Gloveport, name: str) -> None:
+    outcome = await port.run(DEPTHS[name], limits={"memory_mb": 512})
     assert outcome.error is not None
-    assert outcome.error.type == "RangeError"
+    assert outcome.error.code in ("program-failed", "bad-value"), outcome.error
 
 
 async def test_code_over_the_limit_is_refused_before_it_is_parsed(port: Gloveport) -> None:
