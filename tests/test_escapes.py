@@ -1,42 +1,32 @@
-"""The corpus of hostile programs, each run in four ways and judged by canaries of the host (threats S1-S10, S16, S22).
+"""The corpus of hostile programs, each run in five ways and judged by canaries of the host.
+
+Threats S1, S3, S4, S7, S8, S9, S10, S16 and S22.
 
 control    outside of any sandbox, or under a naive prelude: the canary must trip, or the program tests nothing
 sealed     the real product
 loose      the real product with eval and WebAssembly allowed, and with `prepare` fooled into seeing nothing
 fallen     the plain platform with every permission, inside the jail: the jail alone must hold
+elsewhere  sealed and fallen again: without namespaces, and as an ordinary user
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.deno import DenoOptions, deno_launch
 from tests.escapes import ways
 from tests.escapes.corpus import Escape, corpus, runnable
-from tests.escapes.ways import Verdict
+from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere
 
 ESCAPES = runnable(python=False)
-AT_ONCE = 4
-DOCUMENT = Path(__file__).parents[1] / "docs" / "attacks.md"
+ROOT = Path(__file__).parents[1]
+DOCUMENT, SPECIFICATION = ROOT / "docs" / "attacks.md", ROOT / "SPECIFICATION.md"
 
 each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
-Verdicts = dict[str, Verdict]
-
-
-async def _all(way: Callable[[Escape], Awaitable[Verdict]], escapes: list[Escape] = ESCAPES) -> Verdicts:
-    """Every program in one way, a few at a time."""
-    room = asyncio.Semaphore(AT_ONCE)
-
-    async def one(escape: Escape) -> tuple[str, Verdict]:
-        async with room:
-            return escape.name, await way(escape)
-
-    return dict(await asyncio.gather(*(one(escape) for escape in escapes)))
 
 
 @pytest.fixture(scope="module")
@@ -48,30 +38,25 @@ def said() -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     cache = str(tmp_path_factory.mktemp("deno"))
-    return await _all(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache))
+    return await run_all(lambda escape: (ways.naive if escape.naive else ways.outside)(escape, cache), python=False)
 
 
-@pytest.fixture(scope="module", params=["deno", "quickjs"])
+@pytest.fixture(scope="module", params=ways.ENGINES)
 async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     async with ways.baited_port() as port:
-        yield await _all(lambda escape: ways.sealed(escape, port, said, engine=request.param))
+        yield await run_all(lambda escape: ways.sealed(escape, port, said, request.param), python=False)
 
 
-@pytest.fixture(scope="module", params=["deno", "quickjs"])
+@pytest.fixture(scope="module", params=ways.ENGINES)
 async def loose(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     engine = request.param
     async with ways.baited_port(allow_eval=True, allow_wasm=engine == "deno") as port:  # quickjs has no WebAssembly
-        yield await _all(lambda escape: ways.sealed(escape, port, said, prepared=False, engine=engine))
+        yield await run_all(lambda escape: ways.sealed(escape, port, said, engine, prepared=False), python=False)
 
 
-@pytest.fixture(scope="module")
-async def fallen(said: list[str]) -> AsyncIterator[Verdicts]:
-    launcher = Launcher(ways.plain_launch(), minimum="full")
-    await launcher.start()
-    try:
-        yield await _all(lambda escape: ways.fallen(escape, launcher))
-    finally:
-        await launcher.close()
+@pytest.fixture(scope="module", params=ways.PLAIN)
+async def fallen(said: list[str], request: pytest.FixtureRequest) -> Verdicts:
+    return (await fall(ways.PLAIN[request.param](), python=False, minimum="full"))[1]
 
 
 @each
@@ -98,6 +83,15 @@ def test_a_hostile_program_in_a_fallen_engine_trips_no_canary(fallen: Verdicts, 
     assert not verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+async def test_no_hostile_program_trips_a_canary_elsewhere(surroundings: str) -> None:
+    told = await try_elsewhere(surroundings, python=False)
+    assert told["tripped"] == {}
+    wanted = len(ESCAPES) * (len(ways.PLAIN) + len(ways.ENGINES))
+    assert (told["strength"], told["tried"]) == (SURROUNDINGS[surroundings][2], wanted)
+
+
 @each
 def test_a_hostile_program_says_what_it_tries_and_where_the_idea_comes_from(escape: Escape) -> None:
     head = escape.code.split("\n\n")[0]
@@ -112,6 +106,19 @@ def test_the_table_in_the_document_counts_the_programs() -> None:
         counted.setdefault(escape.category, [0, 0])[escape.python] += 1
     assert {name: [int(scripts), int(python)] for name, scripts, python in rows} == counted
     assert f"{len(corpus())} programs" in DOCUMENT.read_text()
+    promised = SPECIFICATION.read_text()
+    assert f"| {len(corpus())} programs;" in promised
+    assert "| {} tried in JavaScript, {} in Python;".format(*counted["persistence-between-runs"]) in promised
+
+
+def test_the_engine_is_started_without_a_permission_and_makes_no_code_from_text() -> None:
+    """Threat S4: what asynchronous code could reach is not there to be reached."""
+    argv = deno_launch(DenoOptions()).argv
+    assert not [word for word in argv if "allow" in word and not word.startswith("--v8-flags")]
+    assert {"--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--deny-import"} < set(argv)
+    (flags,) = [word for word in argv if word.startswith("--v8-flags=")]
+    assert "--disallow-code-generation-from-strings" in flags
+    assert "wasm" not in argv
 
 
 def test_no_two_programs_are_the_same() -> None:

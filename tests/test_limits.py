@@ -1,42 +1,12 @@
-"""Limits are enforced from outside, name themselves, and leave the host as it was (threats S11, S12, S14, B12)."""
+"""Limits are enforced from outside, name themselves, and leave the host as it was (threats S11, S13, S14, B12)."""
 
 import asyncio
 import resource
-import time
+from typing import Any
 
 import pytest
 
 from gloveport import Gloveport
-
-SPINS = {
-    "loop": "while (true) {}",
-    "async loop": "while (true) await null",
-    "microtasks": "const f = (): any => Promise.resolve().then(f); await f()",
-    "generator": "for (const x of (function* () { while (true) yield 1 })()) {}",
-    "regex": "/^(a+)+$/.test('a'.repeat(40) + 'b')",
-    "sort": "while (true) [3, 2, 1].sort(() => Math.random() - 0.5)",
-    "comparator": "[1, 2].sort(() => { while (true) {} })",
-    "json": "const o: any = {a: 1, toJSON() { while (true) {} }}; JSON.stringify(o)",
-    "getter": "return { get x() { while (true) {} } }",
-    "proxy": "return new Proxy({}, { ownKeys() { while (true) {} } })",
-    "string": "'a'.repeat(2 ** 20).split('').map((c: string) => { while (true) {} })",
-    "bigint": "let x = 3n; while (true) x = (x * x) % (2n ** 200000n)",
-    "catch": "while (true) { try { throw 1 } catch { continue } }",
-    "finally": "for (;;) { try { await tools.add(1, 1) } finally { continue } }",
-    "timer": "setInterval(() => {}, 0); await new Promise(() => {})",
-    "then": "return { then(resolve: any) { while (true) {} } }",
-}
-
-
-@pytest.mark.parametrize("engine", ["deno", "quickjs"])
-@pytest.mark.parametrize("name", SPINS)
-async def test_a_spin_is_ended_in_time(port: Gloveport, name: str, engine: str) -> None:
-    limits = {"wall_seconds": 1.0, "cpu_seconds": 30, "max_calls": 1_000_000}
-    began = time.monotonic()
-    outcome = await port.run(SPINS[name], limits=limits, engine=engine)
-    assert outcome.error is not None
-    assert outcome.error.code == "time-limit"
-    assert time.monotonic() - began < 30
 
 
 async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
@@ -48,37 +18,6 @@ async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
         "await new Promise((r) => setTimeout(r, 900)); return 'slept'", limits={"cpu_seconds": 0.5, "wall_seconds": 60}
     )
     assert outcome.value == "slept"
-
-
-BOMBS = {
-    "arrays": "const a = []; while (true) a.push(new Array(1e5).fill(1.5))",
-    "objects": "const a: any[] = []; while (true) a.push({a: {b: {c: a.length}}})",
-    "strings": "const a: string[] = []; while (true) a.push(Math.random().toString(36).repeat(1000))",
-    "ropes": "let s = 'x'; while (true) { s = s + s + Math.random(); s.charCodeAt(5); if (s.length > 2 ** 28) s = s.slice(1) }\n",
-    "buffers": "const a = []; while (true) a.push(new Uint8Array(1e7).fill(1))",
-    "one buffer": "return new Uint8Array(2 ** 31).fill(1).length",
-    "bigint": "const a: bigint[] = []; let x = 2n ** 100000n; while (true) { x = x * x % (2n ** 8000000n) + 1n; a.push(x) }",
-    "map": "const m = new Map(); let i = 0; while (true) m.set(i++, {i})",
-    "closures": "const a: any[] = []; while (true) { const big = new Array(1000).fill(0); a.push(() => big) }",
-    "promises": "const a: any[] = []; while (true) a.push(new Promise((r) => setTimeout(r, 1e9)))",
-    "errors": "const a: any[] = []; while (true) a.push(new Error('x'.repeat(1000)))",
-    "regex": "const a: any[] = []; let i = 0; while (true) { const r = new RegExp('(a|b|c){1,50}' + i++); r.test('abcabc'); a.push(r) }",
-    "structured clone": "let a: any = [1]; while (true) a = structuredClone([a, a, 'y'.repeat(1000)])",
-}
-
-
-@pytest.mark.parametrize("engine", ["deno", "quickjs"])
-@pytest.mark.parametrize("name", BOMBS)
-async def test_a_memory_bomb_is_capped_and_the_host_does_not_grow(port: Gloveport, name: str, engine: str) -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    limits = {"memory_mb": 128, "cpu_seconds": 60, "wall_seconds": 60}
-    outcome = await port.run(BOMBS[name], limits=limits, engine=engine)
-    assert outcome.error is not None
-    assert outcome.error.code in ("memory-limit", "program-failed"), outcome.error
-    if outcome.error.code == "program-failed":
-        assert outcome.error.type == "RangeError"
-    assert outcome.usage.memory_peak_mb < 128 * 1.1 + 120
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
 
 
 async def test_a_program_that_makes_much_garbage_lives(port: Gloveport) -> None:
@@ -135,6 +74,25 @@ async def test_no_more_than_max_concurrent_calls_run_at_once() -> None:
     assert most == 3
 
 
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        (
+            "javascript",
+            "return (await Promise.all(Array.from({length: 1000}, () => tools.big({pad: 'x'.repeat(1000)})))).length",
+        ),
+        ("python", "import asyncio\nlen(await asyncio.gather(*(tools.big(pad='x' * 1000) for _ in range(1000))))"),
+    ],
+)
+async def test_a_program_that_writes_much_before_it_reads_much_does_not_stand_still(language: Any, code: str) -> None:
+    async def big(pad: str) -> str:
+        return pad * 100
+
+    async with Gloveport(tools=[big], spare=0) as own:
+        outcome = await own.run(code, language=language, limits={"memory_mb": 512})
+    assert outcome.value == 1000, outcome.error
+
+
 async def test_a_gigabyte_of_output_is_cut_with_a_count(port: Gloveport) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     outcome = await port.run(
@@ -174,10 +132,31 @@ async def test_an_oversized_tool_result_is_a_catchable_error() -> None:
     assert outcome.value == ["ToolError", "frame-too-large"]
 
 
-async def test_deep_recursion_is_an_ordinary_failure(port: Gloveport) -> None:
-    outcome = await port.run("const f = (n: number): number => f(n + 1) + 1; f(0)")
+DEEP = "let x: any = []; for (let i = 0; i < 3e5; i++) x = [x];"
+DEPTHS = {
+    "a function": "const f = (n: number): number => f(n + 1) + 1; f(0)",
+    "a getter": "const o = { get x(): any { return this.x } }; o.x",
+    "a proxy": "const p: any = new Proxy({}, { get: (_, name) => p[name] }); p.x",
+    "toString": "const o = { toString: (): string => `${o}` }; `${o}`",
+    "a comparison while sorting": "const f = (): any => [1, 2].sort(f); f()",
+    "a replacement": "const f = (): any => 'a'.replace(/a/, f); f()",
+    "text to JSON": f"{DEEP} JSON.stringify(x); throw new RangeError('written')",
+    "JSON to values": "JSON.parse('['.repeat(3e5) + ']'.repeat(3e5)); throw new RangeError('read')",
+    "a clone": f"{DEEP} structuredClone(x)",
+    "an array flattened": f"{DEEP} x.flat(Infinity)",
+    "the result": f"{DEEP} return x",
+    "an argument": f"{DEEP} await tools.echo({{ value: x }})",
+    "a line of output": f"{DEEP} console.log(x); throw new RangeError('said')",
+    "a pattern": "new RegExp('('.repeat(5e4) + ')'.repeat(5e4)).test('x'); throw new RangeError('matched')",
+    "causes of an error": "let e: any = null; for (let i = 0; i < 1e5; i++) e = new Error('x', { cause: e }); throw e",
+}
+
+
+@pytest.mark.parametrize("name", DEPTHS)
+async def test_depth_without_a_bottom_is_a_failure_of_the_program_and_no_more(port: Gloveport, name: str) -> None:
+    outcome = await port.run(DEPTHS[name], limits={"memory_mb": 512})
     assert outcome.error is not None
-    assert outcome.error.type == "RangeError"
+    assert outcome.error.code in ("program-failed", "bad-value"), outcome.error
 
 
 async def test_code_over_the_limit_is_refused_before_it_is_parsed(port: Gloveport) -> None:

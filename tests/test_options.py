@@ -1,10 +1,11 @@
 """Options that make no sense are refused before anything starts (threat S19)."""
 
-import itertools
 import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gloveport import Gloveport, Limits, OptionError
 
@@ -60,13 +61,54 @@ async def test_a_senseless_run_option_is_an_error_before_the_run(port: Gloveport
         await port.run(b"1")  # pyright: ignore[reportArgumentType]
 
 
-GOOD = {"allow_eval": [True, False], "allow_wasm": [True, False], "minimum": ["full", "kernel"], "spare": [0, 3]}
+# Every option, with values that make sense and values that don't; an option of a limit is named with a dot.
+OPTIONS: dict[str, tuple[list[Any], list[Any]]] = {
+    "allow_eval": ([True, False], [None, 1, "yes"]),
+    "allow_wasm": ([True, False], [0, "no"]),
+    "log_code": ([True, False], [None, "all"]),
+    "minimum": (["full", "kernel"], ["strong", "", 2]),
+    "spare": ([0, 3], [-1, 1.5, "2"]),
+    "tools": ([[], ()], [5, [5], ["name"]]),
+    "limits.wall_seconds": ([0.5, 60], [0, -1, math.nan, math.inf, "60", True]),
+    "limits.cpu_seconds": ([0.5, 30], [0, -0.5, math.inf, None]),
+    "limits.memory_mb": ([64, 1024], [0, 1, 12.5, "256"]),
+    "limits.max_calls": ([0, 10], [-1, 2.5, "many"]),
+    "limits.max_concurrent_calls": ([1, 64], [0, -1, 1.5]),
+    "limits.max_log_bytes": ([0, 1000], [-1, "1 KiB"]),
+    "limits.max_result_bytes": ([1000, 2**20], [-1, 0.5]),
+    "limits.max_frame_bytes": ([2**20, 2**24], [-1, "16 MiB"]),
+    "limits.max_code_bytes": ([1000, 2**20], [-1, None]),
+    "limits.max_threads": ([], [1]),  # there is no such limit
+}
 
 
-def test_every_pair_of_sensible_options_is_accepted() -> None:
-    for first, second in itertools.combinations(GOOD, 2):
-        for one, two in itertools.product(GOOD[first], GOOD[second]):
-            Gloveport(**{first: one, second: two})
+def _options(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        outer, _, inner = name.partition(".")
+        if inner:
+            made.setdefault(outer, {})[inner] = value
+        else:
+            made[outer] = value
+    return made
+
+
+@given(st.lists(st.sampled_from(sorted(OPTIONS)), min_size=2, max_size=2, unique=True), st.data())
+def test_any_two_options_are_accepted_when_both_make_sense_and_refused_when_one_does_not(
+    names: list[str], data: st.DataObject
+) -> None:
+    chosen: list[tuple[str, Any]] = []
+    senseless = False
+    for name in names:
+        good, bad = OPTIONS[name]
+        place = data.draw(st.integers(0, len(good) + len(bad) - 1))
+        chosen.append((name, (good + bad)[place]))
+        senseless |= place >= len(good)
+    if senseless:
+        with pytest.raises(OptionError):
+            Gloveport(**_options(chosen))
+    else:
+        Gloveport(**_options(chosen))
 
 
 def test_the_defaults_are_those_of_the_design() -> None:

@@ -1,4 +1,6 @@
-"""The hostile programs in Python, each run in four ways and judged by canaries of the host (threats S1-S10, S16, S22).
+"""The hostile programs in Python, each run in four ways and judged by canaries of the host.
+
+Threats S2, S3, S7, S8, S9, S10, S16 and S22.
 
 control    outside of any sandbox, or, for attacks on the wire, before a host that believes it: the canary must trip
 sealed     the real product, on each engine of the language; what `prepare` refuses runs again as if it had seen nothing
@@ -8,25 +10,19 @@ elsewhere  sealed and fallen again: without namespaces, and as an ordinary user
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from gloveport.sandbox.launcher import Launcher
-from tests.escapes import python_ways, ways
+from tests.escapes import python_ways
 from tests.escapes.corpus import Escape, runnable
-from tests.escapes.elsewhere import run_all
+from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere
 from tests.escapes.python_ways import ENGINES
-from tests.escapes.ways import Verdict
-from tests.sandbox.jail.stage import host_env, run
 
 ESCAPES = runnable(python=True)
 
 each = pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.name)
-Verdicts = dict[str, Verdict]
 
 
 @pytest.fixture(scope="module")
@@ -38,23 +34,19 @@ def said() -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 async def controls(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
     folder = str(tmp_path_factory.mktemp("python"))
-    return await run_all(lambda escape: (python_ways.believed if escape.naive else python_ways.outside)(escape, folder))
+    ways = {True: python_ways.believed, False: python_ways.outside}
+    return await run_all(lambda escape: ways[escape.naive](escape, folder), python=True)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterator[Verdicts]:
     async with python_ways.open_port(minimum="full") as port:
-        yield await run_all(lambda escape: python_ways.sealed(escape, port, said, request.param))
+        yield await run_all(lambda escape: python_ways.sealed(escape, port, said, request.param), python=True)
 
 
 @pytest.fixture(scope="module")
-async def fallen() -> AsyncIterator[Verdicts]:
-    launcher = Launcher(python_ways.plain_launch(), minimum="full")
-    await launcher.start()
-    try:
-        yield await run_all(lambda escape: ways.fallen(escape, launcher))
-    finally:
-        await launcher.close()
+async def fallen() -> Verdicts:
+    return (await fall(python_ways.plain_launch(), python=True, minimum="full"))[1]
 
 
 @each
@@ -75,21 +67,12 @@ def test_a_hostile_program_in_a_bare_interpreter_in_the_jail_trips_no_canary(fal
     assert not verdict.tripped, verdict.text[-3000:]
 
 
-@pytest.mark.parametrize(
-    ("user", "without", "strength"),
-    [
-        pytest.param("reachable", ["namespaces"], "kernel", id="kernel"),
-        pytest.param("nobody", [], "full", id="full, unprivileged"),
-        pytest.param("nobody", ["namespaces"], "kernel", id="kernel, unprivileged"),
-    ],
-)
-async def test_no_hostile_program_trips_a_canary_elsewhere(user: str, without: list[str], strength: str) -> None:
-    wanted = json.dumps({"user": user, "without": without})
-    out, err = await run(sys.executable, "-B", "-m", "tests.escapes.elsewhere", wanted, env=host_env())
-    assert out, err
-    told = json.loads(out.splitlines()[-1])
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+async def test_no_hostile_program_trips_a_canary_elsewhere(surroundings: str) -> None:
+    told = await try_elsewhere(surroundings, python=True)
     assert told["tripped"] == {}
-    assert (told["strength"], told["tried"]) == (strength, len(ESCAPES) * (1 + len(ENGINES)))
+    assert (told["strength"], told["tried"]) == (SURROUNDINGS[surroundings][2], len(ESCAPES) * (1 + len(ENGINES)))
 
 
 @each

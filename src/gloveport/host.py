@@ -78,8 +78,8 @@ class Gloveport:
         journal: Journal | None = None,
     ) -> None:
         settings = config_from(config)
-        allow_eval = allow_eval or settings.sandbox.get("allow_eval", False)
-        allow_wasm = allow_wasm or settings.sandbox.get("allow_wasm", False)
+        allow_eval = settings.sandbox.get("allow_eval", False) if allow_eval is False else allow_eval
+        allow_wasm = settings.sandbox.get("allow_wasm", False) if allow_wasm is False else allow_wasm
         check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
         self._connections = Connections(functions(tools), (*settings.sources, *sources))
@@ -87,7 +87,7 @@ class Gloveport:
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         self._bridge = Bridge(self._connections.catalog, self._connections.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
-        self._minimum: Strength = strength_from(minimum or settings.sandbox.get("minimum", "kernel"))
+        self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
         self._types = TypeChecks(self._minimum) if check_types else None
         self._spare = spare_from(spare)
         self._journal = journal

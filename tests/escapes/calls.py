@@ -22,6 +22,8 @@ seccomp 317 277   semget 64 190   msgget 68 186   mlock 149 228   keyctl 250 219
 process_vm_writev 311 271   dup3 292 24   setsid 112 157   prctl 157 167   rt_sigtimedwait 128 137
 timer_create 222 107   mq_timedsend 242 182   mq_timedreceive 243 183   mq_unlink 241 181   add_key 248 217
 sched_getaffinity 204 123   gettid 186 178   memfd_secret 447 447   fspick 433 433   move_mount 429 429
+shmat 30 196   pwrite64 18 68
+recvfrom 45 207   clock_gettime 228 113   clock_getres 229 114   clock_nanosleep 230 115
 pkey_mprotect 329 288   remap_file_pages 216 234   setitimer 38 103
 """
 

@@ -13,11 +13,13 @@ import resource
 import secrets
 import select
 import shutil
+import signal
 import socket
 import struct
 import subprocess
 import tempfile
 import termios
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,9 +105,11 @@ class Canaries:
         return own
 
     def _start_victim(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGURG])  # it keeps what it is sent for us to see
         self._victim = subprocess.Popen(
             [*_apart(), "sleep", "1000"], env={"VICTIM": self._token("victim"), "PATH": os.environ.get("PATH", "")}
         )
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGURG])
         self._pidfd = os.pidfd_open(self._victim.pid)
 
         def bury() -> None:
@@ -117,6 +121,14 @@ class Canaries:
         while "sleep" not in Path(f"/proc/{self._victim.pid}/comm").read_text():  # it execs at once
             pass
         self._standing = self._victims_standing()
+
+    def listen_for_urgent(self, channel: socket.socket) -> None:
+        """Have the victim told when urgent data comes on a channel of ours, as the kernel tells a socket's owner."""
+        fcntl.fcntl(channel, fcntl.F_SETOWN, self._victim.pid)
+
+    def _victims_clock(self) -> str:
+        """Its processor time, to the nanosecond: it sleeps, so that this never changes, and nobody can guess it."""
+        return str(time.clock_gettime_ns((~self._victim.pid << 3) | 2))
 
     def _start_terminal(self) -> None:
         self._master, self._slave = pty.openpty()
@@ -189,8 +201,13 @@ class Canaries:
             found.add("written")
         if select.select([self._pidfd], [], [], 0)[0]:
             found.add("victim: dead")
-        elif self._victims_standing() != self._standing:
-            found.add("victim: changed")
+        else:
+            if self._victims_standing() != self._standing:
+                found.add("victim: changed")
+            if self._victims_clock() in text:
+                found.add("victim: clock")
+            if _pending(self._victim.pid) & 1 << (signal.SIGURG - 1):
+                found.add("urgent data")
         (waiting,) = struct.unpack("i", fcntl.ioctl(self._slave, termios.FIONREAD, b"\0\0\0\0"))
         if waiting:
             found.add("terminal")
@@ -232,13 +249,10 @@ class Canaries:
                 if str(self._folder) in (place / "task" / task / "mountinfo").read_text():
                     facts.add("mount")
                 facts.add(f"root {os.readlink(place / 'task' / task / 'root')}")
-            facts |= _descriptors(place) | _sockets(place) | _standing(place)
+            facts |= _descriptors(place) | _sockets(place) | _standing(place) | _memory(place)
             children = (place / "task" / str(pid) / "children").read_text().split()
             facts |= {f"child {child}" for child in children}
-            status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines() if ":\t" in line)
-            held = sum(int(status[name].split()[0]) * 1024 for name in ("VmHWM", "VmPTE"))
-            return Posture(frozenset(facts), int(status["Threads"]), held)
-        return Posture(frozenset(facts), 0, 0)
+        return Posture(frozenset(facts), *_size(place))
 
 
 @functools.cache
@@ -256,6 +270,29 @@ def _standing(place: Path) -> set[str]:
     limits = {f"limit {row}" for row in rows if row.startswith(_BOUNDS)}
     nice = (place / "stat").read_text().rpartition(")")[2].split()[16]
     return {*limits, f"nice {nice}", f"oom score {(place / 'oom_score_adj').read_text().strip()}"}
+
+
+def _size(place: Path) -> tuple[int, int]:
+    """How many threads a process has, and what it has held at most; any thread of it tells, if the first has ended."""
+    with contextlib.suppress(OSError):  # it is gone
+        for task in (place / "task").iterdir():
+            told = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+            if "VmHWM" in told:
+                return int(told["Threads"]), sum(int(told[name].split()[0]) * 1024 for name in ("VmHWM", "VmPTE"))
+    return 0, 0
+
+
+def _pending(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("ShdPnd:\t")[2].split()[0], 16)
+
+
+def _memory(place: Path) -> set[str]:
+    """Kinds of memory that are shared beyond the process, or are in none of its sizes."""
+    flags = {
+        flag for row in (place / "smaps").read_text().splitlines() if row.startswith("VmFlags:") for flag in row.split()
+    }
+    return {f"memory {kind}" for flag, kind in (("mg", "merged with others'"), ("ht", "of huge pages")) if flag in flags}
 
 
 def _descriptors(place: Path) -> set[str]:

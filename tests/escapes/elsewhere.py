@@ -1,4 +1,4 @@
-"""The hostile Python programs in surroundings of another kind: `python -m tests.escapes.elsewhere JSON` prints verdicts.
+"""The hostile programs in surroundings of another kind: `python -m tests.escapes.elsewhere JSON` prints verdicts.
 
 The surroundings are real: another user, and layers of the jail taken away, as `tests.sandbox.jail.host` does it.
 """
@@ -10,46 +10,74 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 
-from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.launcher import Launch, Launcher
 from tests.escapes import python_ways, ways
 from tests.escapes.corpus import Escape, runnable
-from tests.escapes.python_ways import ENGINES
 from tests.escapes.ways import Verdict
 from tests.sandbox.jail.host import become_nobody, open_the_way, take_away
+from tests.sandbox.jail.stage import host_env, run
 
 AT_ONCE = 4
+SECONDS = 240.0
+SURROUNDINGS = {  # user, layers taken away, the strength that is left
+    "kernel": ("reachable", ["namespaces"], "kernel"),
+    "full, unprivileged": ("nobody", [], "full"),
+    "kernel, unprivileged": ("nobody", ["namespaces"], "kernel"),
+}
+Verdicts = dict[str, Verdict]
 
 
-async def run_all(way: Callable[[Escape], Awaitable[Verdict]]) -> dict[str, Verdict]:
-    """Every Python program in one way, a few at a time."""
+async def run_all(way: Callable[[Escape], Awaitable[Verdict]], *, python: bool) -> Verdicts:
+    """Every program of a language in one way, a few at a time."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(escape: Escape) -> tuple[str, Verdict]:
         async with room:
             return escape.name, await way(escape)
 
-    return dict(await asyncio.gather(*(one(escape) for escape in runnable(python=True))))
+    return dict(await asyncio.gather(*(one(escape) for escape in runnable(python=python))))
 
 
-async def try_all() -> dict[str, object]:
-    """How strong the jail is here, and what tripped: sealed on each engine, and in the bare interpreter."""
-    launcher = Launcher(python_ways.plain_launch())
+async def fall(launch: Launch, *, python: bool, minimum: ways.Strength = "kernel") -> tuple[str, Verdicts]:
+    """How strong the jail is here, and every program of a language in an engine that has nothing but the jail around it."""
+    launcher = Launcher(launch, minimum=minimum)
     report = await launcher.start()
     try:
-        found = {"fallen": await run_all(lambda escape: ways.fallen(escape, launcher))}
+        return report.strength, await run_all(lambda escape: ways.fallen(escape, launcher), python=python)
     finally:
         await launcher.close()
+
+
+async def try_scripts() -> tuple[str, dict[str, Verdicts]]:
+    """The programs in JavaScript: in each engine as if it had fallen, and sealed in each."""
+    strength, found = "", dict[str, Verdicts]()
+    for engine, launch in ways.PLAIN.items():
+        strength, found[f"fallen {engine}"] = await fall(launch(), python=False)
+    with ways.eavesdropping() as said:
+        async with ways.baited_port(minimum="kernel") as port:
+            for engine in ways.ENGINES:
+                found[engine] = await run_all(lambda escape: ways.sealed(escape, port, said, engine), python=False)  # noqa: B023
+    return strength, found
+
+
+async def try_python() -> tuple[str, dict[str, Verdicts]]:
+    """The programs in Python: in the bare interpreter, and sealed in each engine."""
+    strength, fallen = await fall(python_ways.plain_launch(), python=True)
+    found = {"fallen": fallen}
     with python_ways.eavesdropping() as said:
         async with python_ways.open_port() as port:
-            for engine in ENGINES:
-                found[engine] = await run_all(lambda escape: python_ways.sealed(escape, port, said, engine))  # noqa: B023
-    tripped = {
-        f"{way}: {name}": [sorted(verdict.tripped), verdict.text[-2000:]]
-        for way, verdicts in found.items()
-        for name, verdict in verdicts.items()
-        if verdict.tripped
-    }
-    return {"strength": report.strength, "tried": sum(map(len, found.values())), "tripped": tripped}
+            for engine in python_ways.ENGINES:
+                found[engine] = await run_all(lambda escape: python_ways.sealed(escape, port, said, engine), python=True)  # noqa: B023
+    return strength, found
+
+
+async def try_elsewhere(surroundings: str, *, python: bool) -> dict[str, object]:
+    """How strong the jail is in these surroundings, how many programs were tried, and which tripped a canary."""
+    user, without, _ = SURROUNDINGS[surroundings]
+    wanted = json.dumps({"user": user, "without": without, "python": python})
+    out, err = await run(sys.executable, "-B", "-m", "tests.escapes.elsewhere", wanted, env=host_env(), seconds=SECONDS)
+    assert out, err
+    return json.loads(out.splitlines()[-1])
 
 
 def main() -> None:
@@ -60,7 +88,14 @@ def main() -> None:
     else:
         open_the_way()
     take_away(wanted["without"])
-    print(json.dumps(asyncio.run(try_all())))
+    strength, found = asyncio.run(try_python() if wanted["python"] else try_scripts())
+    tripped = {
+        f"{way}: {name}": [sorted(verdict.tripped), verdict.text[-2000:]]
+        for way, verdicts in found.items()
+        for name, verdict in verdicts.items()
+        if verdict.tripped
+    }
+    print(json.dumps({"strength": strength, "tried": sum(map(len, found.values())), "tripped": tripped}))
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ import pytest
 from gloveport import Gloveport, Outcome
 from gloveport import host as host_module
 from gloveport.prepare import prepare
-from gloveport.sandbox import engines as engines_module
 from gloveport.sandbox import leg, worker
-from gloveport.sandbox.deno import ENVIRONMENT, DenoOptions, deno_launch, find_deno
+from gloveport.sandbox.deno import ENVIRONMENT, find_deno
+from gloveport.sandbox.engines import Kind, launch_for
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
-from gloveport.sandbox.quickjs import QuickJSOptions, quickjs_launch
-from gloveport.types import MIB, Program
+from gloveport.sandbox.privileges import MOST_THREADS
+from gloveport.types import MIB, Program, Strength
 from tests.conftest import TOOLS
 from tests.escapes.calls import NUMBERS
 from tests.escapes.canaries import VARIABLE, Canaries, Posture, token
@@ -78,6 +78,11 @@ def plain_launch() -> Launch:
         env={**ENVIRONMENT, "DENO_DIR": f"{HARNESS}/none"},
         files={HARNESS: (HERE / "_harness" / "plain.js").read_bytes()},
     )
+
+
+# The engines of JavaScript: those that run it sealed, and how each is started when it has fallen.
+ENGINES = ("deno", "quickjs")
+PLAIN = {"deno": plain_launch}
 
 
 async def outside(escape: Escape, deno_dir: str) -> Verdict:
@@ -183,6 +188,7 @@ async def drive(
                     return data.decode(errors="replace"), set()
                 data += piece
             before = canaries.posture(pid)
+            canaries.listen_for_urgent(channel)
             if guest is not None:
                 (idle,) = worker._status_bytes(pid, b"VmData:")
                 guest.set_limits(data_bytes=idle + 256 * MIB, cpu_seconds=30)
@@ -206,7 +212,7 @@ async def _watch_memory(guest: Guest) -> None:
     """What a leg does beside setting limits: look at what no limit counts."""
     most = worker.held_bytes(guest.pid) + 256 * MIB * leg.RESIDENT_SLACK
     with contextlib.suppress(OSError):
-        while worker.held_bytes(guest.pid) < most:  # noqa: ASYNC110 - a process has no event for it
+        while worker.held_bytes(guest.pid) < most and worker.count_threads(guest.pid) <= MOST_THREADS:  # noqa: ASYNC110
             await asyncio.sleep(leg.MEMORY_SECONDS)
         guest.kill()
 
@@ -323,11 +329,11 @@ ENGINE_TOKENS = {"engine file": token(), "engine argument": token(), "engine var
 
 
 @contextlib.asynccontextmanager
-async def baited_port(**options: Any) -> Any:
-    """A Gloveport whose engine holds tokens where only an engine that is not taken apart gives them up (S1)."""
+async def baited_port(minimum: Strength = "full", **options: Any) -> Any:
+    """A Gloveport whose engines hold tokens where only an engine that is not taken apart gives them up (S1)."""
 
-    def launch(deno: DenoOptions) -> Launch:
-        plain = deno_launch(deno)
+    def launch(kind: Kind) -> Launch:
+        plain = launch_for(kind)
         return replace(
             plain,
             files={**plain.files, "/guest/canary": ENGINE_TOKENS["engine file"].encode()},
@@ -335,20 +341,10 @@ async def baited_port(**options: Any) -> Any:
             env={**plain.env, VARIABLE: ENGINE_TOKENS["engine variable"]},
         )
 
-    def launch_quickjs(options: QuickJSOptions) -> Launch:
-        plain = quickjs_launch(options)
-        files = {**plain.files, "/guest/canary": ENGINE_TOKENS["engine file"].encode()}
-        return replace(plain, files=files, env={**plain.env, VARIABLE: ENGINE_TOKENS["engine variable"]})
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines_module, "deno_launch", launch)
-        patch.setattr(engines_module, "quickjs_launch", launch_quickjs)
-        port = Gloveport(tools=[*TOOLS, betray], minimum="full", **options)
-        await port.open()
-    try:
-        yield port
-    finally:
-        await port.close()
+        patch.setattr(host_module, "launch_for", launch)
+        async with Gloveport(tools=[*TOOLS, betray], minimum=minimum, **options) as port:
+            yield port
 
 
 @contextlib.contextmanager
@@ -372,9 +368,7 @@ def eavesdropping() -> Iterator[list[str]]:
         yield said
 
 
-async def sealed(
-    escape: Escape, port: Gloveport, said: list[str], *, prepared: bool = True, engine: str | None = None
-) -> Verdict:
+async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str, *, prepared: bool = True) -> Verdict:
     """The program in the real product, as an agent's text; or without `prepare`, as if that had been fooled (S22)."""
     with Canaries() as canaries:
         canaries.tokens |= ENGINE_TOKENS | {"betrayed": BETRAYED, "environment": HOST_VARIABLE}
@@ -382,7 +376,7 @@ async def sealed(
         for given in inputs(escape, canaries):
             limits = {"wall_seconds": SECONDS, "cpu_seconds": SECONDS}
             code = escape.code if prepared else UNPREPARED + escape.name
-            outcomes.append(await port.run(code, input=given, limits=limits, engine=engine))
+            outcomes.append(await port.run(code, engine=engine, input=given, limits=limits))
         last = outcomes[-1]
         text = f"{last}\n{said}"
         forged = {"forged"} if last.error is not None and last.error.code in HOST_CODES else set()

@@ -243,7 +243,7 @@ async def test_a_forked_guest_has_no_privilege_no_file_and_no_variable_that_it_w
     assert not [link for link in seen["fds"].values() if link.startswith("/")]
     assert seen["oom_score_adj"] == 1000
     limits = {line[:26].strip(): line[26:].split() for line in seen["limits"].splitlines()[1:]}
-    expected = {"Max core file size": "0", "Max file size": "0", "Max open files": "64", "Max locked memory": "0"}
+    expected = {"Max core file size": "1", "Max file size": "0", "Max open files": "64", "Max locked memory": "0"}
     assert {name: limits[name][:2] for name in expected} == {name: [value, value] for name, value in expected.items()}
     if strength == "full":
         assert set(seen["own"]) == {"user", "pid", "net", "ipc", "uts", "cgroup", "mnt"}

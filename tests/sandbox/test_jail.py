@@ -4,6 +4,7 @@ The same program outside of the jail is the control: there every attempt succeed
 """
 
 import asyncio
+import glob
 import json
 import os
 import shutil
@@ -275,7 +276,7 @@ async def test_a_guest_is_bounded_in_what_it_can_use_up() -> None:
     told = await play("report", {"minimum": "kernel"}, user="self", without=[])
     limits = {line[:26].strip(): line[26:].split() for line in told["facts"]["limits"].splitlines()[1:]}
     expected = {
-        "Max core file size": "0",
+        "Max core file size": "1",
         "Max file size": "0",
         "Max open files": "64",
         "Max processes": "128",
@@ -286,6 +287,14 @@ async def test_a_guest_is_bounded_in_what_it_can_use_up() -> None:
     }
     assert told["facts"]["oom_score_adj"] == 1000
     assert {name: limits[name][:2] for name in expected} == {name: [value, value] for name, value in expected.items()}
+
+
+async def test_a_guest_without_a_user_namespace_can_not_take_all_process_ids() -> None:
+    told = await play("report", {"minimum": "kernel"}, user="nobody", without=["namespaces"])
+    (row,) = [line for line in told["facts"]["limits"].splitlines() if line.startswith("Max processes")]
+    running = sum(len(os.listdir(task)) for task in glob.glob("/proc/[0-9]*/task"))
+    assert told["strength"] == "kernel"
+    assert int(row.split()[2]) <= running + 2 * 4096
 
 
 def engine_path(strength: str) -> str:

@@ -1,4 +1,7 @@
-"""Guests start, obey, and leave nothing behind; a platform that can't hold them is refused with the reason and the fix."""
+"""Guests start, obey, and leave nothing behind; a platform that can't hold them is refused with the reason and the fix.
+
+Threat S18.
+"""
 
 import asyncio
 import contextlib

@@ -118,6 +118,12 @@ def test_limits_can_be_read_and_never_set(machine: str) -> None:
         ("ioctl", 1, (0x5401, 0x541B, 0x5421, 0x5451), (0x5412, 0x541C, 0x8901, 0x8902, 0x5423)),  # TIOCSTI TIOCLINUX
         ("prctl", 0, (15, 16, 0x53564D41), (1, 4, 8, 22, 24, 28, 35, 36, 38, 47, 59)),  # PDEATHSIG DUMPABLE SECCOMP …
         ("socketpair", 0, (1,), (2, 10, 16, 17, 40)),
+        ("madvise", 2, (4, 8, 14, 15, 16), (9, 12, 20, 21, 23, 25, 100, 101)),  # REMOVE MERGEABLE COLD PAGEOUT POPULATE …
+        ("mmap", 3, (0x22, 0x4022, 0x32), (0x21, 0x03, 0x122, 0x40022)),  # SHARED GROWSDOWN HUGETLB
+        ("clock_gettime", 0, (0, 1, 2, 3, 7, 11), (-6, -2, (~PID << 3) | 2, (~1 << 3) | 6, (~3 << 3) | 3)),  # of others
+        ("clock_nanosleep", 0, (0, 1), (-6, (~PID << 3) | 2)),
+        ("sendto", 3, (0, 0x40, 0x4000), (0x1, 0x41)),  # MSG_OOB
+        ("recvfrom", 3, (0, 0x2, 0x100), (0x1, 0x43)),
     ],
 )
 def test_calls_with_many_uses_have_only_their_harmless_ones(

@@ -1,4 +1,7 @@
-"""The guard of the HTTP server, met with raw requests: whose they are, where they come from, how much they bring."""
+"""The guard of the HTTP server, met with raw requests: whose they are, where they come from, how much they bring.
+
+Threats M1 (names and origins), M13 (sizes and depths) and S21 (no token, nothing read).
+"""
 
 from __future__ import annotations
 

@@ -91,6 +91,7 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
     tree = quarters.plan(spec)
     outer = probe.try_namespaces(tree, proc)
     namespaced = all(layer.in_force for layer in outer)
+    threads = privileges.thread_bound(namespaces.outside_id(os.geteuid()), own_user=namespaced)
     if namespaced:
         quarters.leave_host(tree, proc)
         place = quarters.own_root(spec, tree)
@@ -106,7 +107,7 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
     calls = guest_filter(may_exec=not spec.zygote)
     shared = namespaced or spec.zygote
     files, ruleset = ((), _make_ruleset(place.rules)) if shared else (place.rules, None)
-    jail = Jail(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, ruleset)
+    jail = Jail(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, threads, ruleset)
     report = judge([*outer, *probe.try_walls(jail), *(probe.try_addresses() if spec.zygote else ())])
     return replace(jail, holds=frozenset(layer.name for layer in report.layers if layer.in_force)), report, place
 

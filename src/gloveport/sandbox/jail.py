@@ -45,6 +45,7 @@ class Jail:
     files: tuple[tuple[int, int], ...]  # for Landlock: descriptors of files, and the access to each, without a `ruleset`
     watch: bytes
     filter: seccomp.Filter
+    threads: int  # RLIMIT_NPROC
     ruleset: int | None = None  # the same for all guests, where they need nothing of the host's /proc
 
     def clone(self) -> tuple[int, int]:
@@ -56,7 +57,7 @@ class Jail:
         steps: list[Step] = [
             ("session", os.setsid),
             ("namespaces", lambda: namespaces.settle_guest(self.proc)),
-            ("limits", lambda: privileges.set_limits(self.proc, own_user="namespaces" in self.holds)),
+            ("limits", lambda: privileges.set_limits(self.proc, threads=self.threads)),
             ("identity", privileges.leave_root),
             ("privileges", privileges.no_new_privileges),
             ("landlock", self._restrict_files),

@@ -22,6 +22,7 @@ from gloveport.errors import GloveportError, ToolError, ValueCrossingError, Wire
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import Starter
 from gloveport.sandbox.endings import Notes, death, out_of_memory
+from gloveport.sandbox.privileges import MOST_THREADS
 from gloveport.sandbox.values import encode, from_wire
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
@@ -127,6 +128,7 @@ class Leg:
         self._timer: asyncio.TimerHandle | None = None
         self._watches: list[asyncio.TimerHandle] = []
         self._frames: deque[bytes] = deque()
+        self._held: int | None = None  # bytes that came while replies wait; None while frames are handled as they come
         self._outgoing_bytes = 0
         self._outgoing: list[bytes] = []
         self._receiving = False
@@ -241,7 +243,9 @@ class Leg:
         self._receiving = True
         try:
             frames = self._reader.feed(data) if data else []
-            if len(frames) == 1 and not self._frames:
+            if self._held is not None:
+                self._hold(frames, len(data))
+            elif len(frames) == 1 and not self._frames:
                 self._handle(frames[0])
             else:
                 self._frames.extend(frames)
@@ -269,11 +273,21 @@ class Leg:
     def _go_on(self) -> None:
         if self._ended.done():
             return
-        if self._worker.unsent > HIGH_WATER:
-            self._worker.when_sent(self._go_on)
-            return
+        backed_up = self._worker.unsent > HIGH_WATER
+        self._held = 0 if backed_up else None
         self._worker.resume()
-        self._take()
+        if backed_up:
+            self._worker.when_sent(self._go_on)
+        else:
+            self._take()
+
+    def _hold(self, frames: list[bytes], size: int) -> None:
+        """Keep what the guest says while it leaves replies lying: it reads none before it has written all."""
+        self._frames.extend(frames)
+        assert self._held is not None
+        self._held += size
+        if self._held > MOST_IN_FLIGHT:
+            self._worker.pause()
 
     def _handle(self, frame: bytes) -> None:
         if self._recorder is not None:
@@ -420,9 +434,15 @@ class Leg:
             self._watches[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)
 
     def _check_memory(self) -> None:
-        """What RLIMIT_DATA does not count (shared and read-only pages, page tables) is in what the process holds."""
+        """What RLIMIT_DATA does not count (shared and read-only pages, page tables) is in what the process holds.
+
+        RLIMIT_NPROC bounds threads closely only where a guest has a user namespace of its own.
+        """
         if self._worker.resident_mb() > self._worker.idle_mb + self._limits.memory_mb * RESIDENT_SLACK:
             self._end("error", out_of_memory(self._limits))
+        elif self._worker.threads() > MOST_THREADS:
+            message = f"the engine had more than {MOST_THREADS} threads, as only one that was taken over has"
+            self._end("error", {"code": "sandbox-crashed", "message": message})
         else:
             self._watches[2] = self._loop.call_later(MEMORY_SECONDS, self._check_memory)
 

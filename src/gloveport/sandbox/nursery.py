@@ -60,7 +60,12 @@ class Nursery:
         self._zygote = _Zygote(pid, pidfd, wake, orders)
         wake.settimeout(START_SECONDS)
         filter_ = self._jail.filter
-        state = {"holds": sorted(self._jail.holds), "filter": filter_.code.hex(), "pid_offsets": filter_.pid_offsets}
+        state = {
+            "holds": sorted(self._jail.holds),
+            "filter": filter_.code.hex(),
+            "pid_offsets": filter_.pid_offsets,
+            "threads": self._jail.threads,
+        }
         try:
             wake.send(json.dumps(state).encode())
             answer = wake.recv(1)

@@ -18,7 +18,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _CLOSE_RANGE_CLOEXEC = 4
 
 _BOUNDS = {
-    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_CORE: 1,  # not 0: only at 1 does the kernel start no program of the host that core_pattern names
     resource.RLIMIT_FSIZE: 0,
     resource.RLIMIT_NOFILE: 64,
     resource.RLIMIT_MEMLOCK: 0,
@@ -28,17 +28,34 @@ _BOUNDS = {
     resource.RLIMIT_NICE: 0,
     resource.RLIMIT_RTPRIO: 0,
 }
-_THREADS = 128
+MOST_THREADS = 128
+_ROOM = 4096
 
 
-def set_limits(proc: int, *, own_user: bool) -> None:
+def thread_bound(uid: int, *, own_user: bool) -> int:
+    """The RLIMIT_NPROC for a guest of this uid, which counts all threads of a user in a user namespace.
+
+    A guest without one of its own can get more threads than it should, for as long as it takes to see that, but can't
+    take all process ids of the machine.
+    """
+    return MOST_THREADS if own_user else _count_threads(uid) + _ROOM
+
+
+def _count_threads(uid: int) -> int:
+    found = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # it has ended
+            threads = os.stat(f"/proc/{name}/task")
+            found += threads.st_nlink - 2 if threads.st_uid == uid else 0
+    return found
+
+
+def set_limits(proc: int, *, threads: int) -> None:
     """Bound what a guest can use up; memory and processor time are set from outside, once the engine is idle."""
     fd = os.open("self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
     os.write(fd, b"1000")  # when memory runs out, the kernel takes a guest, not the host
     os.close(fd)
-    # Without a user namespace of its own, all processes of the user would count.
-    bounds = {**_BOUNDS, resource.RLIMIT_NPROC: _THREADS} if own_user else _BOUNDS
-    for name, most in bounds.items():
+    for name, most in {**_BOUNDS, resource.RLIMIT_NPROC: threads}.items():
         _, hard = resource.getrlimit(name)
         value = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(name, (value, value))

@@ -123,10 +123,10 @@ def _test(test: Test) -> list[tuple[int, int]]:
 
 _ALWAYS = """
 read write readv writev pread64 close fstat newfstatat statx stat lstat lseek access faccessat faccessat2 openat getcwd
-munmap mprotect mremap madvise brk pkey_alloc pkey_free pkey_mprotect
+munmap mprotect mremap brk pkey_alloc pkey_free pkey_mprotect
 futex set_robust_list rseq set_tid_address sched_yield sched_getaffinity sched_getscheduler sched_getparam
 getpid gettid getppid getuid geteuid getgid getegid getrandom getrusage uname sysinfo
-clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday
+nanosleep gettimeofday
 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 poll ppoll
 rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_group
 """
@@ -140,7 +140,12 @@ _IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ F
 _PRCTL = (15, 16, 0x53564D41)  # PR_SET_NAME PR_GET_NAME PR_SET_VMA; never PR_SET_PDEATHSIG
 _ARCH_SET_FS = 0x1002
 _AF_UNIX = 1
-_MAP_SHARED, _MAP_GROWSDOWN = 0x1, 0x100
+_MSG_OOB = 0x1
+_MAP_SHARED, _MAP_GROWSDOWN, _MAP_HUGETLB = 0x1, 0x100, 0x40000
+# What allocators ask for. Never MADV_MERGEABLE, by which guests could tell what others hold in their memory, nor
+# MADV_PAGEOUT, by which they could hold more than is seen.
+_MADVISE = (0, 1, 2, 3, 4, 8, 10, 14, 15, 16, 17, 102, 103)
+_CLOCKS = ("clock_gettime", "clock_getres", "clock_nanosleep")
 
 
 def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
@@ -155,12 +160,13 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
         "arch_prctl": one_of(0, _ARCH_SET_FS),
         "clone": ((Test(0, _THREAD_FLAGS, whole=True),),),
         "clone3": errno_action(ENOSYS),  # its flags lie in memory, where no filter sees them; libc falls back to clone
-        # Shared and downward-growing memory is not counted by RLIMIT_DATA.
-        "mmap": ((Test(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN),),),
+        # Shared and downward-growing memory is not counted by RLIMIT_DATA; huge pages are in no resident size.
+        "mmap": ((Test(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN | _MAP_HUGETLB),),),
+        "madvise": one_of(2, *_MADVISE),
         "socketpair": one_of(0, _AF_UNIX),
-        # Only on what is connected already: an address would make them a way out.
-        "recvfrom": ((Test(4, 0, whole=True),),),
-        "sendto": ((Test(4, 0, whole=True),),),
+        # Only on what is connected already: an address would make them a way out. No urgent data: CVE-2025-38236.
+        "recvfrom": ((Test(4, 0, whole=True), Test(3, 0, mask=_MSG_OOB)),),
+        "sendto": ((Test(4, 0, whole=True), Test(3, 0, mask=_MSG_OOB)),),
         "prlimit64": ((Test(0, 0), Test(2, 0, whole=True)),),
         # Landlock lets anyone read where a symbolic link leads: to a guest, nothing is one.
         "readlink": errno_action(EINVAL),
@@ -168,6 +174,8 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
         "kill": one_of(0, SELF),
         "tgkill": one_of(0, SELF),
     }
+    # The clocks of the system and its own; a negative number is the processor time of another process.
+    rules.update(dict.fromkeys(_CLOCKS, ((Test(0, 0, mask=0xFFFFFFF0),),)))
     rules.update(dict.fromkeys(_ALWAYS.split(), ALLOW))
     if may_exec:
         rules.update(dict.fromkeys(("execve", "execveat"), ALLOW))

@@ -155,6 +155,13 @@ class Worker:
         except OSError:
             return 0.0
 
+    def threads(self) -> int:
+        """How many threads the process has; 0 when it is gone."""
+        try:
+            return count_threads(self.guest.pid)
+        except OSError:
+            return 0
+
     def peak_mb(self) -> float:
         """The most memory that the process has held at once; 0 when it is gone."""
         try:
@@ -209,19 +216,39 @@ def held_bytes(pid: int, pages: bytes = b"VmRSS:") -> int:
     """The memory that a process has the machine hold, with its page tables; OSError when it is gone.
 
     A page table costs the kernel 4 KiB for each 2 MiB in which the process has as much as read one empty page, and is
-    neither in its resident size nor under any limit.
+    neither in its resident size nor under any limit. What lies in swap is held, too.
     """
-    return sum(_status_bytes(pid, pages, b"VmPTE:"))
+    return sum(_status_bytes(pid, pages, b"VmPTE:", b"VmSwap:"))
+
+
+def count_threads(pid: int) -> int:
+    """How many threads a process has; OSError when it is gone."""
+    return _status(pid, b"Threads:")[0]
 
 
 def _status_bytes(pid: int, *fields: bytes) -> list[int]:
-    with open(f"/proc/{pid}/status", "rb", buffering=0) as status:
-        text = status.read(4096)
-    return [_read_kb(text, field) * 1024 for field in fields]
+    return [kilobytes * 1024 for kilobytes in _status(pid, *fields)]
 
 
-def _read_kb(text: bytes, field: bytes) -> int:
-    start = text.find(field)
-    if start < 0:
+def _status(pid: int, *fields: bytes) -> list[int]:
+    text = _read_status(f"/proc/{pid}")
+    if b"\nVmRSS:" not in text:  # its first thread has ended; the others may well go on without it
+        threads = (_read_status(f"/proc/{pid}/task/{thread}") for thread in os.listdir(f"/proc/{pid}/task"))
+        text = next((told for told in threads if b"\nVmRSS:" in told), b"")
+    return [_read_number(text, field) for field in fields]
+
+
+def _read_status(place: str) -> bytes:
+    try:
+        with open(f"{place}/status", "rb", buffering=0) as status:
+            return status.read(4096)
+    except OSError:  # it has ended
+        return b""
+
+
+def _read_number(text: bytes, field: bytes) -> int:
+    # From the start of a line: the first line holds the process's name, which it chooses, and which may be a field's.
+    _, found, rest = text.partition(b"\n" + field)
+    if not found:
         raise OSError("the process is gone")
-    return int(text[start + len(field) : text.index(b"kB", start)])
+    return int(rest.split(None, 1)[0])

@@ -50,6 +50,7 @@ def main(folder: str) -> None:
         files=(),
         watch=b"",
         filter=seccomp.Filter(bytes.fromhex(state["filter"]), tuple(state["pid_offsets"])),
+        threads=state["threads"],
         ruleset=RULESET,
     )
     clone = namespaces.sibling_maker(namespaces.GUEST if "namespaces" in jail.holds else 0)

@@ -341,6 +341,7 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
         files=(),
         watch=jail.exec_watch(),
         filter=jail.guest_filter(may_exec=True),
+        threads=privileges.MOST_THREADS,
     )
     broken = {
         "landlock": replace(whole, files=((9999, 4),)),

@@ -23,13 +23,13 @@ def host_env() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}", "GLOVEPORT_CANARY": "canary"}
 
 
-async def run(*command: str, env: dict[str, str], pass_fds: tuple[int, ...] = ()) -> tuple[str, str]:
+async def run(*command: str, env: dict[str, str], pass_fds: tuple[int, ...] = (), seconds: float = 60) -> tuple[str, str]:
     """What a process printed, on stdout and stderr, once it has ended."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env, pass_fds=pass_fds
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(seconds):
             out, err = await process.communicate()
     finally:
         if process.returncode is None:
