@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport
+from tests.engines import ENGINES, Engine
 
 
 async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
@@ -157,6 +158,25 @@ async def test_depth_without_a_bottom_is_a_failure_of_the_program_and_no_more(po
     outcome = await port.run(DEPTHS[name], limits={"memory_mb": 512})
     assert outcome.error is not None
     assert outcome.error.code in ("program-failed", "bad-value"), outcome.error
+
+
+LARGE_CALLS = {
+    "typescript": "const text = 'x'.repeat(1e6);\n"
+    "(await Promise.all(Array.from({ length: 100 }, () => tools.length(text)))).length",
+    "python": "import asyncio\ntext = 'x' * 1_000_000\nlen(await asyncio.gather(*(tools.length(text=text) for _ in range(100))))",
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+async def test_a_hundred_large_calls_at_once_need_no_more_memory_than_a_few(engine: Engine) -> None:
+    async with Gloveport(tools=[length]) as port:
+        outcome = await port.run(LARGE_CALLS[engine.language], language=engine.language, engine=engine.name)
+    assert outcome.value == 100, outcome.error
+
+
+async def length(text: str) -> int:
+    """How long a text is."""
+    return len(text)
 
 
 async def test_code_over_the_limit_is_refused_before_it_is_parsed(port: Gloveport) -> None:

@@ -16,6 +16,7 @@ import {
 import { decode } from "./values.js";
 
 const HEADER = 4;
+const LARGE = 1024 * 1024; // what lies here counts as the program's memory
 
 /** Says that a message is over the limit. */
 export class TooLarge extends RangeError_ {}
@@ -76,6 +77,7 @@ export function readFrame() {
 
 /** Adds a frame, given as JSON text, to what the next flush sends. Over-large ones throw TooLarge. */
 export function send(text) {
+  if (outputEnd > LARGE) flush();
   const most = text.length * 3 + HEADER;
   if (outputEnd + most > outputSize) {
     outputSize = max(outputEnd + most, outputSize * 2);

@@ -19,6 +19,7 @@ from .values import decode
 HEADER = 4
 WHOLE = socket.MSG_WAITALL
 MAX_FRAME = 16 * 1024 * 1024
+LARGE = 1024 * 1024  # what lies here counts as the program's memory
 
 _scan = json.JSONDecoder().scan_once
 _write = os.write
@@ -42,6 +43,7 @@ class Channel:
         self._receive: Any = None
         self._held: deque[list[Any]] = deque()
         self._out: list[bytes] = []
+        self._out_size = 0
         self.max_frame = MAX_FRAME
 
     def open(self, fd: int) -> None:
@@ -83,7 +85,10 @@ class Channel:
         size = len(payload)
         if size > self.max_frame:
             raise FrameTooLarge(f"{size:,} bytes are over the limit of {self.max_frame:,} for one message")
+        if self._out_size > LARGE:
+            self.flush()
         self._out.append(size.to_bytes(HEADER, "big") + payload)
+        self._out_size += size
 
     def flush(self) -> None:
         """Writes what was added since the last flush, in one go."""
@@ -91,6 +96,7 @@ class Channel:
             return
         data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
         self._out.clear()
+        self._out_size = 0
         sent = _write(self._fd, data)
         while sent < len(data):
             data = data[sent:]

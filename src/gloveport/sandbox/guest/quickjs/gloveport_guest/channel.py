@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 HEADER = 4
+LARGE = 1024 * 1024  # what lies here counts as the program's memory
 WHOLE = _socket.MSG_WAITALL
 
 
@@ -17,6 +18,7 @@ class Channel:
         self._fd = -1
         self._receive: Any = None
         self._out: list[bytes] = []
+        self._held = 0
 
     def open(self, fd: int) -> None:
         """Take the socket."""
@@ -36,9 +38,12 @@ class Channel:
 
     def send(self, text: str, most: int) -> int:
         """Add a frame to what the next flush sends, unless it is over `most` bytes; its size."""
+        if self._held > LARGE:
+            self.flush()
         payload = text.encode()
         size = len(payload)
         if size <= most:
+            self._held += size
             self._out.append(size.to_bytes(HEADER, "big") + payload)
         return size
 
@@ -46,6 +51,7 @@ class Channel:
         """Write what was added since the last flush, in one go."""
         data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
         self._out.clear()
+        self._held = 0
         sent = os.write(self._fd, data) if data and self._fd >= 0 else len(data)
         while sent < len(data):
             data = data[sent:]
