@@ -68,6 +68,7 @@ OPTIONS: dict[str, tuple[list[Any], list[Any]]] = {
     "log_code": ([True, False], [None, "all"]),
     "minimum": (["full", "kernel"], ["strong", "", 2]),
     "spare": ([0, 3], [-1, 1.5, "2"]),
+    "engines": ([[], ["deno"], ("monty",)], [["node"], "deno", 0, [1]]),
     "tools": ([[], ()], [5, [5], ["name"]]),
     "limits.wall_seconds": ([0.5, 60], [0, -1, math.nan, math.inf, "60", True]),
     "limits.cpu_seconds": ([0.5, 30], [0, -0.5, math.inf, None]),

@@ -17,6 +17,23 @@ from tests.sandbox.test_cpython_jail import SURROUNDINGS
 from tests.test_guest import EVALS, GONE
 
 
+async def test_a_port_can_prefer_engines_for_runs_that_name_none() -> None:
+    async with Gloveport(engines=["quickjs", "monty"], spare=0) as dense:
+        assert (await dense.run("typeof URL")).value == "undefined"
+        assert (await dense.run("typeof URL", engine="deno")).value == "function"
+        told = await dense.run("def numbers():\n    yield 1", language="python")
+        assert told.error is not None
+        assert told.error.code == "engine-lacks"
+    with pytest.raises(OptionError, match="quickjs"):
+        Gloveport(engines=["quickjs"], allow_wasm=True)
+
+
+def test_settings_can_prefer_engines(tmp_path: Path) -> None:
+    (tmp_path / "gloveport.toml").write_text('[sandbox]\nengines = ["quickjs"]\n')
+    with Gloveport(config=tmp_path / "gloveport.toml", spare=0) as dense:
+        assert dense.run_sync("typeof URL").value == "undefined"
+
+
 async def value_of(port: Gloveport, code: str, **options: Any) -> Any:
     outcome = await port.run(code, engine="quickjs", **options)
     assert outcome.error is None, outcome.error

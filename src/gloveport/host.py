@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from gloveport.home import Home
 from gloveport.journal.memory import Journal, Tape
 from gloveport.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.prepare import Judged, check, prepare
-from gloveport.sandbox.engines import ENGINES_OF, Kind, holds, kind_for, launch_for, start_for
+from gloveport.sandbox.engines import ENGINES_OF, Kind, holds, kind_for, launch_for, preferred, start_for
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.leg import Ending, Leg, Setup
 from gloveport.sandbox.pool import Pool
@@ -75,6 +75,7 @@ class Gloveport:
         check_types: bool = False,
         minimum: Strength | None = None,
         spare: int | None = None,
+        engines: Sequence[str] | None = None,
         journal: Journal | None = None,
     ) -> None:
         settings = config_from(config)
@@ -88,6 +89,9 @@ class Gloveport:
         self._bridge = Bridge(self._connections.catalog, self._connections.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
+        self._engines = preferred(settings.sandbox.get("engines", ()) if engines is None else engines)
+        for language, engine in self._engines.items():
+            self._kind(language, engine, self.limits)  # which refuses what the engine can't do
         self._types = TypeChecks(self._minimum) if check_types else None
         self._spare = spare_from(spare)
         self._journal = journal
@@ -127,6 +131,7 @@ class Gloveport:
         """How the program ended. Never raises for what the program did; cancelling this cancels the run."""
         check_run(code, language)
         wanted = limits_from(self.limits, limits)
+        engine = engine or self._engines.get(language)
         kind = self._kind(language, engine, wanted)
         order = _Order(secrets.token_hex(16), code, language, kind, engine is None, input, wanted, env_from(env), on_event)
         self._check_open()
@@ -245,7 +250,7 @@ class Gloveport:
         return await self._home.run(self._open)
 
     async def _open(self) -> JailReport:
-        report = await self._pool(self._kind("typescript", None, self.limits)).open()
+        report = await self._pool(self._kind("typescript", self._engines.get("typescript"), self.limits)).open()
         await self._connections.open()
         return report
 

@@ -30,6 +30,18 @@ ENGINES_OF: Mapping[Language, tuple[str, ...]] = {
 """The engines of each language, the one that is taken where it can be had first."""
 
 
+def preferred(engines: object) -> dict[Language, str]:
+    """The engine for each language that these name one for, the first that does; OptionError for a name that is none."""
+    known = sorted({name for names in ENGINES_OF.values() for name in names})
+    if not isinstance(engines, (list, tuple)) or not all(name in known for name in engines):
+        raise OptionError(f"engines must be a list of {', '.join(known)}, not {engines!r}")
+    return {
+        language: next(name for name in engines if name in names)
+        for language, names in ENGINES_OF.items()
+        if any(name in names for name in engines)
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What is fixed when a process starts, and so tells pools apart."""
