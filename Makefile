@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test lint bench fuzz kills soak corpus declarations servers prism services inspector conformance clean
+.PHONY: setup run test lint bench fuzz kills soak corpus declarations erasure servers prism services inspector conformance clean
 .DELETE_ON_ERROR:
 
 setup: .venv/ready
@@ -61,6 +61,14 @@ corpus: setup
 # The declarations of GitHub, Stripe and 200 others, read by Deno's compiler and by ty.
 declarations: setup
 	$(BIN)/python -m conformance.declarations
+
+# Types erased from the sources of npm packages, beside what esbuild makes of them.
+erasure: setup conformance/erasure/node_modules
+	$(BIN)/python -m conformance.erasure
+
+conformance/erasure/node_modules: conformance/erasure/package.json
+	npm install --prefix conformance/erasure --silent --no-audit --no-fund --no-package-lock
+	touch $@
 
 prism: setup conformance/node_modules
 	$(BIN)/python -m conformance.prism

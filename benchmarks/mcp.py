@@ -121,14 +121,18 @@ class Served:
     pid: int
 
 
+DENSE = '[sandbox]\nengines = ["quickjs", "monty"]\n'
+
+
 @contextlib.contextmanager
-def ours() -> Iterator[Served]:
-    """`gloveport serve`."""
+def ours(settings: str = "") -> Iterator[Served]:
+    """`gloveport serve`, with these settings."""
     with tempfile.TemporaryDirectory() as folder:
         token = Path(folder) / "token"
         token.touch(mode=0o600)
         token.write_text(TOKEN)
         env = os.environ | {"XDG_CONFIG_HOME": folder, "XDG_DATA_HOME": folder}
+        (Path(folder) / "gloveport.toml").write_text(settings)
         command = [sys.executable, "-m", "gloveport.surfaces.cli", "serve", TOOLS, "--port", "0", "--json"]
         with subprocess.Popen(
             [*command, "--token-file", str(token)], stdout=subprocess.PIPE, env=env, cwd=folder
@@ -204,15 +208,17 @@ async def throughput() -> AsyncIterator[Row]:
         "python": {"code": PYTHON, "language": "python"},
         "typescript": {"code": TYPESCRIPT, "language": "typescript"},
     }
-    slices: dict[str, list[Slice]] = {"fastmcp": [], **{language: [] for language in programs}}
-    with ours() as own, theirs() as other:
-        for arguments in programs.values():
-            await until_up(own.url, arguments)
+    slices: dict[str, list[Slice]] = {"fastmcp": []}
+    with ours() as own, ours(DENSE) as dense, theirs() as other:
+        served = {"": own, ", dense (quickjs, monty)": dense}
+        runs = {language + kind: (server, language) for kind, server in served.items() for language in programs}
+        for server, language in runs.values():
+            await until_up(server.url, programs[language])
         await until_up(other.url, {"code": THEIRS})
         for _ in range(SLICES):
             slices["fastmcp"].append(await sustained(other, {"code": THEIRS}))
-            for language, arguments in programs.items():
-                slices[language].append(await sustained(own, arguments))
+            for name, (server, language) in runs.items():
+                slices.setdefault(name, []).append(await sustained(server, programs[language]))
     middle = {name: sorted(found, key=lambda one: one.rate)[len(found) // 2] for name, found in slices.items()}
     floor = middle.pop("fastmcp")
     for language, one in middle.items():

@@ -10,7 +10,7 @@ decorators) is refused with its place; the engine `deno` runs it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,8 @@ TYPE_STATEMENTS = frozenset(
     }
 )
 CASTS = frozenset({"as_expression", "satisfies_expression"})
-HOLDERS = frozenset({"optional_parameter", "required_parameter", "variable_declarator"})
+PARAMETERS = frozenset({"optional_parameter", "required_parameter"})
+HOLDERS = PARAMETERS | {"variable_declarator"}
 MEMBERS = frozenset({"public_field_definition", "method_definition"})
 WORDS = frozenset({"readonly", "abstract", "declare", "override"})
 MARKED = frozenset({"?", "!"})
@@ -73,6 +74,8 @@ _ENDING_IDS = kind_ids(
 )
 _NOT_LINE_END = re.compile("[^\n\r\u2028\u2029]")
 _LINE_END = re.compile("[\n\r\u2028\u2029]")
+_TAG = re.compile(">`")
+_GOES_ON = re.compile(r"\s*(?:\.|\?\.|<|`|!(?!=))")
 
 
 def erase(sheet: Sheet) -> list[Edit]:
@@ -107,8 +110,19 @@ class _Eraser:
                 continue
             while not cursor.goto_next_sibling():
                 if not cursor.goto_parent():
+                    self._refuse_unread_tags()
                     return [edit for start in sorted(self._erased) for edit in self._cut(start, *self._erased[start])]
                 parents.pop()
+
+    def _refuse_unread_tags(self) -> None:
+        """The types of a tag, when they are more than one name, are comparisons of many shapes for the grammar."""
+        starts = sorted(self._erased)
+        for found in _TAG.finditer(self._text):
+            before = bisect_right(starts, found.start()) - 1
+            if before < 0 or self._erased[starts[before]][0] <= found.start():
+                node = self._sheet.parsed.root.descendant_for_byte_range(found.start(), found.end())
+                assert node
+                self._sheet.fail(node, "the type of this tag can't be told from a comparison", "leave it out", CODE)
 
     def _refuse_broken_types(self, root: Node) -> None:
         """`a as B⏎[c]` is one type for the grammar, and two statements for engines: neither reading is safe."""
@@ -149,7 +163,7 @@ class _Eraser:
         return True
 
     def _blank_part(self, node: Node, parent: Node) -> bool:
-        if node.type == "accessibility_modifier" and parent.type == "required_parameter":
+        if node.type == "accessibility_modifier" and parent.type in PARAMETERS:
             self._sheet.fail(parent, "the engine `quickjs` has no parameter properties", HINT, CODE)
         if parent.type == "arrow_function" and self._move_parenthesis(node, parent):
             return True
@@ -174,6 +188,9 @@ class _Eraser:
         return True
 
     def _blank_cast(self, node: Node, parent: Node) -> None:
+        if _GOES_ON.match(self._text, node.end_byte):
+            # No cast goes on like this: the grammar has lost a part of its type (`a as b.c.d` is for it `(a as b.c).d`).
+            self._sheet.fail(node, "this cast can't be told from what follows it", "put it in parentheses", CODE)
         self._blank(_value_of(node).end_byte, node.end_byte)
         if parent.type == "call_expression" and _LINE_END.search(self._text, node.end_byte, parent.end_byte):
             self._ends.add(node.end_byte)  # no cast can be called: the line end is the statement's
@@ -190,15 +207,15 @@ class _Eraser:
     def _blank_tag_types(self, node: Node) -> None:
         """The grammar takes the type of a tag for two comparisons; no engine does."""
         left, operator, right = (node.child_by_field_name(name) for name in ("left", "operator", "right"))
-        if not (left and operator and right and operator.type == ">" and right.type == "template_string"):
+        if not (left and operator and right and right.type == "template_string" and operator.type.startswith(">")):
             return
         inner = left.child_by_field_name("operator") if left.type == "binary_expression" else None
-        if inner and inner.type == "<":
+        if inner and inner.type == "<" and operator.type == ">":
             self._blank(inner.start_byte, operator.end_byte)
 
     def _blank_marks(self, node: Node) -> bool:
         words = [child for child in node.children if child.type in WORDS]
-        if node.type == "required_parameter" and words:
+        if node.type in PARAMETERS and words:
             self._sheet.fail(node, "the engine `quickjs` has no parameter properties", HINT, CODE)
         if any(word.type in {"declare", "abstract"} for word in words):
             return self._blank_statement(node)
@@ -210,7 +227,8 @@ class _Eraser:
 
     def _part_from_before(self, word: Node, member: Node) -> None:
         """`a = 1⏎private [b] = 2`: without its first word, the member would go on with the one before."""
-        following = next((child for child in member.children if child.start_byte >= word.end_byte), None)
+        others = (child for child in member.children if child.type not in WORDS and not child.type.endswith("_modifier"))
+        following = next((child for child in others if child.start_byte >= word.end_byte), None)
         if (
             member.start_byte == word.start_byte
             and following is not None
