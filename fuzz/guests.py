@@ -35,7 +35,19 @@ ECHO = Per(
 ODD = Per((HERE / "odd.js").read_text(), (HERE / "odd.py").read_text(), monty=None)  # which has too little of Python for it
 ODD_VALUES = 60
 MOST_VALUES = 100
-REFUSALS = (" is ", " has ", "own", " over the limit ", " can't ", " not JSON", "invoke", "Cannot", "must be", "convert")
+REFUSALS = (
+    " is ",
+    " has ",
+    "own",
+    "call stack",
+    " over the limit ",
+    " can't ",
+    " not JSON",
+    "invoke",
+    "Cannot",
+    "must be",
+    "convert",
+)
 OF_ERRORS = frozenset({"stack", "message", "cause", "name", "errors"})
 ERRORS = Per(None, None, monty=EXCEPTIONS)  # the only names of errors that can be inside, without more to them
 LIMITS = {"wall_seconds": 60, "max_calls": 10_000}

@@ -10,6 +10,7 @@ const own = () => {
 };
 const words = ["", "$", "$$", "v", "__proto__", "constructor", "toJSON", "then", "length", "a.b", "\ud800", "é", "\0"];
 const numbers = [0, -0, NaN, Infinity, -Infinity, 1.5, 2 ** 53, -(2 ** 53) - 2, 1e300, 5e-324, 1e21, 0.1 + 0.2];
+const Link = globalThis[["URL"][0]]; // not every engine has it
 const plain = [
   () => null,
   () => undefined,
@@ -24,7 +25,7 @@ const plain = [
   () => new BigInt64Array(2),
   () => new DataView(new ArrayBuffer(8), pick(8)),
   () => new ArrayBuffer(pick(9)),
-  () => new URL("https://example.com/ä"),
+  () => Link && new Link("https://example.com/ä"),
   () => Symbol("s"),
   () => own,
   () => /re/g,

@@ -204,7 +204,8 @@ class Canaries:
         else:
             if self._victims_standing() != self._standing:
                 found.add("victim: changed")
-            if self._victims_clock() in text:
+            clock = self._victims_clock()
+            if len(clock) > 5 and clock in text:  # it has hardly begun while it is shorter; such a number is anywhere
                 found.add("victim: clock")
             if _pending(self._victim.pid) & 1 << (signal.SIGURG - 1):
                 found.add("urgent data")

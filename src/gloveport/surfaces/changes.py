@@ -92,10 +92,11 @@ def read_text(path: Path) -> str | None:
         raise OptionError(f"{path} can't be read: {error}") from None
 
 
-def answer() -> str:
+def answer(question: str, err: Stream) -> str:
     """What a person writes. Ctrl-C ends the command at once: under an event loop it would only be noted for later."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        err.write(question)
         return sys.stdin.readline().strip().lower()
     finally:
         signal.signal(signal.SIGINT, before)
@@ -109,6 +110,5 @@ def ask(question: str, err: Stream, *, yes: bool, as_json: bool) -> None:
         raise OptionError(
             f"nobody is there to answer: {question}", hint="give --yes to agree in advance; nothing was changed"
         )
-    err.write(f"{question} [y/N] ")
-    if answer() not in {"y", "yes"}:
+    if answer(f"{question} [y/N] ", err) not in {"y", "yes"}:
         raise GloveportError("nothing was changed", code="cancelled")

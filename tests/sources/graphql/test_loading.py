@@ -147,6 +147,14 @@ WRONG = {
     "SDL with a type that is nowhere": (b"type Query { a: Absent }", "Absent"),
     "SDL without roots": (b"type Book { id: ID }", "no queries or mutations"),
     "a query": (b"query { a }", "."),
+    "mutations of a scalar": (b"type Query { a: Int } schema { query: Query mutation: Int }", "Int is no type for"),
+    "a union with a scalar": (b"union U = Query | Int type Query { a: U }", "union U has a member that is no object"),
+    "a value that is no name": (
+        _schema(
+            _type("Query", [_field("a", _named("E", "ENUM"))]), {"kind": "ENUM", "name": "E", "enumValues": [{"name": 5}]}
+        ),
+        "name to be a string",
+    ),
     "only a subscription": (b"type S { a: Int } schema { subscription: S }", "no queries or mutations"),
     "lists without end": (b"type Query { a: " + b"[" * 100_000 + b"Int" + b"]" * 100_000 + b" }", "."),
     "lists without end in JSON": (_schema(_type("Query", [_field("a", _deep(900))])), "."),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import msgspec
 import orjson
-from graphql import GraphQLError, GraphQLSchema, build_ast_schema, build_client_schema, parse
+from graphql import (
+    GraphQLError,
+    GraphQLObjectType,
+    GraphQLSchema,
+    GraphQLUnionType,
+    build_ast_schema,
+    build_client_schema,
+    parse,
+)
 
 from gloveport.errors import SourceError
 from gloveport.types import MIB
@@ -51,6 +59,7 @@ def read_schema(raw: bytes, source: str, place: str) -> GraphQLSchema:
     """The schema that the bytes at `place` (a file or URL) define; raises SourceError."""
     try:
         schema = _from_json(raw) if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _from_sdl(raw)
+        _look_at_all(schema)
     except SourceError as error:
         raise SourceError(f"source {source}: {place}: {error.message}", hint=error.hint) from None
     except BROKEN as error:
@@ -93,6 +102,19 @@ def _from_sdl(raw: bytes) -> GraphQLSchema:
     document = parse(raw.decode("utf-8-sig"), max_tokens=MOST_TOKENS)
     # Real definitions break the specification in small ways (GitHub's does), which matters to nothing here.
     return build_ast_schema(document, assume_valid=True, assume_valid_sdl=True)
+
+
+def _look_at_all(schema: GraphQLSchema) -> None:
+    """Have every type made now: graphql-core makes the parts of one when they are asked for, and fails only then."""
+    for type_ in schema.type_map.values():
+        for part in ("fields", "interfaces", "types", "values"):
+            getattr(type_, part, None)
+        if isinstance(type_, GraphQLUnionType) and not all(isinstance(one, GraphQLObjectType) for one in type_.types):
+            raise SourceError(f"the union {type_} has a member that is no object type", hint="correct the definition")
+    for root in (schema.query_type, schema.mutation_type):
+        if root is not None and not isinstance(root, GraphQLObjectType):
+            hint = "queries and mutations are the fields of an object type"
+            raise SourceError(f"{root} is no type for queries or mutations", hint=hint)
 
 
 def _deep_list(schema: GraphQLSchema) -> str | None:
