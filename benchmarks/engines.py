@@ -8,12 +8,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from benchmarks import cpython, monty
+from benchmarks import cpython, monty, quickjs
 from benchmarks.floor import Floor
 from benchmarks.floor_monty import MontyFloor
-from benchmarks.programs import PROGRAM_TS
+from benchmarks.programs import PROGRAM_JS, PROGRAM_TS
 from gloveport import Gloveport
-from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import Language
 
 
@@ -48,15 +48,16 @@ class BareDeno:
         await asyncio.to_thread(self._floor.end)
 
 
-class BareCPython:
-    """A fork of CPython, in our jail: there is no other way to fork one safely."""
+class BareFork:
+    """A fork of CPython, with or without QuickJS in it, in our jail: there is no other way to fork one safely."""
 
-    def __init__(self, floor: cpython.Floor) -> None:
+    def __init__(self, floor: cpython.Floor, program: str) -> None:
         self._floor = floor
+        self._program = program
 
     async def run(self) -> Any:
         """The value of the program."""
-        return await self._floor.run(cpython.PROGRAM)
+        return await self._floor.run(self._program)
 
     async def end(self) -> None:
         """Kill the process and reap it."""
@@ -82,13 +83,13 @@ async def bare_deno(stack: AsyncExitStack) -> Callable[[], Awaitable[Bare]]:
     return lambda: BareDeno().ready()
 
 
-async def bare_cpython(stack: AsyncExitStack) -> Callable[[], Awaitable[Bare]]:
-    launcher = Launcher(cpython.floor_launch())
+async def bare_fork(stack: AsyncExitStack, launch: Launch, program: str) -> Callable[[], Awaitable[Bare]]:
+    launcher = Launcher(launch)
     await launcher.start()
     stack.push_async_callback(launcher.close)
 
     async def make() -> Bare:
-        return BareCPython(await cpython.Floor.ready(launcher))
+        return BareFork(await cpython.Floor.ready(launcher), program)
 
     return make
 
@@ -126,6 +127,7 @@ class Engine:
 
 ENGINES = (
     Engine("deno", "typescript", PROGRAM_TS, bare_deno),
-    Engine("cpython", "python", cpython.PROGRAM, bare_cpython),
+    Engine("quickjs", "typescript", PROGRAM_TS, lambda stack: bare_fork(stack, quickjs.floor_launch(), PROGRAM_JS)),
+    Engine("cpython", "python", cpython.PROGRAM, lambda stack: bare_fork(stack, cpython.floor_launch(), cpython.PROGRAM)),
     Engine("monty", "python", monty.PROGRAM, bare_monty),
 )

@@ -53,6 +53,7 @@ def ours(engine: str, language: str, programs: Programs, isolation: str) -> tupl
 
 CONTENDERS = (
     *ours("deno", "typescript", dialects.TYPESCRIPT, FRESH),
+    *ours("quickjs", "typescript", dialects.TYPESCRIPT, f"an interpreter without a compiler to machine code, in {FRESH}"),
     *ours("cpython", "python", dialects.OURS_PYTHON, FRESH),
     *ours("monty", "python", dialects.OURS_PYTHON, f"{OWN_INTERPRETER}, in {FRESH}"),
     Contender(

@@ -13,7 +13,7 @@ from tests.engines import ENGINES, Engine
 async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
     outcome = await port.run("while (true) {}", limits={"cpu_seconds": 0.5, "wall_seconds": 60})
     assert outcome.error is not None
-    assert outcome.error.code == "cpu-limit"
+    assert outcome.error.code == "cpu-limit", outcome.error
     assert 0.4 < outcome.usage.cpu_seconds < 10
     outcome = await port.run(
         "await new Promise((r) => setTimeout(r, 900)); return 'slept'", limits={"cpu_seconds": 0.5, "wall_seconds": 60}
