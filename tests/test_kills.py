@@ -133,14 +133,18 @@ class Watch:
 
 
 def _stack_of_a_waiting(pid: int) -> int | None:
-    """Where the stack ends of the thread of a stopped process that waits for us: it reads, while others wait for each other."""
+    """Where the stack ends of the thread of a stopped process that waits for us: it reads from its socket."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         while (thread / "stat").read_text().rpartition(")")[2].split()[0] != "T":
             pass
         words = (thread / "syscall").read_text().split()
-        if len(words) > 2 and int(words[0]) in READING:
+        if len(words) > 2 and int(words[0]) in READING and _is_socket(pid, int(words[1], 16)):
             return int(words[-2], 16)
     return None
+
+
+def _is_socket(pid: int, fd: int) -> bool:
+    return os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")
 
 
 async def _struck(
@@ -160,6 +164,12 @@ async def _struck(
 
 def cancel() -> None:
     """Stands for the cancelling of the caller."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
+async def _others_at_rest(port: Gloveport) -> None:
+    """Let the other tests' port start all its sandboxes: their time would run on while their loop stands still."""
+    await settled(port)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
