@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from benchmarks import cpython, monty, quickjs
+from benchmarks import cpython, forked, monty, quickjs
 from benchmarks.floor import Floor
 from benchmarks.floor_monty import MontyFloor
 from benchmarks.programs import PROGRAM_JS, PROGRAM_TS
@@ -51,7 +51,7 @@ class BareDeno:
 class BareFork:
     """A fork of CPython, with or without QuickJS in it, in our jail: there is no other way to fork one safely."""
 
-    def __init__(self, floor: cpython.Floor, program: str) -> None:
+    def __init__(self, floor: forked.Floor, program: str) -> None:
         self._floor = floor
         self._program = program
 
@@ -89,7 +89,7 @@ async def bare_fork(stack: AsyncExitStack, launch: Launch, program: str) -> Call
     stack.push_async_callback(launcher.close)
 
     async def make() -> Bare:
-        return BareFork(await cpython.Floor.ready(launcher), program)
+        return BareFork(await forked.Floor.ready(launcher), program)
 
     return make
 

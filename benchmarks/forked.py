@@ -1,0 +1,185 @@
+"""An engine that is forked, beside a bare one that is forked in the same jail: what the rows for each have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.sampling import Row, interleaved, median
+from gloveport import Gloveport
+from gloveport.sandbox.cpython import GUEST_FOLDER, PACKAGE
+from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.wire import FrameReader, pack
+from gloveport.types import Language
+
+SETTLED_SECONDS = 0.03
+
+
+async def echo(value: int) -> int:
+    """Give back what was given."""
+    return value
+
+
+def with_floor(made: Launch, script: str) -> Launch:
+    """The zygote of ours, with a floor in the place of our guest's package."""
+    files = {path: content for path, content in made.files.items() if not path.startswith(f"{GUEST_FOLDER}/{PACKAGE}/")}
+    floor = Path(__file__).with_name(script).read_bytes()
+    return replace(made, files={**files, f"{GUEST_FOLDER}/{PACKAGE}/__init__.py": floor})
+
+
+class Floor:
+    """One bare process that waits for a program."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self._socket = guest.socket
+        self._reader = FrameReader(2**24, 2**30)
+
+    @classmethod
+    async def ready(cls, launcher: Launcher) -> Floor:
+        """A process that has said ready."""
+        floor = cls(await launcher.spawn())
+        await asyncio.get_running_loop().sock_recv(floor._socket, 4096)
+        return floor
+
+    async def run(self, source: str) -> Any:
+        """The program's result; each of its calls is echoed."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Any] = loop.create_future()
+        buffer = memoryview(bytearray(262144))
+
+        def readable() -> None:
+            outgoing = []
+            size = self._socket.recv_into(buffer)
+            for frame in self._reader.feed(bytes(buffer[:size])):
+                message = orjson.loads(frame)
+                if message[0] == "call":
+                    outgoing.append(pack(orjson.dumps(["reply", message[1], message[3][0]["value"]])))
+                elif not done.done():
+                    done.set_result(message[1])
+            if outgoing:
+                self._socket.send(b"".join(outgoing))
+
+        loop.add_reader(self._socket, readable)
+        self._socket.send(pack(source.encode()))
+        try:
+            return await done
+        finally:
+            loop.remove_reader(self._socket)
+
+    async def end(self) -> None:
+        """Kill the process and reap it."""
+        self.guest.kill()
+        await self.guest.wait()
+        self.guest.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """An engine, what it is called in the table, and how its floor tells the seconds that a program took."""
+
+    engine: str
+    language: Language
+    name: str
+    timed: Callable[[str], str]
+    milliseconds: bool = False
+
+
+class Bench:
+    """A port and a floor, both warm."""
+
+    def __init__(self, kind: Kind, port: Gloveport, launcher: Launcher) -> None:
+        self._kind = kind
+        self._port = port
+        self._launcher = launcher
+        self._pool = port._pool(port._kind(kind.language, kind.engine, port.limits))
+        self._how: dict[str, Any] = {"language": kind.language, "engine": kind.engine}
+
+    async def settle(self) -> None:
+        """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
+        while len(self._pool._ready) < self._pool._size:
+            self._pool.refill()
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(SETTLED_SECONDS)
+
+    async def floor(self, source: str) -> tuple[Any, float]:
+        """The floor's result for a program, and the seconds that it took."""
+        bare = await Floor.ready(self._launcher)
+        await self.settle()
+        began = time.perf_counter()
+        result = await bare.run(source)
+        seconds = time.perf_counter() - began
+        await bare.end()
+        return result, seconds
+
+    async def whole_run(self, name: str, program: str, rounds: int, bar: str) -> Row:
+        """A program without calls."""
+        expected = (await self._port.run(program, **self._how)).value
+
+        async def ours() -> float:
+            await self.settle()
+            began = time.perf_counter()
+            outcome = await self._port.run(program, **self._how)
+            seconds = time.perf_counter() - began
+            assert outcome.value == expected, outcome.error
+            return seconds
+
+        async def floor() -> float:
+            result, seconds = await self.floor(program)
+            assert result == expected
+            return seconds
+
+        mine, bare = (median(times) for times in await interleaved(rounds, ours, floor))
+        return name, f"{mine * 1e3:.2f} ms", f"{bare * 1e3:.2f} ms", f"{mine / bare:.2f} ×", bar
+
+    async def calls(self, where: str, one: str, hundred: str, rounds: int) -> list[Row]:
+        """One call after another, and a hundred at once."""
+        single = f"one call from {self._kind.name}, {where}"
+        mine, bare = await self._each(one, count=2000, rounds=rounds // 4)
+        rows = [(single, f"{mine * 1e6:.0f} µs", f"{bare * 1e6:.0f} µs", f"{mine / bare:.2f} ×", "")]
+        mine, bare = await self._each(hundred, count=100, rounds=rounds // 2)
+        parallel = f"100 parallel calls from {self._kind.name}, {where}"
+        rows.append((parallel, f"{mine * 1e5:.2f} ms", f"{bare * 1e5:.2f} ms", f"{mine / bare:.2f} ×", "≤ 5 ms"))
+        return rows
+
+    async def _each(self, source: str, *, count: int, rounds: int) -> tuple[float, float]:
+        """Seconds for one of the calls that a program makes: ours, and the floor's."""
+
+        async def ours() -> float:
+            await self.settle()
+            outcome = await self._port.run(source, limits={"max_calls": 100_000}, **self._how)
+            assert outcome.ok, outcome.error
+            first = min(call.started for call in outcome.calls)
+            last = max(call.started + (call.seconds or 0) for call in outcome.calls)
+            return (last - first) / count
+
+        async def floor() -> float:
+            told = (await self.floor(self._kind.timed(source)))[0]
+            return told / (1e3 if self._kind.milliseconds else 1) / count
+
+        mine, bare = (median(times) for times in await interleaved(rounds, ours, floor))
+        return mine, bare
+
+    async def memory(self, bar: str) -> Row:
+        """What a process that waits holds of its own."""
+        await self.settle()
+        bare = [await Floor.ready(self._launcher) for _ in range(4)]
+        await asyncio.sleep(SETTLED_SECONDS)
+        mine = median([private_mb(worker.guest.pid) for worker in self._pool._ready])
+        floor = median([private_mb(each.guest.pid) for each in bare])
+        for each in bare:
+            await each.end()
+        name = f"memory of a waiting {self._kind.name} process"
+        return name, f"{mine:.1f} MB", f"{floor:.1f} MB", f"{mine - floor:+.1f} MB", bar
+
+
+def private_mb(pid: int) -> float:
+    """The memory that a process shares with nobody, because it has written to it."""
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
+    return int(fields["Private_Dirty"].split()[0]) / 1024
