@@ -188,3 +188,10 @@ async def test_one_run_leaves_nothing_for_the_next(port: Gloveport) -> None:
     )
     assert outcome.value == ["undefined", None, [1], {}, True]
     assert outcome.logs[0].text == "here"
+
+
+async def test_buffer_is_there_for_programs_that_speak_of_it_and_brings_nothing_along(port: Gloveport) -> None:
+    with_it = await port.run("[Buffer.from('ab').toString('hex'), typeof Atomics, typeof SharedArrayBuffer, typeof Deno]")
+    assert with_it.value == ["6162", "undefined", "undefined", "undefined"]
+    without = await port.run("[new ArrayBuffer(2).byteLength, typeof globalThis['Buf' + 'fer']]")
+    assert without.value == [2, "undefined"]

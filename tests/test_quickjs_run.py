@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloveport import Gloveport, OptionError
+from gloveport.bridge import hints
 from gloveport.errors import SandboxError
+from gloveport.prepare.quickjs import LACKING
 from gloveport.sandbox import engines, quickjs
 from tests.conftest import TOOLS
 from tests.sandbox.jail.stage import play
@@ -303,3 +305,7 @@ async def test_types_are_checked_before_they_are_erased() -> None:
         assert any(
             "line 2, column 7: Type 'number' is not assignable to type 'string'" in text for text in outcome.warnings
         )
+
+
+def test_the_hints_at_run_time_name_nothing_that_prepare_does_not() -> None:
+    assert hints._ONLY_DENO <= LACKING

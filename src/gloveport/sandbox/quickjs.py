@@ -2,7 +2,7 @@
 
     host ── Leg ──► fork of the zygote: gloveport_guest (frames, the engine's doors) ── _quickjs ── prelude ── the program
 
-A run costs an eighth of one in a fresh Deno, and a waiting process holds 2 MB; what the language lacks is said in
+A run costs a quarter of one in a fresh Deno, and a waiting process holds 2 MB; what the language lacks is said in
 `gloveport.prepare.quickjs`. TypeScript is erased before it gets here.
 """
 
