@@ -135,11 +135,12 @@ class Watch:
 def _stack_of_a_waiting(pid: int) -> int | None:
     """Where the stack ends of the thread of a stopped process that waits for us: it reads from its socket."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        while (thread / "stat").read_text().rpartition(")")[2].split()[0] != "T":
-            pass
-        words = (thread / "syscall").read_text().split()
-        if len(words) > 2 and int(words[0]) in READING and _is_socket(pid, int(words[1], 16)):
-            return int(words[-2], 16)
+        with contextlib.suppress(OSError):  # a thread that was about to end when the process was stopped
+            while (thread / "stat").read_text().rpartition(")")[2].split()[0] != "T":
+                pass
+            words = (thread / "syscall").read_text().split()
+            if len(words) > 2 and int(words[0]) in READING and _is_socket(pid, int(words[1], 16)):
+                return int(words[-2], 16)
     return None
 
 

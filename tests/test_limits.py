@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport
+from gloveport.sandbox import leg
 from tests.engines import ENGINES, Engine
 
 
@@ -25,6 +26,16 @@ async def test_a_program_that_makes_much_garbage_lives(port: Gloveport) -> None:
     code = "let n = 0; for (let i = 0; i < 4000; i++) n += new Array(20000).fill(i).length; return n"
     outcome = await port.run(code, limits={"memory_mb": 128})
     assert outcome.value == 80_000_000
+
+
+async def test_an_engine_with_more_threads_than_any_honest_one_is_ended(
+    port: Gloveport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a guest has no user of its own, no limit of the kernel bounds them closely."""
+    monkeypatch.setattr(leg, "MOST_THREADS", 2)  # the least that Deno ever has is more
+    outcome = await port.run("while (true) {}")
+    assert outcome.error is not None
+    assert (outcome.error.code, outcome.error.message[:35]) == ("sandbox-crashed", "the engine had more than 2 threads,")
 
 
 async def test_what_was_logged_and_called_is_kept_when_a_limit_ends_the_run(port: Gloveport) -> None:

@@ -201,7 +201,7 @@ RESULTS = [
 ]
 
 
-@pytest.mark.parametrize(("result", "expected"), RESULTS, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("result", "expected"), RESULTS, ids=lambda value: str(value).partition(" at 0x")[0][:30])
 async def test_results_become_plain_data(result: Any, expected: Any) -> None:
     async def give() -> Any:
         return result
@@ -399,7 +399,7 @@ BUILTINS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "args", "expected"), BUILTINS, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("name", "args", "expected"), BUILTINS, ids=lambda value: "" if callable(value) else str(value)[:30])
 async def test_the_root_of_tools_answers_about_itself(name: str, args: list[Any], expected: Any) -> None:
     run = port(get_weather, nothing, max_calls=0)
     assert expected(await call(run, name, *args))
