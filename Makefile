@@ -23,8 +23,9 @@ lint: setup
 	$(BIN)/deno lint --quiet
 	$(BIN)/deno fmt --quiet --check
 
+# A process for each core; the tests of one file share what they start.
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 # Public MCP servers from npm and PyPI, used for real; the browser is $$CHROMIUM, or Debian's chromium.
 servers: setup tests/servers/ready
