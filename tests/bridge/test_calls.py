@@ -399,7 +399,9 @@ BUILTINS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "args", "expected"), BUILTINS, ids=lambda value: "" if callable(value) else str(value)[:30])
+@pytest.mark.parametrize(
+    ("name", "args", "expected"), BUILTINS, ids=lambda value: "" if callable(value) else str(value)[:30]
+)
 async def test_the_root_of_tools_answers_about_itself(name: str, args: list[Any], expected: Any) -> None:
     run = port(get_weather, nothing, max_calls=0)
     assert expected(await call(run, name, *args))

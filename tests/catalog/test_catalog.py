@@ -113,7 +113,9 @@ COLLISIONS = [
 ]
 
 
-@pytest.mark.parametrize(("sources", "told"), COLLISIONS, ids=lambda value: ascii(value) if isinstance(value, tuple) else "")
+@pytest.mark.parametrize(
+    ("sources", "told"), COLLISIONS, ids=lambda value: ascii(value) if isinstance(value, tuple) else ""
+)
 def test_names_that_collide_or_look_alike_are_refused_and_both_are_named(sources: Any, told: tuple[str, ...]) -> None:
     with pytest.raises(OptionError) as refusal:
         Catalog(sources)
