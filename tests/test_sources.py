@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
+from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError, connections
+from gloveport.sources.opening import open_source
 from gloveport.surfaces.agent_tools import AgentTools
 from gloveport.surfaces.outcome_json import outcome_document
 from tests.sources.mcp.support import LIBRARY
@@ -302,3 +303,49 @@ async def test_sources_of_every_kind_work_together_and_a_broken_one_stops_none(
             """
         )
         assert outcome.value == ["c2", 3, "Ada", 8, ["local", "shop", "calc", "team"]], outcome.error
+
+
+async def test_a_source_that_hangs_is_waited_for_by_programs_that_name_it_and_holds_up_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = asyncio.Event()
+
+    async def hang(config: SourceConfig, *args: Any) -> Any:
+        if config.name == "slow":
+            await gate.wait()
+        return await open_source(config, *args)
+
+    for name in ("quick", "slow"):
+        (tmp_path / f"{name}.py").write_text("def hello() -> str:\n    return 'hello'\n")
+    monkeypatch.setattr(connections, "open_source", hang)
+    monkeypatch.setattr(connections, "PATIENCE", 0.1)
+    changes: list[int] = []
+    port = Gloveport(sources=[SourceConfig(name, "functions", str(tmp_path / f"{name}.py")) for name in ("slow", "quick")])
+    port.on_change = lambda: changes.append(len(port.catalog.tools))
+    naming = asyncio.create_task(port.run("await tools.slow.hello()"))
+    assert (await port.run("await tools.quick.hello()")).value == "hello"
+    assert [(problem.source, problem.message) for problem in port.problems] == [
+        ("slow", "the source slow is still being opened")
+    ]
+    hidden = await port.run("await tools['sl' + 'ow'].hello()")
+    assert hidden.error is not None
+    assert (hidden.error.code, "still being opened" in hidden.error.message) == ("source-failed", True)
+    assert not naming.done()
+    gate.set()
+    assert (await naming).value == "hello"
+    assert (port.problems, changes[-1]) == ((), 2)
+    assert [source.name for source in port.catalog.sources] == ["local", "slow", "quick"]
+    await port.close()
+
+
+async def test_a_port_is_closed_while_a_source_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(connections, "open_source", hang)
+    monkeypatch.setattr(connections, "PATIENCE", 0.1)
+    port = Gloveport(sources=[SourceConfig("slow", "functions", "never.py")])
+    naming = asyncio.create_task(port.run("await tools.slow.hello()"))
+    assert (await port.run("1 + 1")).value == 2
+    await port.close()
+    assert (await naming).error is not None

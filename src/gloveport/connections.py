@@ -1,4 +1,4 @@
-"""The sources of one port: opened once and together; one that is broken is reported, and the others work."""
+"""The sources of one port: opened once and side by side; one that is broken or slow is reported, and the others work."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from gloveport.types import Problem, Tool
 
 logger = logging.getLogger("gloveport")
 
+PATIENCE = 3.0  # seconds, for sources that nobody asks for by name
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -47,26 +49,42 @@ class Connections:
         self.catalog = Catalog(self._own)
         self.problems: tuple[Problem, ...] = ()
         self.on_change: Callable[[Catalog], None] = lambda catalog: None
-        self._opened: dict[str, tuple[SourceConfig, Source]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._opened: dict[int, tuple[SourceConfig, Source]] = {}  # by their place among all
+        self._told: list[Problem] = []
         self._guessed: dict[str, str] = {}  # what the sources would be called that are known by their text alone
-        self._opening: asyncio.Task[None] | None = None
+        self._opening: dict[asyncio.Task[None], str] = {}  # and what each source is called
+        self._patient_until = 0.0
+        self._is_built = True
         self._egress: Egress | None = None
 
-    async def open(self) -> None:
-        """Opens every source that is not open yet. Callers at the same time wait for the same opening."""
+    async def open(self, naming: str | None = None) -> None:
+        """Opens every source. Callers at the same time wait for the same opening, each for what it needs of it.
+
+        With a text in `naming`, a source that it does not name is not waited for longer than `PATIENCE`: it is a problem
+        until it is open, and is then in the catalog.
+        """
         if all(not isinstance(item, Named | SourceConfig) for item in self._given):
             return
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
-        await asyncio.shield(self._opening)
+        if self._egress is None:
+            self._begin()
+        if named := [task for task, name in self._opening.items() if naming is None or name in naming]:
+            await asyncio.wait(named)
+        if slow := [task for task in self._opening if not task.done()]:
+            await asyncio.wait(slow, timeout=max(self._patient_until - asyncio.get_running_loop().time(), 0))
+        if not self._is_built:
+            self._build()
 
     async def close(self) -> None:
         """Closes every source, those that did not fit in included."""
-        if self._opening is not None and not self._opening.done():
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
-        sources = (*self._own, *(source for _, source in self._opened.values()))
-        ended = await _all(source.close() for source in sources)
+        if slow := [task for task in self._opening if not task.done()]:
+            for task in slow:
+                task.cancel()
+            await asyncio.wait(slow)
+        sources = (*self._own, *(source for _, source in self._connected()))
+        ended = await asyncio.gather(*(source.close() for source in sources), return_exceptions=True)
         if self._egress is not None:
             await self._egress.close()
         for error in ended:
@@ -75,12 +93,14 @@ class Connections:
 
     def forsake(self) -> None:
         """The event loop was closed under the connections: they are made anew on the next one."""
-        self._opening, self._egress, self._opened = None, None, {}
+        self._forget()
         self.catalog = Catalog(self._own)
 
-    async def _open(self) -> None:
+    def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
         self._egress = Egress()
-        problems: list[Problem] = []
+        self._patient_until = loop.time() + PATIENCE
+        loop.call_at(self._patient_until, self._lose_patience)
         configs: list[SourceConfig] = []
         for item in self._given:
             if isinstance(item, SourceConfig):
@@ -88,34 +108,55 @@ class Connections:
                     self._outside([item])
                     configs.append(item)
                 except GloveportError as error:
-                    problems.append(_problem(item.name, error))
+                    self._tell(_problem(item.name, error))
         outside = self._outside(configs)
-        named = [item for item in self._given if isinstance(item, Named)]
-        detected = await _all(detect(item.text, outside, allow_private=item.allow_private) for item in named)
-        for item, found in zip(named, detected, strict=True):
-            if isinstance(found, SourceConfig):
-                configs.append(found)
-            else:
-                problems.append(_problem(item.text, found))
+        for config in configs:
+            self._opening[loop.create_task(self._open(config, outside, len(self._opening)))] = config.name
+        for item in self._given:
+            if isinstance(item, Named):
+                name = item.text
                 with suppress(ValueError):
-                    self._guessed[item.text] = name_for(item.text)
-        opened = await _all(open_source(config, outside) for config in configs)
-        for config, source in zip(configs, opened, strict=True):
-            if isinstance(source, BaseException):
-                problems.append(_problem(config.name, source))
-            elif config.name in self._opened:
-                problems.append(Problem(config.name, f"two sources are called {config.name}", "give one another name"))
-                await source.close()
-            else:
-                self._opened[config.name] = (config, source)
-                if hasattr(source, "on_change"):
-                    vars(source)["on_change"] = self._build
-                problems += [Problem(config.name, text, broken=False) for text in getattr(source, "warnings", ())]
-        self.problems = tuple(problems)
-        for problem in problems:
-            level = logging.WARNING if problem.broken else logging.INFO
-            logger.log(level, "%s%s", problem.message, f" (hint: {problem.hint})" if problem.hint else "")
-        self._build()
+                    name = self._guessed[item.text] = name_for(item.text)
+                self._opening[loop.create_task(self._open_named(item, outside, len(self._opening)))] = name
+
+    async def _open_named(self, item: Named, outside: Outside, place: int) -> None:
+        try:
+            config = await detect(item.text, outside, allow_private=item.allow_private)
+        except Exception as error:  # noqa: BLE001 - one source, whatever is wrong with it, does not stop the others
+            self._tell(_problem(item.text, error))
+        else:
+            await self._open(config, outside, place)
+
+    async def _open(self, config: SourceConfig, outside: Outside, place: int) -> None:
+        try:
+            source = await open_source(config, outside)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._tell(_problem(config.name, error))
+            return
+        if any(config.name == other.name for other, _ in self._opened.values()):
+            await source.close()
+            self._tell(Problem(config.name, f"two sources are called {config.name}", "give one another name"))
+            return
+        self._opened[place] = (config, source)
+        if hasattr(source, "on_change"):
+            vars(source)["on_change"] = self._build
+        self._tell(*(Problem(config.name, text, broken=False) for text in getattr(source, "warnings", ())))
+
+    def _tell(self, *problems: Problem) -> None:
+        """A source is open, or never will be; who waits builds the catalog, or nobody does any more and it is built now."""
+        _log(problems)
+        self._told += problems
+        self._is_built = False
+        if asyncio.get_running_loop().time() > self._patient_until:
+            self._build()
+
+    def _lose_patience(self) -> None:
+        if slow := self._slow():
+            _log(slow)
+            self._build()
+
+    def _connected(self) -> list[tuple[SourceConfig, Source]]:
+        return [self._opened[place] for place in sorted(self._opened)]
 
     def _outside(self, configs: Sequence[SourceConfig]) -> Outside:
         assert self._egress is not None
@@ -125,26 +166,35 @@ class Connections:
     def _build(self) -> None:
         """The catalog of what is open now; a source that does not fit in is left out and reported."""
         sources, suspended, kept = list(self._own), dict[str, str](), dict[str, Tool]()
-        for config, source in self._opened.values():
+        problems = [*self._told, *self._slow()]
+        for config, source in self._connected():
             try:
                 changed = self._suspended(config, source)
                 Catalog([*sources, source])
             except GloveportError as error:
-                self.problems = (*self.problems, Problem(config.name, error.message, error.hint))
+                problems.append(Problem(config.name, error.message, error.hint))
                 continue
             sources.append(source)
             suspended |= changed
             kept |= {address: self._accepted(config, source, address) or _unseen(address) for address in changed}
         # What a suspended tool says now reaches no agent (M4): it is shown as it was accepted.
-        broken = {self._guessed.get(each.source, each.source): each for each in self.problems if each.broken}
+        broken = {self._guessed.get(each.source, each.source): each for each in problems if each.broken}
+        self.problems = tuple(problems)
         self.catalog = Catalog(sources, suspended, kept, broken)
+        self._is_built = True
         self.on_change(self.catalog)
+
+    def _slow(self) -> list[Problem]:
+        hint = "check that it is up; a program that names it waits for it"
+        current = asyncio.current_task()
+        slow = [name for task, name in self._opening.items() if task is not current and not task.done()]
+        return [Problem(name, f"the source {name} is still being opened", hint) for name in slow]
 
     @property
     def policy(self) -> Policy:
         """What may be called of what is open now."""
         kept = {id(source) for source in self.catalog.sources}
-        opened = {config.name: config.writes for config, source in self._opened.values() if id(source) in kept}
+        opened = {config.name: config.writes for config, source in self._connected() if id(source) in kept}
         return (
             WritesShut(opened)
             if any(tool.writes and tool.kind != "function" for tool in self.catalog.tools)
@@ -153,9 +203,10 @@ class Connections:
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
         """A tool as it was accepted and as its source has it now; None where that is not known."""
-        config, source = self._opened.get(address.partition(".")[0], (None, None))
-        if config is None or source is None:
+        owner = next((pair for pair in self._connected() if pair[0].name == address.partition(".")[0]), None)
+        if owner is None:
             return None, None
+        config, source = owner
         now = next((tool for tool in source.tools() if tool.address == address), None)
         return self._accepted(config, source, address), now
 
@@ -227,14 +278,14 @@ def _checked(item: Given) -> Named | SourceConfig | Source:
     return item
 
 
-async def _all(work: Iterable) -> list:
-    return await asyncio.gather(*work, return_exceptions=True)
-
-
-def _problem(name: str, error: BaseException) -> Problem:
+def _problem(name: str, error: Exception) -> Problem:
     if isinstance(error, GloveportError):
         return Problem(name, error.message, error.hint)
-    if not isinstance(error, Exception):
-        raise error
     logger.error("the source %s could not be opened", name, exc_info=error)
     return Problem(name, f"the source {name} could not be opened: {type(error).__name__}")
+
+
+def _log(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        level = logging.WARNING if problem.broken else logging.INFO
+        logger.log(level, "%s%s", problem.message, f" (hint: {problem.hint})" if problem.hint else "")

@@ -150,7 +150,7 @@ class Gloveport:
             return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
         order = await self._choose_engine(order)
         pool = self._pool(order.kind)
-        await self._connections.open()
+        await self._connections.open(naming=order.code)
         bridge = self._bridge
         try:
             # A large text takes up to a second; other runs must not wait for it.
@@ -211,7 +211,7 @@ class Gloveport:
         return await self._home.run(lambda: self._call(tool, args))
 
     async def _call(self, tool: str, args: Mapping[str, Any] | None) -> Any:
-        await self._connections.open()
+        await self._connections.open(naming=tool)
         run = self._bridge.for_run(self.limits)
         try:
             return await run.call(ToolCall(1, tool, [dict(args or {})]))
@@ -241,23 +241,24 @@ class Gloveport:
 
     # Life.
 
-    async def open(self) -> JailReport:
+    async def open(self, *, naming: str | None = None) -> JailReport:
         """Start the sandboxes and open the sources in advance; what the jail holds here.
 
-        Raises SandboxError below the minimum strength. A source that can't be opened is told in `problems`.
+        Raises SandboxError below the minimum strength. A source that can't be opened is told in `problems`. With a text in
+        `naming`, a source that it does not name is waited for no longer than a few seconds, and is there when it is open.
         """
         self._check_open()
-        return await self._home.run(self._open)
+        return await self._home.run(lambda: self._open(naming))
 
-    async def _open(self) -> JailReport:
+    async def _open(self, naming: str | None) -> JailReport:
         report = await self._pool(self._kind("typescript", self._engines.get("typescript"), self.limits)).open()
-        await self._connections.open()
+        await self._connections.open(naming)
         return report
 
-    async def connect(self) -> None:
-        """Open the sources in advance, and start no sandbox."""
+    async def connect(self, *, naming: str | None = None) -> None:
+        """Open the sources in advance, as `open` does, and start no sandbox."""
         self._check_open()
-        await self._home.run(self._connections.open)
+        await self._home.run(lambda: self._connections.open(naming))
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
         """A tool as it was accepted, and as its source has it now; None where that is not known."""
@@ -422,9 +423,6 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
 
 def _ended_how(call: CallRecord) -> str:
     return {"ok": "went well", "failed": "failed", "running": "was left running"}[call.status]
-
-
-# From what the guest or the host said went wrong to what the user reads. Every field from a guest is untrusted text.
 
 
 def _close_weakly(reference: weakref.ref[Gloveport], process: int) -> None:

@@ -11,7 +11,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import ToolListChangedNotification
 
-from gloveport import Gloveport
+from gloveport import Gloveport, connections
+from gloveport.sources.opening import open_source
 from gloveport.surfaces import mcp_server
 from tests.conftest import TOOLS
 from tests.surfaces.agents import WAYS, Lingering, client_of
@@ -139,13 +140,12 @@ async def test_sources_that_open_late_hold_up_runs_but_not_the_list(
     gate, changed = asyncio.Event(), asyncio.Event()
     (tmp_path / "late.py").write_text("def hello() -> str:\n    return 'hello'\n")
     port = Gloveport(sources=[str(tmp_path / "late.py"), str(tmp_path / "gone.json")], spare=1)
-    open_all = port._connections._open
 
-    async def open_late() -> None:
+    async def late(*args: Any) -> Any:
         await gate.wait()
-        await open_all()
+        return await open_source(*args)
 
-    monkeypatch.setattr(port._connections, "_open", open_late)
+    monkeypatch.setattr(connections, "open_source", late)
 
     async def on_message(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):

@@ -58,7 +58,7 @@ class AgentTools:
     async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> Answer:
         """What the tool answers; raises OptionError for arguments that make no sense."""
         _check(name, args)
-        await self._port.connect()
+        await self._port.connect(naming=str(args))
         if name == "search":
             return self._search(args)
         return self._describe(args) if name == "describe" else await self._execute(args, on_event)

@@ -83,7 +83,7 @@ class AgentServer:
 
     async def _start(self) -> None:
         try:
-            await self._port.open()
+            await self._port.open(naming="")
             self.ready = True
             await self._port.run("")  # the first check of types takes seconds: let nobody wait for it
         except GloveportError as error:  # each run tells it to its own caller
