@@ -54,6 +54,9 @@ class _Worker:
 
     peak_mb = resident_mb = run_cpu_seconds
 
+    def threads(self) -> int:
+        return 1
+
     def end(self) -> asyncio.Future[tuple[Exit, str]]:
         ended = asyncio.get_running_loop().create_future()
         ended.set_result((Exit.from_status(0, 0.0, 10_000), ""))

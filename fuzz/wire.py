@@ -97,8 +97,8 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        ordered = [sorted(some.items(), key=lambda pair: repr(pair[0])) for some in (one, other)]
-        return len(one) == len(other) and all(map(same, *ordered))  # JavaScript puts keys that are numbers first
+        ordered = [sorted(some.items(), key=_order) for some in (one, other)]  # JavaScript puts keys that are numbers first
+        return len(one) == len(other) and all(map(same, *ordered))
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, (set, frozenset)) and isinstance(other, (set, frozenset)):
@@ -110,6 +110,11 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, datetime) and isinstance(other, datetime):
         return abs((one - other).total_seconds()) < 0.001  # a millisecond is all that crosses
     return bool(one == other)
+
+
+def _order(pair: tuple[Any, Any]) -> str:
+    key = pair[0]
+    return key.isoformat(timespec="milliseconds") if isinstance(key, datetime) else repr(key)
 
 
 def judge_python_codec(data: bytes) -> None:

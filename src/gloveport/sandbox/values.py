@@ -219,7 +219,7 @@ def _untag(value: dict[str, Any]) -> Any:
                 return float(content)
             case "bigint" if isinstance(content, str) and len(content) <= MAX_INTEGER_DIGITS + 1:
                 return int(content)
-            case "date" if isinstance(content, (int, float)) and not isinstance(content, bool):
+            case "date" if type(content) is int:  # whole milliseconds are all that an honest prelude sends
                 return EPOCH + timedelta(milliseconds=content)
             case "bytes" if isinstance(content, str):
                 return base64.b64decode(content, validate=True)
