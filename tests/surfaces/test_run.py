@@ -208,6 +208,8 @@ def test_the_demo_runs_and_shows_result_logs_and_calls() -> None:
         (("-e", "1", "--minimum", "strong"), "full"),
         (("-e", "1", "script.ts"), "two programs"),
         (("missing.ts",), "there is no file missing.ts"),
+        (("await tools.get_weather()",), "is given with -e"),
+        ((f"console.log('{'x' * 300}')",), "is given with -e"),
         ((".",), "is a directory"),
         (("bad.ts",), "not UTF-8"),
         (("a.rb",), "--language"),

@@ -37,8 +37,10 @@ def read_program(file: str | None, code: str | None, language: str | None, max_b
     if code is not None:
         return code, _language(language, None)
     if file not in (None, "-"):
-        chosen = _language(language, file)
-        return _decoded(_read_file(Path(file), max_bytes), file, max_bytes), chosen
+        if set(file) & set("();\n") and not os.path.exists(file):
+            raise OptionError(f"there is no file {file[:80]!r}", hint="a program itself is given with -e: run -e 'PROGRAM'")
+        data = _read_file(Path(file), max_bytes)
+        return _decoded(data, file, max_bytes), _language(language, file)
     if sys.stdin is None or (file is None and sys.stdin.isatty()):
         raise OptionError("there is no program to run", hint=WAYS_IN)
     if file == "-" and sys.stdin.isatty():
