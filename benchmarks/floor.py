@@ -30,7 +30,6 @@ class Floor:
                 env=environment,
             )
         self._socket.setblocking(False)
-        self._reader = FrameReader(2**24, 2**30)
 
     async def ready(self) -> Floor:
         """Itself, once the process has said ready."""
@@ -39,31 +38,36 @@ class Floor:
 
     async def run(self, code: str, dialect: str) -> Any:
         """The program's result; each of its calls is echoed."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Any] = loop.create_future()
-        buffer = memoryview(bytearray(262144))
-
-        def readable() -> None:
-            outgoing = []
-            size = self._socket.recv_into(buffer)
-            for frame in self._reader.feed(bytes(buffer[:size])):
-                message = orjson.loads(frame)
-                if message[0] == "call":
-                    outgoing.append(pack(orjson.dumps(["reply", message[1], message[3][0]["value"]])))
-                elif not done.done():
-                    done.set_result(message[1])
-            if outgoing:
-                self._socket.send(b"".join(outgoing))
-
-        loop.add_reader(self._socket, readable)
-        self._socket.send(pack(orjson.dumps(["start", code, dialect])))
-        try:
-            return await done
-        finally:
-            loop.remove_reader(self._socket)
+        return await serve(self._socket, orjson.dumps(["start", code, dialect]))
 
     def end(self) -> None:
         """Kill the process and reap it."""
         self.process.kill()
         self.process.wait()
         self._socket.close()
+
+
+async def serve(engine: socket.socket, start: bytes) -> Any:
+    """What the program gives that a bare engine is started on by this frame; each of its calls is echoed."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    reader, buffer = FrameReader(2**24, 2**30), memoryview(bytearray(262144))
+
+    def readable() -> None:
+        outgoing = []
+        size = engine.recv_into(buffer)
+        for frame in reader.feed(bytes(buffer[:size])):
+            message = orjson.loads(frame)
+            if message[0] == "call":
+                outgoing.append(pack(orjson.dumps(["reply", message[1], message[3][0]["value"]])))
+            elif not done.done():
+                done.set_result(message[1])
+        if outgoing:
+            engine.send(b"".join(outgoing))
+
+    loop.add_reader(engine, readable)
+    engine.send(pack(start))
+    try:
+        return await done
+    finally:
+        loop.remove_reader(engine)

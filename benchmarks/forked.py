@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from benchmarks.floor import serve
 from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
 from gloveport.sandbox.cpython import GUEST_FOLDER, PACKAGE
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
-from gloveport.sandbox.wire import FrameReader, pack
 from gloveport.types import Language
 
 SETTLED_SECONDS = 0.03
@@ -38,40 +36,17 @@ class Floor:
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
-        self._socket = guest.socket
-        self._reader = FrameReader(2**24, 2**30)
 
     @classmethod
     async def ready(cls, launcher: Launcher) -> Floor:
         """A process that has said ready."""
         floor = cls(await launcher.spawn())
-        await asyncio.get_running_loop().sock_recv(floor._socket, 4096)
+        await asyncio.get_running_loop().sock_recv(floor.guest.socket, 4096)
         return floor
 
     async def run(self, source: str) -> Any:
         """The program's result; each of its calls is echoed."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Any] = loop.create_future()
-        buffer = memoryview(bytearray(262144))
-
-        def readable() -> None:
-            outgoing = []
-            size = self._socket.recv_into(buffer)
-            for frame in self._reader.feed(bytes(buffer[:size])):
-                message = orjson.loads(frame)
-                if message[0] == "call":
-                    outgoing.append(pack(orjson.dumps(["reply", message[1], message[3][0]["value"]])))
-                elif not done.done():
-                    done.set_result(message[1])
-            if outgoing:
-                self._socket.send(b"".join(outgoing))
-
-        loop.add_reader(self._socket, readable)
-        self._socket.send(pack(source.encode()))
-        try:
-            return await done
-        finally:
-            loop.remove_reader(self._socket)
+        return await serve(self.guest.socket, source.encode())
 
     async def end(self) -> None:
         """Kill the process and reap it."""
