@@ -136,6 +136,20 @@ async def test_other_findings_are_advice(port: Gloveport, language: Any, code: s
     assert any(told in warning for warning in outcome.warnings), outcome.warnings
 
 
+@pytest.mark.parametrize("language", ["typescript", "python"])
+async def test_a_finding_belongs_to_its_own_program_alone(port: Gloveport, language: Any) -> None:
+    right, wrong = {
+        "typescript": (
+            "const n = 'a'; await tools.get_weather({city: n})",
+            "const n = 1; await tools.get_weather({city: n})",
+        ),
+        "python": ("n = 'a'\nawait tools.get_weather(city=n)", "n = 1\nawait tools.get_weather(city=n)"),
+    }[language]
+    for code, stopped in ((wrong, True), (right, False), (wrong, True), (wrong, True), (right, False), (right, False)) * 3:
+        outcome = await port.run(code, language=language)
+        assert (outcome.error is not None and outcome.error.code == "type-error") == stopped, outcome.error
+
+
 async def test_a_checker_is_as_sealed_as_a_guest(port: Gloveport) -> None:
     outcome = await port.run("/// <reference path='/etc/passwd' />\nconst n = 1; await tools.get_weather({city: n})")
     assert outcome.error is not None
