@@ -16,6 +16,7 @@ from gloveport.folders import cache_folder, data_folder
 from gloveport.policy import AllowAll, Policy
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.policy.egress.urls import shown
 from gloveport.policy.writes import WritesShut
 from gloveport.sources import Source
 from gloveport.sources.accepted import Accepted, Seen
@@ -96,9 +97,10 @@ class Connections:
             if isinstance(found, SourceConfig):
                 configs.append(found)
             else:
-                problems.append(_problem(item.text, found))
+                name = shown(item.text) if "://" in item.text else item.text
+                problems.append(_problem(name, found))
                 with suppress(ValueError):
-                    self._guessed[item.text] = name_for(item.text)
+                    self._guessed[name] = name_for(item.text)
         opened = await _all(open_source(config, outside) for config in configs)
         for config, source in zip(configs, opened, strict=True):
             if isinstance(source, BaseException):
