@@ -101,6 +101,7 @@ class Connections:
                 problems.append(_problem(name, found))
                 with suppress(ValueError):
                     self._guessed[name] = name_for(item.text)
+        outside = self._outside(configs)  # now that all names are known
         opened = await _all(open_source(config, outside) for config in configs)
         for config, source in zip(configs, opened, strict=True):
             if isinstance(source, BaseException):
@@ -122,7 +123,8 @@ class Connections:
     def _outside(self, configs: Sequence[SourceConfig]) -> Outside:
         assert self._egress is not None
         named = {(config.name, slot): origin for config in configs for slot, origin in secrets_of(config).items()}
-        return Outside(self._egress, EnvironmentCredentials(named), cache_folder() / "definitions")
+        credentials = EnvironmentCredentials(named, sources=[config.name for config in configs])
+        return Outside(self._egress, credentials, cache_folder() / "definitions")
 
     def _build(self) -> None:
         """The catalog of what is open now; a source that does not fit in is left out and reported."""
