@@ -189,8 +189,12 @@ def accepted() -> Accepted:
 
 
 def is_outside(config: SourceConfig) -> bool:
-    """True for a definition that others can change: a URL's, or that of an MCP server."""
-    return config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
+    """True for a definition that others can change: a URL's, that of an MCP server, or a file that a project came with.
+
+    A Python file is approved by its content, and approved again when that changes.
+    """
+    theirs = bool(config.settings) and config.kind != "functions"
+    return theirs or config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
 
 
 def secrets_of(config: SourceConfig) -> Mapping[str, str]:
