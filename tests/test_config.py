@@ -151,3 +151,13 @@ def test_a_file_of_another_user_is_no_project(tmp_path: Path, monkeypatch: pytes
 def test_settings_nested_without_end_are_refused(tmp_path: Path, nested: str) -> None:
     with pytest.raises(OptionError, match="nested too deeply"):
         load(tmp_path, f"[sources.a]\nmcp = {nested}")
+
+
+def test_what_stands_where_a_secret_may_stand_is_not_shown(tmp_path: Path) -> None:
+    for key in ("credentials", "headers", "env"):
+        for written in ('"secret-word"', '["secret-word"]', '{ token = ["secret-word"] }'):
+            file = tmp_path / "gloveport.toml"
+            file.write_text(f'[sources.a]\nopenapi = "x"\n{key} = {written}\n')
+            with pytest.raises(OptionError, match=f"{key} of .sources.a. must be a table of texts$") as caught:
+                load_config(file)
+            assert "secret-word" not in f"{caught.value.message} {caught.value.hint}"

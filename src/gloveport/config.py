@@ -240,6 +240,7 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
 
 # What a key of a source must be: a way to read it, and how to say what it must be.
 _TEXTS = "a table of texts"
+_KEPT = frozenset({"credentials", "headers", "env"})  # no message shows what was written there: it may be a secret
 _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "base_url": (str, "a text"),
     "headers": (dict, _TEXTS),
@@ -286,7 +287,8 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
     elif not isinstance(value, (bool, str, NoneType)):
         wrong = wrong or not value > 0 or value > 10**12  # NaN and infinity are none
     if wrong:
-        raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")
+        given = "" if key in _KEPT else f", not {value!r:.60}"
+        raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}{given}")
     if key == "writes" and isinstance(value, str):
         if value not in _WRITES:
             raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")

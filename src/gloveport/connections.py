@@ -16,6 +16,7 @@ from gloveport.folders import cache_folder, data_folder
 from gloveport.policy import AllowAll, Policy
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.policy.egress.urls import shown
 from gloveport.policy.writes import WritesShut
 from gloveport.sources import Source
 from gloveport.sources.accepted import Accepted, Seen
@@ -52,6 +53,7 @@ class Connections:
         self._forget()
 
     def _forget(self) -> None:
+        self._names: list[str] = []
         self._opened: dict[int, tuple[SourceConfig, Source]] = {}  # by their place among all
         self._told: list[Problem] = []
         self._guessed: dict[str, str] = {}  # what the sources would be called that are known by their text alone
@@ -111,20 +113,23 @@ class Connections:
                     self._tell(_problem(item.name, error))
         outside = self._outside(configs)
         for config in configs:
+            self._names.append(config.name)
             self._opening[loop.create_task(self._open(config, outside, len(self._opening)))] = config.name
         for item in self._given:
             if isinstance(item, Named):
-                name = item.text
+                name = _shown(item)
                 with suppress(ValueError):
-                    name = self._guessed[item.text] = name_for(item.text)
+                    self._guessed[name] = name_for(item.text)
+                name = self._guessed.get(name, name)
                 self._opening[loop.create_task(self._open_named(item, outside, len(self._opening)))] = name
 
     async def _open_named(self, item: Named, outside: Outside, place: int) -> None:
         try:
             config = await detect(item.text, outside, allow_private=item.allow_private)
         except Exception as error:  # noqa: BLE001 - one source, whatever is wrong with it, does not stop the others
-            self._tell(_problem(item.text, error))
+            self._tell(_problem(_shown(item), error))
         else:
+            self._names.append(config.name)
             await self._open(config, outside, place)
 
     async def _open(self, config: SourceConfig, outside: Outside, place: int) -> None:
@@ -161,7 +166,8 @@ class Connections:
     def _outside(self, configs: Sequence[SourceConfig]) -> Outside:
         assert self._egress is not None
         named = {(config.name, slot): origin for config in configs for slot, origin in secrets_of(config).items()}
-        return Outside(self._egress, EnvironmentCredentials(named), cache_folder() / "definitions")
+        credentials = EnvironmentCredentials(named, sources=self._names)
+        return Outside(self._egress, credentials, cache_folder() / "definitions")
 
     def _build(self) -> None:
         """The catalog of what is open now; a source that does not fit in is left out and reported."""
@@ -236,8 +242,12 @@ def accepted() -> Accepted:
 
 
 def is_outside(config: SourceConfig) -> bool:
-    """True for a definition that others can change: a URL's, or that of an MCP server."""
-    return config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
+    """True for a definition that others can change: a URL's, that of an MCP server, or a file that a project came with.
+
+    A Python file is approved by its content, and approved again when that changes.
+    """
+    theirs = bool(config.settings) and config.kind != "functions"
+    return theirs or config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
 
 
 def secrets_of(config: SourceConfig) -> Mapping[str, str]:
@@ -283,6 +293,10 @@ def _problem(name: str, error: Exception) -> Problem:
         return Problem(name, error.message, error.hint)
     logger.error("the source %s could not be opened", name, exc_info=error)
     return Problem(name, f"the source {name} could not be opened: {type(error).__name__}")
+
+
+def _shown(item: Named) -> str:
+    return shown(item.text) if "://" in item.text else item.text
 
 
 def _log(problems: Iterable[Problem]) -> None:

@@ -170,3 +170,15 @@ async def test_a_redirect_out_of_the_reach_is_refused() -> None:
         assert other.requests == []
         both = Reach(frozenset({server.origin, other.origin}), allow_private=True)
         assert (await get(server.origin, both)).status == 200
+
+
+async def test_a_redirect_to_a_host_named_like_the_secret_does_not_show_it() -> None:
+    secret = "canary-7yq2lw9zk4t"
+    async with serving(redirect(f"http://{secret}.example.org/")) as server:
+        attached = [Attachment("header", "X-Key", Secret(secret, "shop.key"), frozenset({server.origin}))]
+        with pytest.raises(ToolError) as refusal:
+            await send(
+                Request("GET", server.origin), Reach(allow_private=True, origins=frozenset({server.origin})), attached
+            )
+    assert "http://•••(shop.key).example.org may not be reached" in refusal.value.message
+    assert secret not in repr(refusal.value) + repr(vars(refusal.value))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reach, Request
-from gloveport.policy.egress.urls import join, parse
+from gloveport.policy.egress.urls import join, parse, shown
 from tests.policy.servers import Dialled, ok, send, serving, words
 
 TRICKS = [
@@ -161,3 +161,10 @@ async def test_only_what_was_judged_is_dialled_and_the_wire_says_the_same(text: 
     url = parse(text)
     assert (url.target.encode(), url.authority.encode()) == (line, host)
     assert judged in ([], [url.host])
+
+
+def test_a_message_shows_where_a_url_leads_and_no_secret_in_it() -> None:
+    assert shown("https://api.example.org:8443/v1/mcp?key=secret-word#part") == "https://api.example.org:8443/v1/mcp?…"
+    assert shown("https://api.example.org/") == "https://api.example.org/"
+    for text in TRICKS:
+        assert "secret-word" not in shown(text)

@@ -21,6 +21,7 @@ SECRETS = [
     "пароль-ключ-42",
     "pass:word@host/%41",
     "\U0001f511 key and more",
+    "back\\\\slashes%25and\\n&amp;",
 ]
 ENCODINGS: dict[str, Callable[[str], str | bytes]] = {
     "raw": str,
@@ -30,6 +31,12 @@ ENCODINGS: dict[str, Callable[[str], str | bytes]] = {
     "form": quote_plus,
     "json": lambda text: json.dumps(text)[1:-1],
     "json, unicode": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "json in json": lambda text: json.dumps(json.dumps(text))[3:-3],
+    "json in json in json": lambda text: json.dumps(json.dumps(json.dumps(text, ensure_ascii=False)))[6:-6],
+    "url in a url": lambda text: quote(quote(text, safe=""), safe=""),
+    "form in a url, in json": lambda text: json.dumps(quote(quote_plus(text)))[1:-1],
+    "html in html": lambda text: html.escape(html.escape(text)),
+    "base64 of a url": lambda text: base64.b64encode(quote(text, safe="").encode()),
     "json, slashes": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
     "json, for html": lambda text: json.dumps(text)[1:-1].replace("<", "\\u003C").replace("&", "\\u0026"),
     "html": html.escape,
@@ -100,6 +107,12 @@ def test_no_secret_of_any_characters_comes_back(secret: str, before: bytes, afte
     assert raw not in cleaned
     encoded = redaction(secret).clean(base64.b64encode(before + raw + after))
     assert "•••".encode() in encoded
+
+
+def test_no_text_makes_the_search_take_long() -> None:
+    clean = redaction("ab\\\\\\c%%%25&&d").clean
+    for text in (b"ab" + b"\\" * 1_000_000, b"ab\\\\c%" + b"25" * 1_000_000, b"ab\\c%%%25&" + b"amp;" * 1_000_000):
+        assert clean(text * 2 + b"d") == text * 2 + b"d"
 
 
 @pytest.mark.parametrize("place", ["header", "query", "cookie", "basic"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, NoReturn, Protocol
 
-from gloveport.errors import OptionError
+from gloveport.errors import OptionError, ToolError
 
 
 class Secret:
@@ -53,11 +53,20 @@ class Credentials(Protocol):
 
 
 class EnvironmentCredentials:
-    """Secrets from this process's environment: `env:NAME` as configured, or GLOVEPORT_<SOURCE>_<SLOT>."""
+    """Secrets from this process's environment: `env:NAME` as configured, or GLOVEPORT_<SOURCE>_<SLOT>.
 
-    def __init__(self, configured: Mapping[tuple[str, str], str], environment: Mapping[str, str] = os.environ) -> None:
+    `sources` are the names of all sources: a variable that is meant for one of them is not given to another.
+    """
+
+    def __init__(
+        self,
+        configured: Mapping[tuple[str, str], str],
+        environment: Mapping[str, str] = os.environ,
+        sources: Collection[str] = (),
+    ) -> None:
         self._configured = dict(configured)
         self._environment = environment
+        self._sources = sources  # may grow
         for (source, slot), origin in self._configured.items():
             if not origin.startswith("env:") or len(origin) == len("env:"):
                 hint = f'write {slot} = "env:NAME_OF_A_VARIABLE": secrets have no place in a configuration file'
@@ -68,9 +77,20 @@ class EnvironmentCredentials:
         return self._configured.get((source, slot), "").removeprefix("env:") or default_variable(source, slot)
 
     def find(self, source: str, slot: str) -> Secret | None:
-        """The secret, or None when its variable is not set."""
-        text = self._environment.get(self.variable(source, slot))
+        """The secret, or None when its variable is not set; raises ToolError when that may be meant for another source."""
+        variable = self.variable(source, slot)
+        text = self._environment.get(variable)
+        if text and (source, slot) not in self._configured and (rival := self._rival(source, variable)):
+            message = f"{variable} is set, and may be meant for the source {rival} or for {source}"
+            hint = f'say which under [sources.{source}]: credentials = {{ {slot} = "env:{variable}" }}, or another variable'
+            raise ToolError(message, code="credential-missing", hint=hint)
         return Secret(text, f"{source}.{slot}") if text else None
+
+    def _rival(self, source: str, variable: str) -> str | None:
+        """Another source that the variable names as well as this one, or better: GLOVEPORT_SHOP_EU_TOKEN is `shop_eu`'s."""
+        own = len(default_variable(source, ""))
+        starts = {other: default_variable(other, "") for other in self._sources if other != source}
+        return next((other for other, start in starts.items() if variable.startswith(start) and len(start) >= own), None)
 
 
 def default_variable(source: str, slot: str) -> str:

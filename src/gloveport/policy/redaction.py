@@ -60,9 +60,7 @@ def _texts(attachment: Attachment) -> set[str]:
     secret = attachment.secret.reveal()
     if attachment.place == "basic":
         return {secret, secret.partition(":")[2], b64encode(secret.encode("utf-8", "surrogateescape")).decode()}
-    if attachment.place == "query":
-        return {secret, quote(secret, safe="", errors="surrogateescape")}
-    return {secret}
+    return {secret, quote(secret, safe="", errors="surrogateescape")}
 
 
 def _anchor(text: str) -> bytes:
@@ -71,24 +69,29 @@ def _anchor(text: str) -> bytes:
 
 
 def _escaped(text: str) -> re.Pattern[bytes]:
-    """Matches the text with any of its characters escaped, as URLs, forms, JSON and HTML do it, in any mixture."""
-    return re.compile(b"".join(b"|".join(_ways(char)).join((b"(?:", b")")) for char in text))
+    """Matches the text with any of its characters escaped, as URLs, forms, JSON and HTML do it, in any mixture.
+
+    What was escaped may have been escaped again: JSON in JSON, a URL in a URL. Repeated backslashes are taken possessively
+    (`++`), so that no text makes the search take long.
+    """
+    return re.compile(b"".join(b"|".join(_ways(run)).join((b"(?:", b")")) for run in re.findall(r"\\+|[^\\]", text)))
 
 
-def _ways(char: str) -> Iterator[bytes]:
-    data = char.encode("utf-8", "surrogateescape")
-    yield re.escape(data)
-    if char.isascii() and char.isalnum():
+def _ways(run: str) -> Iterator[bytes]:
+    """How a character may be written, or a run of backslashes: how many they were can't be told once they are escaped."""
+    data = run.encode("utf-8", "surrogateescape")
+    if run.isascii() and run.isalnum():
+        yield data
         return
-    yield b"".join(b"(?i:%%%02x)" % byte for byte in data)
-    yield b"(?i:%b)" % re.escape("".join(f"\\u{unit:04x}" for unit in _units(char)).encode())
-    yield re.escape(json.dumps(char)[1:-1].encode())
-    yield re.escape(html.escape(char).encode("utf-8", "surrogateescape"))
-    yield b"&#0*%d;|(?i:&#x0*%x;)" % (ord(char), ord(char))
-    if char == "/":
-        yield rb"\\/"
-    if char == " ":
-        yield rb"\+"
+    yield rb"\\++" if run[0] == "\\" else rb"\\*+" + re.escape(data)
+    yield rb"\\++" + re.escape(json.dumps(run[0])[1:-1].lstrip("\\").encode())
+    yield b"".join(b"(?i:%%(?:25)*%02x)" % byte for byte in data)
+    yield b"".join(rb"(?i:\\++u%04x)" % unit for unit in _units(run))
+    yield b"".join(b"&(?:amp;)*#(?i:0*%d|x0*%x);" % (ord(char), ord(char)) for char in run)
+    if (named := html.escape(run)) != run:
+        yield b"&(?:amp;)*" + named[1:].encode()
+    if run == " ":
+        yield rb"\+|(?i:%(?:25)*2b)"
 
 
 def _units(char: str) -> list[int]:

@@ -1,7 +1,7 @@
 """What was accepted of a definition that lies outside: when a tool's fingerprint changes, it is suspended (M4).
 
-A definition is accepted when it is first seen. One that a user keeps in a file of his own is his to change, and is not
-compared.
+A definition is accepted when it is first seen. One that a user keeps in a file of his own settings is his to change, and is
+not compared; one that a project's settings name came with the project.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.folders import data_folder
 from gloveport.policy.credentials import default_variable
+from gloveport.policy.egress.urls import shown
 
 FILE = "approved-sources.json"
 
@@ -69,7 +70,8 @@ def what_it_does(config: SourceConfig) -> str:
     elif config.kind == "functions":
         does = f"imports {config.location!a}"
     else:
-        does = f"reaches {config.base_url or config.location!a}"
+        place = config.base_url or config.location
+        does = f"reaches {shown(place) if '://' in place else place!a}"
     return "; ".join([does, *(part for part in more if part)])
 
 

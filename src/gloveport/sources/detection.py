@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, SourceError
 from gloveport.policy.egress import Reach, Request
+from gloveport.policy.egress.urls import shown
 from gloveport.sources.names import RESERVED, ROOT, problem_with
 from gloveport.sources.outside import Outside
 
@@ -119,13 +120,13 @@ async def _kind_of_url(url: str, outside: Outside, allow_private: bool) -> tuple
             Request("GET", url, (("accept", "application/json, application/yaml, */*"),)), reach
         )
     except GloveportError as error:
-        raise SourceError(f"{url} can't be read: {error.message}", hint=error.hint) from error
+        raise SourceError(f"{shown(url)} can't be read: {error.message}", hint=error.hint) from error
     kind = _kind_of(reply.body[:PEEKED]) if reply.status < 300 else None
     if kind is None and reply.status in (400, 405, 406, 415):
         kind = "mcp"  # an endpoint that wants POST and says nothing to GET
     if kind is None:
         raise SourceError(
-            f"{url} is neither an OpenAPI document, a GraphQL endpoint nor an MCP server (status {reply.status})",
+            f"{shown(url)} is neither an OpenAPI document, a GraphQL endpoint nor an MCP server (status {reply.status})",
             hint="give the address of the definition itself, or say what it is with --kind",
         )
     titled = TITLE.search(reply.body[:PEEKED])

@@ -125,17 +125,21 @@ def tools_changes(source: str | None, **view: Any) -> int:
 
 
 @tools.command(
-    "accept", cls=Page, help="Accept a source's definition as it is now.", examples=("gloveport tools accept github",)
+    "accept",
+    cls=Page,
+    help="Accept a source's definition as it is now: shows what has changed, and asks.",
+    examples=("gloveport tools accept github",),
 )
 @click.argument("source", metavar="SOURCE")
+@YES
 @CONFIG
 @JSON
 @COLOR
-def tools_accept(source: str, **view: Any) -> int:
+def tools_accept(source: str, yes: bool, **view: Any) -> int:
     """Accept changes."""
     from gloveport.surfaces.toolbox import View, accept_command
 
-    return accept_command(View(**view), source)
+    return accept_command(View(**view), source, yes=yes)
 
 
 @tools.command(

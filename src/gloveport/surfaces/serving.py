@@ -50,7 +50,8 @@ def serve_command(options: Options) -> int:
     if options.as_json:
         write_document(out, document)
     else:
-        _greet(out, err, document, None if given else token.reveal())
+        # What is piped is kept somewhere: the token is shown to a person alone.
+        _greet(out, err, document, token.reveal() if out.terminal and not given else None)
     with redirect_stdout(sys.stderr):  # so that what tools print is seen when they print it
         asyncio.run(_serve(options, port, listening, TokenCheck(token)))
     return 0

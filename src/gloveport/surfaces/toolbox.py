@@ -152,24 +152,29 @@ def changes_command(view: View, source: str | None) -> int:
 
 
 async def _changes(view: View, port: Gloveport, source: str | None) -> int:
-    changed = [
-        tool
-        for tool in port.catalog.tools
-        if source in (None, tool.source) and (entry := port.catalog.entry(tool.address)) and entry.suspended
-    ]
-    rows = [{"tool": tool.address, "diff": _difference(port, tool)} for tool in changed]
+    rows = _changed(port, source)
     if view.as_json:
         write_document(view.out, {"ok": True, "changed": rows})
         return 0
-    for row in rows:
-        view.out.line(view.out.paint(f"tools.{row['tool']}", "bold"))
-        for line in row["diff"]:
-            colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-            view.out.line("  " + view.out.paint(visible_line(line), colour))
-    sources = sorted({tool.source for tool in changed})
+    _show_changes(view.out, rows)
+    sources = sorted({row["tool"].partition(".")[0] for row in rows})
     told = [f"gloveport tools accept {name}" for name in sources]
     view.err.line(f"to accept: {', '.join(told)}" if told else "nothing has changed")
     return 0
+
+
+def _changed(port: Gloveport, source: str | None) -> list[dict[str, Any]]:
+    """The suspended tools, each with the difference to what was accepted."""
+    entries = ((tool, port.catalog.entry(tool.address)) for tool in port.catalog.tools if source in (None, tool.source))
+    return [{"tool": tool.address, "diff": _difference(port, tool)} for tool, entry in entries if entry and entry.suspended]
+
+
+def _show_changes(out: Stream, rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        out.line(out.paint(f"tools.{row['tool']}", "bold"))
+        for line in row["diff"]:
+            colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+            out.line("  " + out.paint(visible_line(line), colour))
 
 
 def _difference(port: Gloveport, tool: Tool) -> list[str]:
@@ -184,20 +189,25 @@ def _difference(port: Gloveport, tool: Tool) -> list[str]:
     return lines or ["where its requests go, the credentials that go along, or a text too long to show has changed"]
 
 
-def accept_command(view: View, source: str) -> int:
-    """Accept a source's definition as it is now."""
-    return _with_port(view, lambda port: _accept(view, port, source))
+def accept_command(view: View, source: str, *, yes: bool) -> int:
+    """Accept a source's definition as it is now, once what has changed in it was shown."""
+    return _with_port(view, lambda port: _accept(view, port, source, yes=yes))
 
 
-async def _accept(view: View, port: Gloveport, name: str) -> int:
+async def _accept(view: View, port: Gloveport, name: str, *, yes: bool) -> int:
     config = _configured(view, name)
     opened = next((one for one in port.catalog.sources if one.name == name), None)
     if opened is None or not is_outside(config):
         raise OptionError(
             f"there is nothing to accept of the source {name}", hint="`gloveport tools list` shows the sources"
         )
-    accepted().accept(key_of(config), seen_now(opened))
-    _done(view, f"the definition of {name} is accepted as it is now", {"source": name})
+    rows = _changed(port, name)
+    if rows:
+        _show_changes(view.err, rows if not view.as_json else [])
+        ask(f"Accept this of {name}?", view.err, yes=yes, as_json=view.as_json)
+        accepted().accept(key_of(config), seen_now(opened))
+    told = f"the definition of {name} is accepted as it is now" if rows else f"nothing has changed in {name}"
+    _done(view, told, {"source": name, "accepted": rows})
     return 0
 
 

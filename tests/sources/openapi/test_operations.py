@@ -22,6 +22,29 @@ def test_the_method_tells_reads_from_writes() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("X-HTTP-Method-Override", "header"),
+        ("x-http-method", "header"),
+        ("X-Method-Override", "header"),
+        ("_method", "query"),
+    ],
+)
+def test_a_read_that_can_ask_for_another_method_is_a_write(name: str, place: str) -> None:
+    parameter = {"name": name, "in": place, "schema": {"type": "string"}}
+    for document in (
+        operation(parameters=[parameter]),
+        openapi({"/x": {"parameters": [parameter], "get": {"operationId": "get"}}}),
+        openapi({f"/x?{name}=DELETE": {"get": {"operationId": "get"}}}),
+        operation(requestBody={"content": {"application/json": {"schema": {"properties": {name: {"type": "string"}}}}}}),
+    ):
+        (head,) = Compiled(document).heads.values()
+        assert head.writes
+    (head,) = Compiled(operation(parameters=[{**parameter, "name": f"{name}s"}])).heads.values()
+    assert not head.writes
+
+
 def test_descriptions_are_plain_text_without_hidden_characters() -> None:
     document = operation(summary="List <b>pets</b>", description="<p>All of them &amp; more.&#x202e;</p>", deprecated=True)
     (head,) = Compiled(document).heads.values()

@@ -209,3 +209,15 @@ def test_a_lone_surrogate_is_refused() -> None:
         parameter = Parameter("id", "id", place, style="simple" if place == "path" else "form")
         with pytest.raises(ValueError, match="`id`"):
             build(Operation("GET", "/{id}" if place == "path" else "/", parameters=(parameter,)), {"id": "\ud800"})
+
+
+@pytest.mark.parametrize("name", ["_method", "_METHOD", "X-HTTP-Method-Override"])
+def test_a_free_form_argument_can_not_bring_another_method(name: str) -> None:
+    free = Operation("GET", "/x", parameters=(Parameter("filter", "filter", "query"),))
+    assert build(free, {"filter": {"a": "b"}}).url == f"{BASE}/x?a=b"
+    with pytest.raises(ValueError, match="another method"):
+        build(free, {"filter": {name: "DELETE"}})
+    reserved = Operation("GET", "/x", parameters=(Parameter("q", "q", "query", allow_reserved=True),))
+    assert f"&{name}" not in build(reserved, {"q": f"a&{name}=DELETE"}).url
+    declared = Operation("GET", "/x", parameters=(Parameter(name, "m", "query"),))  # it counts as one that writes
+    assert build(declared, {"m": "DELETE"}).url == f"{BASE}/x?{name}=DELETE"

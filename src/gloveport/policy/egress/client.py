@@ -51,13 +51,15 @@ class Egress:
         """
         url = urls.parse(request.url)
         check_origins(url.origin, attachments)
+        redaction = Redaction(attachments)
         try:
             async with asyncio.timeout(reach.total_seconds):
-                return await self._follow(request, url, reach, attachments)
+                return await self._follow(request, url, reach, attachments, redaction)
         except FAILURES as error:
             failure = explain(error, url.host, request.method, reach)
         except ToolError as error:
-            failure = error.with_traceback(None)
+            # A service can redirect to a host whose name is what it was sent.
+            failure = ToolError(redaction.clean_text(error.message), code=error.code, hint=error.hint)
         # Raised out here, no frame hangs on it that holds headers, or what a service echoed of them.
         raise failure
 
@@ -96,8 +98,9 @@ class Egress:
         )
         return Incoming(response, hop, reach)
 
-    async def _follow(self, request: Request, url: Url, reach: Reach, attachments: Sequence[Attachment]) -> Reply:
-        redaction = Redaction(attachments)
+    async def _follow(
+        self, request: Request, url: Url, reach: Reach, attachments: Sequence[Attachment], redaction: Redaction
+    ) -> Reply:
         carried = headers.check(request.method, request.headers)
         for _ in range(reach.max_redirects + 1):
             incoming = await self.open(Hop(request.method, url, carried, request.body), reach, attachments)

@@ -81,6 +81,15 @@ def join(base: Url, reference: str) -> Url:
     return Url(joined.scheme, joined.host, joined.port, _without_dots(joined.path), joined.query)
 
 
+def shown(text: str) -> str:
+    """A URL as a message may show it: without its query, and not at all where a password could be in it."""
+    try:
+        url = parse(text)
+    except ToolError:
+        return "a URL that can't be used"
+    return url.origin + url.path + ("?…" if url.query else "")
+
+
 def _name(host: str) -> str:
     if ".." in host or len(host) > 253:
         raise _refused("its host is no host name")

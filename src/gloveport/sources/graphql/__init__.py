@@ -9,6 +9,7 @@ from graphql import get_introspection_query
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
+from gloveport.policy.egress.urls import shown
 from gloveport.sources.graphql.definition import LARGEST_JSON, read_schema
 from gloveport.sources.graphql.endpoint import Endpoint
 from gloveport.sources.graphql.replies import read_body, trimmed
@@ -62,13 +63,13 @@ async def _introspect(endpoint: Endpoint, source: str) -> bytes:
         try:
             reply = await endpoint.send(query, {})
         except ToolError as error:
-            raise SourceError(f"source {source}: {endpoint.url}: {error.message}", hint=error.hint) from None
+            raise SourceError(f"source {source}: {shown(endpoint.url)}: {error.message}", hint=error.hint) from None
         body = read_body(reply)
         if body is None:
             moved = reply.headers.get("location")
             hint = f"it points to {moved}" if moved else "check that the URL is that of a GraphQL endpoint"
-            raise SourceError(f"source {source}: {endpoint.url} answered {reply.status}, not GraphQL", hint=hint)
+            raise SourceError(f"source {source}: {shown(endpoint.url)} answered {reply.status}, not GraphQL", hint=hint)
         if not body.get("errors"):
             return reply.body
         said = trimmed(body["errors"])[0]["message"]
-    raise SourceError(f"source {source}: {endpoint.url} does not tell its schema: {said}", hint=GIVE_A_FILE)
+    raise SourceError(f"source {source}: {shown(endpoint.url)} does not tell its schema: {said}", hint=GIVE_A_FILE)

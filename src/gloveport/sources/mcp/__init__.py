@@ -7,12 +7,11 @@ settings ─► approvals (may this command be started?) ─► stdio | http (th
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from gloveport.config import SourceConfig
-from gloveport.errors import SourceError
+from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment, default_variable
-from gloveport.policy.egress import Reach
+from gloveport.policy.egress import Reach, urls
 from gloveport.sources.approvals import needs_approval, refusal
 from gloveport.sources.mcp.asking import Answer, OnElicit, OnProgress, Progress, Question
 from gloveport.sources.mcp.connection import Connection
@@ -81,12 +80,6 @@ def _over_http(config: SourceConfig, url: str, outside: Outside) -> Callable[[],
 
 def _origin(name: str, url: str) -> str:
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise SourceError(f"the source {name} has no usable URL: {url[:200]!a}", hint="write https://host/path")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    standard = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{host}" if port in (None, standard) else f"{parts.scheme}://{host}:{port}"
+        return urls.parse(url).origin
+    except ToolError as error:
+        raise SourceError(f"the source {name} has no usable URL: {error.message}", hint="write https://host/path") from None

@@ -35,9 +35,11 @@ class HttpConnection:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
         """The streams; leaving tells the server that the session is over."""
-        contained = _Contained(self._transport, self.lost, self._missing)
+        contained = _Contained(self._transport, self._url, self.lost, self._missing)
+        # The libraries log the URL that they know; a query, where keys stand, is none of what they know.
+        bare = self._url.partition("?")[0]
         async with httpx2.AsyncClient(transport=contained, headers=self._headers, trust_env=False, timeout=TIMES) as client:
-            async with streamable_http_client(self._url, http_client=client, max_sse_event_size=None) as streams:
+            async with streamable_http_client(bare, http_client=client, max_sse_event_size=None) as streams:
                 yield streams
 
     def last_words(self) -> str:
@@ -48,8 +50,9 @@ class HttpConnection:
 class _Contained(httpx2.AsyncBaseTransport):
     """Keeps a failed request from ending the session, as it would in the library: its call is told, others go on."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, lost: asyncio.Event, missing: str) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, url: str, lost: asyncio.Event, missing: str) -> None:
         self._inner = inner
+        self._url = url
         self._lost = lost
         self._missing = missing
 
@@ -58,7 +61,7 @@ class _Contained(httpx2.AsyncBaseTransport):
         call = CURRENT.get() or Call("")
         call.problem = None
         try:
-            response = await self._inner.handle_async_request(request)
+            response = await self._inner.handle_async_request(self._whole(request))
             if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 response.stream = _News(response.stream) if request.method == "GET" else _Events(response.stream, call)
                 return response
@@ -69,6 +72,10 @@ class _Contained(httpx2.AsyncBaseTransport):
             return httpx2.Response(502 if request.method == "POST" else 405, request=request)
         self._judge(request, response, body, call)
         return httpx2.Response(response.status_code, headers=_plain(response.headers), content=body, request=request)
+
+    def _whole(self, request: httpx2.Request) -> httpx2.Request:
+        about = {"headers": request.headers, "extensions": request.extensions}
+        return httpx2.Request(request.method, self._url, stream=request.stream, **about)
 
     def _judge(self, request: httpx2.Request, response: httpx2.Response, body: bytes, call: Call) -> None:
         status = response.status_code
@@ -130,10 +137,10 @@ class _News(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def _plain(headers: httpx2.Headers) -> list[tuple[str, str]]:
-    """The headers of a body that has been read: whole and decompressed."""
-    left_out = {"content-encoding", "content-length", "transfer-encoding"}
-    return [(name, value) for name, value in headers.multi_items() if name.lower() not in left_out]
+def _plain(headers: httpx2.Headers) -> list[tuple[bytes, bytes]]:
+    """The headers of a body that has been read: whole and decompressed. As bytes: what stands for a secret is not ASCII."""
+    left_out = {b"content-encoding", b"content-length", b"transfer-encoding"}
+    return [(name, value) for name, value in headers.raw if name.lower() not in left_out]
 
 
 def _is_rpc_error(body: bytes) -> bool:

@@ -19,6 +19,7 @@ from gloveport.sources.openapi.names import Named, addresses, machine_made
 from gloveport.sources.openapi.nextpage import lists, paging
 from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging
 from gloveport.sources.openapi.operations import Raw, View, openapi_view
+from gloveport.sources.openapi.overrides import is_override, may_override
 from gloveport.sources.openapi.parameters import Argument, arguments, followed
 from gloveport.sources.openapi.payload import Payload, payload
 from gloveport.sources.openapi.references import Dangling
@@ -27,7 +28,7 @@ from gloveport.sources.openapi.security import needed, slots
 from gloveport.sources.openapi.sharing import place_of, shared_names, sided
 from gloveport.sources.openapi.swagger2 import swagger_view
 
-VERSION = b"openapi 2"
+VERSION = b"openapi 3"
 MOST_OPERATIONS = 50_000
 MOST_COMPILED = 400_000_000
 MOST_WARNINGS = 50
@@ -163,7 +164,7 @@ class Compiler:
             description=describe(node.get("summary"), node.get("description"), raw.place),
             parameters=tuple(called.schema["properties"]),
             fingerprint="",
-            writes=raw.method not in SAFE,
+            writes=raw.method not in SAFE or may_override(operation) or any(map(is_override, called.schema["properties"])),
             deprecated=node.get("deprecated") is True,
             pages=paged is not None or (raw.method == "get" and answered.linked),
         )

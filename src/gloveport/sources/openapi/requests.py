@@ -10,6 +10,7 @@ from urllib.parse import quote
 from gloveport.policy.egress import Request
 from gloveport.sources.openapi import bodies, styles
 from gloveport.sources.openapi.operation import Body, Operation, Parameter
+from gloveport.sources.openapi.overrides import may_override, overrides
 from gloveport.sources.openapi.servers import VARIABLE, lies_below
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -41,6 +42,7 @@ class Recipe:
         self._path = VARIABLE.split(_static(path if path.startswith("/") else f"/{path}"))
         self._query = [pair for pair in VARIABLE.sub("{}", _static(query)).split("&") if pair and "{}" not in pair]
         self._fixed = {name.lower(): (name, value) for name, value in fixed.items()}
+        self._overridable = may_override(operation)
         self._arguments = {parameter.argument for parameter in operation.parameters}
         accepted = ", ".join((*operation.produces, "*/*;q=0.1") if operation.produces else ("*/*",))
         self._accept = ("Accept", accepted if FIELD.fullmatch(accepted) else "*/*")
@@ -67,6 +69,9 @@ class Recipe:
             draft.headers["cookie"] = ("Cookie", cookies)
         headers = {name: header for name, header in draft.headers.items() if ("header", name) not in taken} | self._fixed
         url = self._url(draft, taken)
+        if not self._overridable and overrides(url):
+            # A free-form argument can bring any name; whether the call may be made was decided by the method.
+            raise ValueError("a query parameter can't ask for another method")
         return Request(self.operation.method, url, tuple(headers.values()), body.data if body else None)
 
     def _url(self, draft: _Draft, taken: Collection[tuple[str, str]]) -> str:
