@@ -137,6 +137,8 @@ class Worker:
         self._when_sent = callback
 
     def _send_rest(self) -> None:
+        if self._ending is not None:
+            return
         try:
             sent = self.guest.socket.send(self._unsent)
         except BlockingIOError:
