@@ -130,6 +130,20 @@ async def test_timers_fire_in_their_order_with_their_microtasks_in_between(port:
     assert outcome.value == ["a", "a'", "b", "b'", "i", "c", "c'"]
 
 
+async def test_a_timer_cleared_twice_hides_no_other_and_leaves_none(port: Gloveport) -> None:
+    clear_all = """
+      const once = setTimeout(() => {}, 60000); clearTimeout(once); clearTimeout(once); clearTimeout(once + 1000);
+      let turns = 0;
+      await new Promise<void>((resolve) => {
+        const every = setInterval(() => { if (++turns === 2) { clearInterval(every); clearInterval(every); resolve() } }, 1);
+      });
+    """
+    assert (await port.run(f"{clear_all} return turns")).value == 2
+    outcome = await port.run(f"{clear_all} await new Promise(() => {{}})")
+    assert outcome.error is not None
+    assert outcome.error.code == "never-settles"
+
+
 async def test_a_timer_that_sets_itself_again_does_not_starve_replies(port: Gloveport) -> None:
     outcome = await port.run("""
       let turns = 0; let done = false;

@@ -45,6 +45,12 @@ async def test_a_coroutine_that_never_waits_ends_at_once(start: Start) -> None:
     assert seen == [0, 1, 2]
 
 
+async def test_one_that_starts_nothing_has_no_task() -> None:
+    starter = Starter(asyncio.get_running_loop())
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    starter.close()
+
+
 async def test_one_that_waits_goes_on_as_a_task(start: Start) -> None:
     gate = asyncio.Event()
     seen: list[str] = []

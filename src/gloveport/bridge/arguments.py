@@ -42,8 +42,13 @@ class Contract:
 
     def accept(self, values: Any) -> dict[str, Any]:
         """The arguments that the values stand for, copied and valid; raises ToolError `bad-arguments`."""
-        if len(values) == 1 and type(values[0]) is dict and self._holds(args := values[0].copy()):
-            return args
+        if len(values) == 1 and type(values[0]) is dict:
+            args = values[0].copy()
+            try:  # what nearly every call brings: flat, valid arguments, of which a shallow copy is a whole one
+                if FLAT.issuperset(map(type, args.values())) and self._is_valid(args):
+                    return args
+            except ValueError:
+                pass
         try:
             given = [copied(value) for value in values] if type(values) is list else copied(values)
         except TypeError as error:
@@ -52,13 +57,6 @@ class Contract:
         if not self._fits(args):
             raise self._refusal(complaint(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))
         return args
-
-    def _holds(self, args: dict[str, Any]) -> bool:
-        """True for what nearly every call brings: flat, valid arguments, of which a shallow copy is a whole one."""
-        try:
-            return FLAT.issuperset(map(type, args.values())) and self._is_valid(args)
-        except ValueError:
-            return False
 
     def _fits(self, args: Any) -> bool:
         try:

@@ -8,6 +8,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from gloveport.bridge.builtins import Page, unknown
 from gloveport.bridge.failures import failure, raised_at
 from gloveport.bridge.hints import hinted
@@ -32,29 +34,26 @@ KEPT_BYTES = 2 * 1024 * 1024
 NOT_KEPT = {"…": "not kept: the calls of this run were too large"}
 
 
-class _Call:
+class _Call(msgspec.Struct, gc=False):
     """A call that has started. `status` leaves `running` at most once and never comes back."""
 
-    __slots__ = ("_args", "_contract", "_id", "error", "seconds", "started", "status")
-
-    def __init__(self, id: int, contract: Contract, args: list[Any] | None, started: float) -> None:
-        self._id = id
-        self._contract = contract
-        self._args = args
-        self.started = started
-        self.status: Literal["running", "ok", "failed"] = "running"
-        self.seconds: float | None = None
-        self.error: str | None = None
+    id: int
+    contract: Contract
+    args: list[Any] | None
+    started: float
+    status: Literal["running", "ok", "failed"] = "running"
+    seconds: float | None = None
+    error: str | None = None
 
     @property
     def tool(self) -> str:
         """The tool's name as programs write it."""
-        return self._contract.path
+        return self.contract.path
 
     def record(self) -> CallRecord:
         """The call so far."""
-        args = NOT_KEPT if self._args is None else self._contract.named(self._args)
-        return CallRecord(self._id, self.tool, args, self.status, self.started, self.seconds, self.error)
+        args = NOT_KEPT if self.args is None else self.contract.named(self.args)
+        return CallRecord(self.id, self.tool, args, self.status, self.started, self.seconds, self.error)
 
 
 class RunBridge:

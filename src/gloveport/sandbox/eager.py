@@ -57,43 +57,43 @@ class Starter:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._base = contextvars.copy_context()
-        self._prepare()
+        self._task: asyncio.Task[Any] | None = None
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> asyncio.Task[Any]:
         self._context = self._base.copy()
         self._rest = _Rest(self._loop.create_future())
-        self._task: asyncio.Task[Any] = asyncio.Task(self._rest, loop=self._loop, context=self._context)
+        self._task = asyncio.Task(self._rest, loop=self._loop, context=self._context)
+        return self._task
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any] | None:
         """None when the coroutine ended at once, else the task that goes on with it; raises what the first step raises.
 
         To be called from a callback of the loop, not from a task.
         """
-        if self._task.cancelling() or self._task.done():  # a call that had ended left a cancel() behind
-            self._prepare()
-        loop, task, rest, context = self._loop, self._task, self._rest, self._context
+        task = self._task
+        if task is None or task.cancelling():  # a call that had ended left a cancel() behind
+            task = self._prepare()
+        loop, rest, context = self._loop, self._rest, self._context
         _enter_task(loop, task)
         try:
             first = context.run(coroutine.send, None)
         except StopIteration:
             if task.cancelling() or context != self._base:
-                self._discard()
+                self.close()
             return None
         except BaseException:
-            self._discard()
+            self.close()
             raise
         finally:
             _leave_task(loop, task)
         rest.coroutine, rest.first = coroutine, first
         if not rest.slot.done():
             rest.slot.set_result(None)
-        self._prepare()
+        self._task = None
         return task
-
-    def _discard(self) -> None:
-        self.close()
-        self._prepare()
 
     def close(self) -> None:
         """End the prepared task."""
-        self._task.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None

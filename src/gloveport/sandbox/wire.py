@@ -48,13 +48,15 @@ class FrameReader:
             raise WireError("the guest sent more than a run may send", code="frame-too-large")
         buffer = self._buffer
         if not buffer and len(data) >= HEADER and int.from_bytes(data[:HEADER]) == len(data) - HEADER:
-            self._check(len(data) - HEADER)
+            if len(data) - HEADER > self._max_frame:
+                raise self._too_large(len(data) - HEADER)
             return [data[HEADER:]]
         buffer += data
         frames, start = [], 0
         while len(buffer) - start >= HEADER:
             length = int.from_bytes(buffer[start : start + HEADER])
-            self._check(length)
+            if length > self._max_frame:
+                raise self._too_large(length)
             end = start + HEADER + length
             if len(buffer) < end:
                 break
@@ -64,11 +66,9 @@ class FrameReader:
         del buffer[:start]
         return frames
 
-    def _check(self, length: int) -> None:
-        if length > self._max_frame:
-            raise WireError(
-                f"a message of {length:,} bytes is over the limit of {self._max_frame:,}", code="frame-too-large"
-            )
+    def _too_large(self, length: int) -> WireError:
+        message = f"a message of {length:,} bytes is over the limit of {self._max_frame:,}"
+        return WireError(message, code="frame-too-large")
 
 
 def pack(payload: bytes) -> bytes:

@@ -82,11 +82,13 @@ class Worker:
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
         """Give every piece that the guest sends to `on_bytes`; empty bytes mean that it is gone."""
-        buffer = self._buffer
+        buffer, receive = self._buffer, self.guest.socket.recv_into
 
         def readable() -> None:
+            if self._ending is not None:
+                return
             try:
-                size = self.guest.socket.recv_into(buffer)
+                size = receive(buffer)
             except BlockingIOError:
                 return
             except OSError:
@@ -135,6 +137,8 @@ class Worker:
         self._when_sent = callback
 
     def _send_rest(self) -> None:
+        if self._ending is not None:
+            return
         try:
             sent = self.guest.socket.send(self._unsent)
         except BlockingIOError:
@@ -170,17 +174,17 @@ class Worker:
             return 0.0
 
     def end(self) -> asyncio.Task[tuple[Exit, str]]:
-        """Stop listening and kill the process; await the task for how it ended and the tail of what it wrote to stderr.
+        """Hear no more of the process and kill it; await the task for how it ended and the tail of what it wrote to stderr.
 
         The kill itself goes out in the next turn of the loop: it takes half a millisecond, which a finished run would wait.
         """
         if self._ending is None:
-            self._loop.remove_reader(self._fd)
-            self._loop.remove_writer(self._fd)
             self._ending = self._loop.create_task(self._reap())
         return self._ending
 
     async def _reap(self) -> tuple[Exit, str]:
+        self._loop.remove_reader(self._fd)
+        self._loop.remove_writer(self._fd)
         self.guest.kill()
         try:
             async with asyncio.timeout(REAP_SECONDS):
@@ -240,10 +244,15 @@ def _status(pid: int, *fields: bytes) -> list[int]:
 
 def _read_status(place: str) -> bytes:
     try:
-        with open(f"{place}/status", "rb", buffering=0) as status:
-            return status.read(4096)
+        status = os.open(f"{place}/status", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # it has ended
         return b""
+    try:
+        return os.read(status, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(status)
 
 
 def _read_number(text: bytes, field: bytes) -> int:

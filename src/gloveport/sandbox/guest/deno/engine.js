@@ -8,14 +8,11 @@ export const createObjectURL = URL.createObjectURL.bind(URL);
 export const revokeObjectURL = URL.revokeObjectURL.bind(URL);
 export const urlHref = getter(URL.prototype, "href");
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-export const encodeInto = TextEncoder.prototype.encodeInto.bind(encoder);
-export const decodeText = TextDecoder.prototype.decode.bind(decoder);
+export const encodeInto = TextEncoder.prototype.encodeInto.bind(new TextEncoder());
 
 const internals = Deno[Deno.internal];
-export const { runMicrotasks, readSync, writeSync, setUnhandledPromiseRejectionHandler } = internals.core;
-export const { evalContext } = internals.core;
+export const { decode: decodeText, evalContext, readSync, writeSync } = internals.core;
+export const { runMicrotasks, setUnhandledPromiseRejectionHandler } = internals.core;
 const { immediateRefCount, kRefed, queueImmediate } = internals.core;
 export const inspect = Deno.inspect;
 export const Console_ = internals.Console;

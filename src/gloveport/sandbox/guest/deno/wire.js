@@ -55,7 +55,7 @@ function need(count) {
     inputStart = 0;
   }
   while (inputEnd - inputStart < count) {
-    const read = readSync(0, view(inputBuffer, inputEnd, inputSize));
+    const read = readSync(0, inputEnd === 0 ? input : view(inputBuffer, inputEnd, inputSize));
     if (read === null || read === 0) exit(0);
     inputEnd += read;
   }

@@ -44,6 +44,7 @@ export const dateToString = uncurry(Date.prototype.toString);
 export const mapDelete = uncurry(Map.prototype.delete);
 export const mapForEach = uncurry(Map.prototype.forEach);
 export const mapGet = uncurry(Map.prototype.get);
+export const mapSize = getter(Map.prototype, "size");
 export const mapSet = uncurry(Map.prototype.set);
 export const setAdd = uncurry(Set.prototype.add);
 export const setForEach = uncurry(Set.prototype.forEach);

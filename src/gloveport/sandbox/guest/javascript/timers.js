@@ -7,6 +7,7 @@ import { apply, create, min, Number_, TypeError_ } from "./primordials.js";
 const LONGEST = 0x7fffffff; // as in browsers and Node; more means 1 ms there, the longest here
 
 const timers = create(null); // id → {id, due, every, run, args}
+let count = 0;
 let nextId = 1;
 let asked = null;
 
@@ -23,10 +24,12 @@ function add(run, delay, every, args) {
     run,
     args,
   };
+  count++;
   return id;
 }
 
 function earliest(before = nextId) {
+  if (count === 0) return null; // asked at every event, by programs that mostly have none
   let found = null;
   // Ids are handed out in order and integer keys are walked in order, so that equal due times fire in the order of asking.
   for (const id in timers) {
@@ -37,7 +40,10 @@ function earliest(before = nextId) {
 }
 
 function remove(id) {
-  delete timers[Number_(id)];
+  const number = Number_(id);
+  if (timers[number] === undefined) return;
+  delete timers[number];
+  count--;
 }
 
 /** The frame that asks for the next timer event, or null when the host knows already. */
@@ -49,7 +55,7 @@ export function timerRequest() {
 }
 
 export function timersPending() {
-  return earliest() !== null;
+  return count > 0;
 }
 
 /** Fires the timers that are due at `now` and were set before this event, each followed by `settle` (its microtasks). */
@@ -59,7 +65,7 @@ export function fireTimers(now, settle, failed) {
   for (;;) {
     const timer = earliest(before);
     if (timer === null || timer.due > now) return;
-    if (timer.every === null) delete timers[timer.id];
+    if (timer.every === null) remove(timer.id);
     else timer.due = now + (timer.every || 1000);
     try {
       apply(timer.run, undefined, timer.args);
@@ -68,10 +74,6 @@ export function fireTimers(now, settle, failed) {
     }
     settle();
   }
-}
-
-export function dropTimers() {
-  for (const id in timers) delete timers[id];
 }
 
 export const timerGlobals = {

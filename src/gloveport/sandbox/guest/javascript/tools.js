@@ -3,13 +3,27 @@
 
 import { ToolError } from "./errors.js";
 import { replyTo } from "./events.js";
-import { create, defineProperty, isArray, Promise_, Proxy_, quote, toPrimitive, toStringTag } from "./primordials.js";
+import {
+  create,
+  defineProperty,
+  isArray,
+  Map_,
+  mapDelete,
+  mapForEach,
+  mapGet,
+  mapSet,
+  mapSize,
+  Promise_,
+  Proxy_,
+  quote,
+  toPrimitive,
+  toStringTag,
+} from "./primordials.js";
 import { callSite, stackOf } from "./stacks.js";
 import { BadValue, encode } from "./values.js";
 import { flush, send, TooLarge } from "./wire.js";
 
-const pending = create(null); // id → Pending
-let pendingCount = 0;
+const pending = new Map_(); // id → Pending, in the order of asking
 let nextId = 1;
 
 function isOurs(error) {
@@ -73,8 +87,7 @@ function callTool(name, quoted, args, sites) {
       );
       return;
     }
-    pending[id] = new Pending(resolve, reject, site);
-    pendingCount++;
+    mapSet(pending, id, new Pending(resolve, reject, site));
   });
 }
 
@@ -100,22 +113,21 @@ export function setClock(advance) {
 /** Settles the call that a reply frame answers. */
 export function settleCall(reply) {
   const id = reply[2];
-  const call = pending[id];
+  const call = mapGet(pending, id);
   if (call === undefined) return;
-  delete pending[id];
-  pendingCount--;
+  mapDelete(pending, id);
   if (reply[3]) call.resolve(reply[4]);
   else call.reject(new ToolError(reply[4].message, reply[4], placeOf(call.site)));
 }
 
 export function callsPending() {
-  return pendingCount;
+  return mapSize(pending);
 }
 
 /** The ids of the calls that have no reply yet, as JSON text. */
 export function pendingIds() {
   let out = "";
-  for (const id in pending) out += (out ? "," : "") + id;
+  mapForEach(pending, (_call, id) => out += (out ? "," : "") + id);
   return `[${out}]`;
 }
 

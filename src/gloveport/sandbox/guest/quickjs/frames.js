@@ -18,10 +18,12 @@ const FEW = [2]; // the trap of `tools`, and the line of the program
 
 const LINE_END = /\r\n?|[\n\u2028\u2029]/g;
 const WIDE = /[\u0080-\uffff]/;
-let wideCode = null; // the program, where its columns are not its bytes
+let program = "";
+let wide; // whether the program's columns are not its bytes; looked for when first asked, which most runs never do
 
 export function setProgram(code) {
-  wideCode = regexpExec(WIDE, code) === null ? null : code;
+  program = code;
+  wide = undefined;
 }
 
 function lineOf(code, line) {
@@ -36,8 +38,9 @@ function lineOf(code, line) {
 
 /** The program's own column, in units of its text, for one of the engine's, which counts bytes. */
 export function ownColumn(line, column) {
-  if (wideCode === null) return column;
-  const text = lineOf(wideCode, line);
+  wide ??= regexpExec(WIDE, program) !== null;
+  if (!wide) return column;
+  const text = lineOf(program, line);
   let bytes = 1;
   let units = 0;
   while (bytes < column && units < text.length) {

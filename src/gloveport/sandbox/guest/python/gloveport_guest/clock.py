@@ -34,7 +34,8 @@ class Clock:
 
     def advance(self, now: int) -> None:
         """Move to an event's time; the clock never goes back."""
-        self.now = max(self.now, now)
+        if now > self.now:
+            self.now = now
 
     def read(self) -> int:
         """A reading, which takes a microsecond."""

@@ -110,7 +110,7 @@ class Loop(asyncio.BaseEventLoop):
 
     def _quiet(self) -> None:
         """Nothing is ready: ask for the earliest timer, hand over what was said, and take one event."""
-        due = self._earliest()
+        due = self._earliest() if self._timers else None
         if due != self._asked:
             self._ask(due)
         if due is None and not self.calls.waiting:

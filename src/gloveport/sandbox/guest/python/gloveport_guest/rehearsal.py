@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import io
 import sys
 from asyncio import events
 from collections.abc import Callable
@@ -40,11 +41,8 @@ class Stage(Channel):
     def __init__(self) -> None:
         super().__init__()
         replies = [f'["reply",1,{number},true,{{"a":[1,2.5,{{"$":"undefined"}}]}}]' for number in range(1, CALLS + 1)]
-        self._answers = b"".join(len(reply).to_bytes(4, "big") + reply.encode() for reply in replies)
-
-    def _read(self, size: int) -> bytes:
-        answer, self._answers = self._answers[:size], self._answers[size:]
-        return answer
+        answers = io.BytesIO(b"".join(len(reply).to_bytes(4, "big") + reply.encode() for reply in replies))
+        self._receive = lambda size, _flags: answers.read(size)
 
     def flush(self) -> None:
         """Forget what was said."""

@@ -24,13 +24,10 @@ _done = Future.done
 class Call(Future):
     """A tool call under way: await it for its result. It can also be gathered, waited for, shielded, or made a task."""
 
+    # Set by who makes one; a constructor of our own would take longer than all else that is done to make it.
     _tool_call = True
     _tool = "…"
-
-    def __init__(self, name: str, *, loop: Loop) -> None:
-        super().__init__(loop=loop)
-        self._tool = name
-        self._serial = loop.serials.next()
+    _serial = 0
 
     def __hash__(self) -> int:
         return self._serial
@@ -95,7 +92,8 @@ class Calls:
         except (CrossingError, FrameTooLarge) as error:
             code = "frame-too-large" if isinstance(error, FrameTooLarge) else "bad-value"
             raise ToolError(f"tools.{name}: {error}", code=code, tool=name) from None
-        call = self.waiting[call_id] = Call(name, loop=self._loop)
+        call = self.waiting[call_id] = Call(loop=self._loop)
+        call._tool, call._serial = name, self._loop.serials.next()
         return call
 
     def settle(self, reply: list[Any]) -> None:

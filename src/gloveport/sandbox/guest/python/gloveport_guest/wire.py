@@ -66,13 +66,15 @@ class Channel:
             self._held.append(event)
 
     def _read_frame(self) -> list[Any]:
-        return _parse(self._read(int.from_bytes(self._read(HEADER), "big")).decode())
-
-    def _read(self, size: int) -> bytes:
+        size = int.from_bytes(self._receive(HEADER, WHOLE), "big")
         data = self._receive(size, WHOLE)
-        if len(data) < size:
+        if not size or len(data) < size:
             _exit(0)  # the host is gone, and nothing of the program matters any more
-        return data
+        text = data.decode()
+        event = _scan(text, 0)[0]
+        if '"$' in text and event[0] == "reply":
+            event[4] = decode(event[4])
+        return event
 
     # Out.
 
@@ -101,10 +103,3 @@ class Channel:
         while sent < len(data):
             data = data[sent:]
             sent = _write(self._fd, data)
-
-
-def _parse(text: str) -> list[Any]:
-    event = _scan(text, 0)[0]
-    if '"$' in text and event[0] == "reply":
-        event[4] = decode(event[4])
-    return event

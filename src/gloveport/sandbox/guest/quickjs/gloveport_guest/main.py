@@ -42,6 +42,7 @@ def preload() -> None:
     _entry = {name: context.eval(f"{ENTRY}.{name}") for name in ("main", "rehearse")}
     context.eval(f"delete globalThis['{ENTRY}']")
     rehearse()
+    engine.weigh()
 
 
 def rehearse() -> None:
