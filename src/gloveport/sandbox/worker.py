@@ -44,7 +44,8 @@ class Worker:
         """A new worker, once `greet` knows that it is ready, and which engine it is; the prelude of most says so itself."""
         guest = await launcher.spawn()
         try:
-            engine = await asyncio.wait_for((greet or _read_ready)(guest), READY_SECONDS)
+            async with asyncio.timeout(READY_SECONDS):
+                engine = await (greet or _read_ready)(guest)
             return cls(guest, engine)
         except (TimeoutError, WireError, OSError) as error:
             guest.kill()
