@@ -195,3 +195,23 @@ async def test_buffer_is_there_for_programs_that_speak_of_it_and_brings_nothing_
     assert with_it.value == ["6162", "undefined", "undefined", "undefined"]
     without = await port.run("[new ArrayBuffer(2).byteLength, typeof globalThis['Buf' + 'fer']]")
     assert without.value == [2, "undefined"]
+
+
+async def test_temporal_is_there_for_programs_that_speak_of_it_by_any_name(port: Gloveport) -> None:
+    with_it = await port.run("[typeof Temporal.Now.instant, new Date(0).toTemporalInstant().toString()]")
+    assert with_it.value == ["function", "1970-01-01T00:00:00Z"]
+    by_method = await port.run("new Date(0).toTemporalInstant().constructor.name")
+    assert by_method.value == "Instant"
+    without = await port.run("typeof globalThis['Temp' + 'oral']")
+    assert without.value == "undefined"
+
+
+async def test_subtle_crypto_is_made_late_from_what_the_program_can_not_have_replaced(port: Gloveport) -> None:
+    code = """
+      Array.prototype[Symbol.iterator] = function* () { yield "generateKey"; } as any;
+      Object.defineProperty(Object.prototype, "get", {get() { throw new Error("planted"); }, configurable: true});
+      const digest = await crypto.subtle.digest("SHA-256", new Uint8Array(1));
+      const names = Object.getOwnPropertyNames(crypto.subtle);
+      return {bytes: digest.byteLength, same: crypto.subtle === crypto.subtle, names: names.length};
+    """
+    assert await value_of(port, code) == {"bytes": 32, "same": True, "names": 12}

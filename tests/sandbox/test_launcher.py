@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,10 @@ async def say(guest: Guest, data: bytes) -> None:
     await asyncio.get_running_loop().sock_sendall(guest.socket, data)
 
 
+def proc_file(pid: int, name: str) -> str:
+    return Path(f"/proc/{pid}/{name}").read_text()
+
+
 # ── life ──
 
 
@@ -64,6 +69,20 @@ async def test_a_guest_reads_its_socket_as_stdin_and_writes_it_as_stdout(launche
     await say(guest, b"hello")
     assert await receive(guest) == b"hello"
     guest.close()
+
+
+async def test_a_guest_inherits_no_ignored_signal_and_no_way_to_other_groups(launcher: Launcher) -> None:
+    guest = await launcher.spawn()
+    assert await receive(guest) == b"ready\n"
+    ignored = int(proc_file(guest.pid, "status").partition("SigIgn:")[2].split()[0], 16)
+    assert not [name for name in (signal.SIGINT, signal.SIGXFSZ) if ignored >> (name - 1) & 1]
+    assert proc_file(guest.pid, "setgroups") == "deny\n"
+    guest.close()
+
+
+async def test_a_fork_server_does_not_load_what_only_one_without_namespaces_needs(launcher: Launcher) -> None:
+    assert launcher._server is not None
+    assert "_lzma" not in proc_file(launcher._server.pid, "maps")
 
 
 async def test_a_guest_that_ends_by_itself_tells_its_code_and_what_it_used(launcher: Launcher) -> None:

@@ -24,8 +24,8 @@ from dataclasses import asdict, replace
 from errno import ENOSYS, EOPNOTSUPP, EPERM
 from typing import Any
 
-from gloveport.sandbox import channel, landlock, namespaces, privileges, probe, quarters, seccomp
-from gloveport.sandbox.jail import OPTIONAL, Jail, SpawnError, complaint, exec_watch, guest_filter
+from gloveport.sandbox import channel, landlock, namespaces, privileges, probe, quarters
+from gloveport.sandbox.jail import OPTIONAL, Jail, SpawnError, Step, complaint, exec_watch, guest_calls
 from gloveport.sandbox.nursery import Nursery
 from gloveport.sandbox.report import JailReport, holds_forks, judge
 from gloveport.sandbox.syscalls import MACHINE, NUMBERS
@@ -45,7 +45,8 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+        signal.signal(name, _take_no_notice)  # not ignored: that a guest would inherit, and its exec undoes this
     os.umask(0o022)
     os.chdir("/")
     launch = _receive_launch(control)
@@ -68,6 +69,9 @@ def main() -> None:
     finally:
         server.end()
         place.close()
+
+
+def _take_no_notice(*_: object) -> None: ...
 
 
 def _receive_launch(control: socket.socket) -> dict[str, Any]:
@@ -104,7 +108,7 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
             )
         place = quarters.on_host(spec, tree)
     tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
-    calls = guest_filter(may_exec=not spec.zygote)
+    calls = guest_calls(may_exec=not spec.zygote)
     shared = namespaced or spec.zygote
     files, ruleset = ((), _make_ruleset(place.rules)) if shared else (place.rules, None)
     jail = Jail(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, threads, ruleset)
@@ -236,10 +240,11 @@ def spawn(jail: Jail, *, stdio: int, stderr: int) -> tuple[int, int]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         with theirs:
+            steps = jail.steps()  # made here: what a child writes, be it a count of references, it first has to copy
             pid, pidfd = jail.clone()
             if pid == 0:
                 ours.close()
-                _become_guest(jail, theirs, stdio, stderr)
+                _become_guest(jail, steps, theirs, stdio, stderr)
         try:
             _see_through(jail, ours, pid)
         except BaseException:
@@ -250,20 +255,18 @@ def spawn(jail: Jail, *, stdio: int, stderr: int) -> tuple[int, int]:
     return pid, pidfd
 
 
-def _become_guest(jail: Jail, sync: socket.socket, stdio: int, stderr: int) -> None:
+def _become_guest(jail: Jail, steps: list[Step], sync: socket.socket, stdio: int, stderr: int) -> None:
     """The child's whole life up to its exec. It tells the parent what failed, and never returns."""
     layer = "start"
     try:
-        for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
-            signal.signal(name, signal.SIG_DFL)
         for target, source in ((0, stdio), (1, stdio), (2, stderr)):
             os.dup2(source, target)
-        for layer, step in jail.steps():  # noqa: B007  the name outlives the loop when a step fails
+        for layer, step in steps:  # noqa: B007  the name outlives the loop when a step fails
             step()
         privileges.keep_no_descriptors()
         layer = "single exec"
         if layer in jail.holds:
-            listener = seccomp.install_watch(jail.watch)
+            listener = jail.watch.install_watch()
             socket.send_fds(sync, [b"ready"], [listener])
             os.close(listener)
         else:

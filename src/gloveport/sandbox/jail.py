@@ -43,8 +43,8 @@ class Jail:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     files: tuple[tuple[int, int], ...]  # for Landlock: descriptors of files, and the access to each, without a `ruleset`
-    watch: bytes
-    filter: seccomp.Filter
+    watch: seccomp.Program
+    calls: seccomp.Program
     threads: int  # RLIMIT_NPROC
     ruleset: int | None = None  # the same for all guests, where they need nothing of the host's /proc
 
@@ -54,10 +54,11 @@ class Jail:
 
     def steps(self) -> list[Step]:
         """What a fresh child does to itself, outermost layer first, all but the watch on exec and the filter."""
+        limits = privileges.limits(self.threads)
         steps: list[Step] = [
             ("session", os.setsid),
             ("namespaces", lambda: namespaces.settle_guest(self.proc)),
-            ("limits", lambda: privileges.set_limits(self.proc, threads=self.threads)),
+            ("limits", lambda: privileges.set_limits(self.proc, limits)),
             ("identity", privileges.leave_root),
             ("privileges", privileges.no_new_privileges),
             ("landlock", self._restrict_files),
@@ -76,15 +77,15 @@ class Jail:
 
     def restrict_calls(self) -> None:
         """Put the allow-list of system calls in force in this process."""
-        seccomp.install(self.filter.for_pid(os.getpid()))
+        self.calls.install()
 
 
-def exec_watch() -> bytes:
-    """The program that has every exec of a guest answered by the fork server."""
-    return seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW).code
+def exec_watch() -> seccomp.Program:
+    """What has every exec of a guest answered by the fork server."""
+    return seccomp.Program(seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW))
 
 
-def guest_filter(*, may_exec: bool) -> seccomp.Filter:
+def guest_calls(*, may_exec: bool) -> seccomp.Program:
     """The allow-list of system calls for a guest on this machine."""
     rules = seccomp.guest_rules(may_exec=may_exec)
-    return seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM))
+    return seccomp.Program(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM)))

@@ -48,6 +48,7 @@ def enter_user_namespace(proc: int) -> None:
         try:
             os.close(writer)
             if os.read(reader, 1):
+                write(proc, f"{me}/setgroups", b"deny")  # so it is in every user namespace below, too
                 write_maps(proc, str(me), uid=(0, uid), gid=(0, gid))
                 failed = 0
         finally:
@@ -73,16 +74,17 @@ def become_nobody() -> None:
 
 def write_maps(proc: int, process: str, *, uid: tuple[int, int], gid: tuple[int, int]) -> None:
     """Map one uid and one gid, (inside, outside), for a process that has just got its user namespace."""
-    for name, line in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{uid[0]} {uid[1]} 1"),
-        ("gid_map", f"{gid[0]} {gid[1]} 1"),
-    ):
-        fd = os.open(f"{process}/{name}", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
-        try:
-            os.write(fd, line.encode())
-        finally:
-            os.close(fd)
+    write(proc, f"{process}/uid_map", b"%d %d 1" % uid)
+    write(proc, f"{process}/gid_map", b"%d %d 1" % gid)
+
+
+def write(proc: int, path: str, text: bytes) -> None:
+    """Write to a file of /proc."""
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
+    try:
+        os.write(fd, text)
+    finally:
+        os.close(fd)
 
 
 def clone(flags: int) -> tuple[int, int]:

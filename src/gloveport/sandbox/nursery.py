@@ -59,7 +59,7 @@ class Nursery:
                 self._exec(their_wake.fileno(), their_orders.fileno())
         self._zygote = _Zygote(pid, pidfd, wake, orders)
         wake.settimeout(START_SECONDS)
-        filter_ = self._jail.filter
+        filter_ = self._jail.calls.filter
         state = {
             "holds": sorted(self._jail.holds),
             "filter": filter_.code.hex(),
@@ -162,6 +162,7 @@ class Nursery:
         """The zygote's first steps, up to its exec."""
         try:
             privileges.die_with_parent()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             with suppress(OSError):  # the report says so
                 fix_addresses()
             assert self._jail.ruleset is not None  # a jail that holds forks has Landlock

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import signal
+import struct
 from errno import EINVAL, EPERM
 
-from gloveport.sandbox.namespaces import NOBODY
-from gloveport.sandbox.syscalls import call, prctl
+from gloveport.sandbox.namespaces import NOBODY, write
+from gloveport.sandbox.syscalls import call, prctl, prctl_while
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS = 1, 24, 28, 38
 _SECUREBITS_LOCKED = 0xEF  # no root magic, no fix-up, no kept and no raised capabilities; each locked
-_CAPABILITY_VERSION_3 = 0x20080522
+_CAPABILITY_HEADER = struct.pack("2I", 0x20080522, 0)  # the third version of it, for this process
+_NO_CAPABILITIES = struct.pack("6I", *[0] * 6)
 _CLOSE_RANGE_CLOEXEC = 4
 
 _BOUNDS = {
@@ -50,15 +51,20 @@ def _count_threads(uid: int) -> int:
     return found
 
 
-def set_limits(proc: int, *, threads: int) -> None:
+def limits(threads: int) -> list[tuple[int, int]]:
+    """What a guest can use up at most, by resource; never more than this process itself."""
+    hard = {name: resource.getrlimit(name)[1] for name in (*_BOUNDS, resource.RLIMIT_NPROC)}
+    wanted = {**_BOUNDS, resource.RLIMIT_NPROC: threads}
+    return [
+        (name, most if hard[name] == resource.RLIM_INFINITY else min(most, hard[name])) for name, most in wanted.items()
+    ]
+
+
+def set_limits(proc: int, limits: list[tuple[int, int]]) -> None:
     """Bound what a guest can use up; memory and processor time are set from outside, once the engine is idle."""
-    fd = os.open("self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
-    os.write(fd, b"1000")  # when memory runs out, the kernel takes a guest, not the host
-    os.close(fd)
-    for name, most in {**_BOUNDS, resource.RLIMIT_NPROC: threads}.items():
-        _, hard = resource.getrlimit(name)
-        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(name, (value, value))
+    write(proc, "self/oom_score_adj", b"1000")  # when memory runs out, the kernel takes a guest, not the host
+    for name, most in limits:
+        resource.setrlimit(name, (most, most))
 
 
 def leave_root() -> None:
@@ -80,16 +86,12 @@ def no_new_privileges() -> None:
 
 def drop_capabilities() -> None:
     """Leave no capability in any set, and no way to one."""
-    try:
-        for capability in range(64):
-            prctl(_PR_CAPBSET_DROP, capability)
-    except OSError as error:
-        if error.errno not in (EPERM, EINVAL):  # nothing to drop them with; or past the last one
-            raise
+    refusal = prctl_while(_PR_CAPBSET_DROP, range(64))
+    if refusal not in (0, EPERM, EINVAL):  # nothing to drop them with; or past the last one
+        raise OSError(refusal, f"capability bounding set: {os.strerror(refusal)}")
     with contextlib.suppress(PermissionError):  # without CAP_SETPCAP, under no_new_privs, nothing could come back
         prctl(_PR_SET_SECUREBITS, _SECUREBITS_LOCKED)
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    call("capset", header, (ctypes.c_uint32 * 6)())
+    call("capset", _CAPABILITY_HEADER, _NO_CAPABILITIES)
 
 
 def die_with_parent() -> None:

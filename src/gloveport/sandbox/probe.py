@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from errno import EACCES, ENOSYS, EPERM
 
-from gloveport.sandbox import landlock, namespaces, nursery, privileges, quarters, seccomp
+from gloveport.sandbox import landlock, namespaces, nursery, privileges, quarters
 from gloveport.sandbox.jail import Jail
 from gloveport.sandbox.report import Layer
 from gloveport.sandbox.root import Tree
@@ -102,7 +102,7 @@ def try_walls(jail: Jail) -> list[Layer]:
             if landlock.version() < landlock.SCOPE_ABI:
                 raise OSError(ENOSYS, f"Landlock ABI {landlock.version()} knows no scopes")
         with noting(note, "single exec", "the fork server lets a guest exec once"):
-            os.close(seccomp.install_watch(jail.watch))
+            os.close(jail.watch.install_watch())
             _refused(lambda: os.execve("/nonexistent", ["none"], {}), ENOSYS)
         with noting(note, "seccomp", "an allow-list of system calls"):
             jail.restrict_calls()

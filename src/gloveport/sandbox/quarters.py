@@ -5,12 +5,7 @@ Quarters are taken once, by the fork server, while it may still walk to the engi
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import glob
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,7 +13,6 @@ from gloveport.sandbox import elf, landlock, namespaces, root
 
 _RANDOM = "/dev/urandom"  # V8 seeds the randomisation of its addresses from it, and from the clock without it
 _LOADER_CACHE = "/etc/ld.so.cache"
-_PREFIX = "gloveport-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +59,9 @@ class Quarters:
     def close(self) -> None:
         """Remove what lies on the host."""
         if self.directory is not None:
-            shutil.rmtree(self.directory, ignore_errors=True)
+            from gloveport.sandbox import scratch
+
+            scratch.remove(self.directory)
 
 
 def plan(spec: Spec) -> root.Tree:
@@ -114,8 +110,10 @@ def own_root(spec: Spec, tree: root.Tree) -> Quarters:
 
 def on_host(spec: Spec, tree: root.Tree) -> Quarters:
     """The quarters without namespaces: engine and libraries where they are, the files in a directory in memory."""
-    _sweep()
-    directory = _own_directory()
+    from gloveport.sandbox import scratch
+
+    scratch.sweep()
+    directory = scratch.make()
     places: dict[str, str] = {}
     for path, content in spec.files.items():
         places[path] = directory + path
@@ -158,31 +156,3 @@ def _rules(spec: Spec, tree: root.Tree, hosts: Mapping[str, str]) -> tuple[tuple
 
 def _open(path: str) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
-
-
-def _own_directory() -> str:
-    """A new directory that bears its name only once this process holds its lock; `_sweep` leaves it alone until then."""
-    made = tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=_in_memory())
-    lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    os.chmod(made, 0o755)
-    directory = os.path.join(os.path.dirname(made), os.path.basename(made)[1:])
-    os.rename(made, directory)
-    return directory
-
-
-def _in_memory() -> str:
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else tempfile.gettempdir()
-
-
-def _sweep() -> None:
-    """Remove the directories of fork servers that were killed: nobody holds their lock any more."""
-    for path in glob.glob(f"{_in_memory()}/{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another's, or locked, or gone
-            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(fd).st_uid == os.geteuid():
-                    shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(fd)

@@ -1,11 +1,12 @@
 """The system calls that a guest may make, as a seccomp program: an allow-list; everything else is EPERM.
 
-`compile_filter` is pure: rules in, BPF bytes out, for either architecture. `install` puts a program in force.
+`compile_filter` is pure: rules in, BPF bytes out, for either architecture. A `Program` puts them in force.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ def errno_action(code: int) -> int:
 _LD, _JEQ, _JGE, _AND, _RET = 0x20, 0x15, 0x35, 0x54, 0x06
 _NR, _ARCH, _ARGS = 0, 4, 16
 
-SELF = -1  # stands for the guest's own pid in a test; `Filter.for_pid` fills it in
+SELF = -1  # stands for the guest's own pid in a test; `Program` fills it in
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,6 @@ class Filter:
 
     code: bytes
     pid_offsets: tuple[int, ...] = ()
-
-    def for_pid(self, pid: int) -> bytes:
-        """The program for a guest that knows itself as `pid`."""
-        code = bytearray(self.code)
-        for offset in self.pid_offsets:
-            struct.pack_into("=I", code, offset, pid)
-        return bytes(code)
 
 
 def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> Filter:
@@ -193,17 +187,23 @@ _SET_MODE_FILTER = 1
 _NEW_LISTENER = 1 << 3
 
 
-def install(code: bytes) -> None:
-    """Put a program in force for this process, for good; it needs no_new_privs."""
-    _install(code, 0)
+class Program:
+    """A filter laid out for the kernel. Made before a fork, it costs the child nothing but its own pid to fill in."""
 
+    def __init__(self, filter_: Filter) -> None:
+        self.filter = filter_
+        self._code = ctypes.create_string_buffer(filter_.code, len(filter_.code))
+        self._header = struct.pack("@HP", len(filter_.code) // 8, ctypes.addressof(self._code))
 
-def install_watch(code: bytes) -> int:
-    """Put a program with NOTIFY actions in force; the descriptor on which they are answered."""
-    return _install(code, _NEW_LISTENER)
+    def install(self) -> None:
+        """Put it in force for this process, for good; it needs no_new_privs."""
+        self._install(0)
 
+    def install_watch(self) -> int:
+        """Put it in force, NOTIFY actions and all; the descriptor on which those are answered."""
+        return self._install(_NEW_LISTENER)
 
-def _install(code: bytes, flags: int) -> int:
-    program = ctypes.create_string_buffer(code, len(code))
-    header = struct.pack("@HP", len(code) // 8, ctypes.addressof(program))
-    return call("seccomp", _SET_MODE_FILTER, flags, ctypes.c_char_p(header))
+    def _install(self, flags: int) -> int:
+        for place in self.filter.pid_offsets:
+            struct.pack_into("=I", self._code, place, os.getpid())
+        return call("seccomp", _SET_MODE_FILTER, flags, self._header)

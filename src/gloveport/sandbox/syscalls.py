@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterable
 
 # Name, x86_64, aarch64; a dash where the architecture has no such call.
 _TABLE = """
@@ -50,22 +51,33 @@ MACHINE = os.uname().machine
 _libc = ctypes.PyDLL(None, use_errno=True)
 _prctl = _libc.prctl
 _prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+_syscall = _libc.syscall
+_syscall.argtypes = [ctypes.c_long, *[ctypes.c_void_p] * 6]  # which takes an int, bytes, or what ctypes has of its own
+_syscall.restype = ctypes.c_long
+_REST = (0,) * 6
 
 
 def call(name: str, *args: object) -> int:
     """The result of a system call; OSError with the call's name when the kernel refuses."""
-    number = NUMBERS[MACHINE][name]
-    result = _libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in args))
+    result = _syscall(NUMBERS[MACHINE][name], *args, *_REST[len(args) :])
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
     return result
 
 
-def prctl(option: int, *args: int) -> int:
+def prctl(option: int, value: int) -> int:
     """The result of a prctl; OSError when the kernel refuses."""
-    result = _prctl(option, *(*args, 0, 0, 0, 0)[:4])
+    result = _prctl(option, value, 0, 0, 0)
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"prctl {option}: {os.strerror(code)}")
     return result
+
+
+def prctl_while(option: int, values: Iterable[int]) -> int:
+    """Make a prctl with one value after the other until the kernel refuses; the errno of that, or 0."""
+    for value in values:
+        if _prctl(option, value, 0, 0, 0) < 0:
+            return ctypes.get_errno()
+    return 0

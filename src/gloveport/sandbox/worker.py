@@ -18,6 +18,7 @@ READY_SECONDS = 30.0
 REAP_SECONDS = 10.0
 READ_BYTES = 256 * 1024
 STDERR_BYTES = 16 * 1024
+_BESIDE = (b"VmPTE:", b"VmSwap:")  # what a process has the machine hold beside its resident pages
 
 
 class Worker:
@@ -26,8 +27,8 @@ class Worker:
     def __init__(self, guest: Guest, engine: str) -> None:
         self.guest = guest
         self.engine = engine
-        self.idle_mb = held_bytes(guest.pid) / MIB
-        (self._idle_data,) = _status_bytes(guest.pid, b"VmData:")
+        self._idle_data, *held = _status_bytes(guest.pid, b"VmData:", b"VmRSS:", *_BESIDE)
+        self.idle_mb = sum(held) / MIB
         self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for a process's CPU time
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
@@ -43,7 +44,8 @@ class Worker:
         """A new worker, once `greet` knows that it is ready, and which engine it is; the prelude of most says so itself."""
         guest = await launcher.spawn()
         try:
-            engine = await asyncio.wait_for((greet or _read_ready)(guest), READY_SECONDS)
+            async with asyncio.timeout(READY_SECONDS):
+                engine = await (greet or _read_ready)(guest)
             return cls(guest, engine)
         except (TimeoutError, WireError, OSError) as error:
             guest.kill()
@@ -222,7 +224,7 @@ def held_bytes(pid: int, pages: bytes = b"VmRSS:") -> int:
     A page table costs the kernel 4 KiB for each 2 MiB in which the process has as much as read one empty page, and is
     neither in its resident size nor under any limit. What lies in swap is held, too.
     """
-    return sum(_status_bytes(pid, pages, b"VmPTE:", b"VmSwap:"))
+    return sum(_status_bytes(pid, pages, *_BESIDE))
 
 
 def count_threads(pid: int) -> int:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from gloveport.sandbox import channel, namespaces, pages, privileges, seccomp
-from gloveport.sandbox.jail import Jail
+from gloveport.sandbox.jail import Jail, exec_watch
 
 # The descriptors that a zygote is exec'd with.
 WAKE, ORDERS, PROC, RULESET = 3, 4, 5, 6
@@ -48,8 +48,8 @@ def main(folder: str) -> None:
         argv=(),
         env={},
         files=(),
-        watch=b"",
-        filter=seccomp.Filter(bytes.fromhex(state["filter"]), tuple(state["pid_offsets"])),
+        watch=exec_watch(),
+        calls=seccomp.Program(seccomp.Filter(bytes.fromhex(state["filter"]), tuple(state["pid_offsets"]))),
         threads=state["threads"],
         ruleset=RULESET,
     )

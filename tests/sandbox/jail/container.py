@@ -40,7 +40,7 @@ def command() -> tuple[str, ...]:
 def enter() -> None:
     """Give up what a container's processes don't have; no_new_privs is not set, as it is not there."""
     _raise_loopback()
-    seccomp.install(seccomp.compile_filter(REFUSED, machine=MACHINE, default=seccomp.ALLOW).code)
+    seccomp.Program(seccomp.compile_filter(REFUSED, machine=MACHINE, default=seccomp.ALLOW)).install()
     kept = sum(1 << capability for capability in KEPT)
     for capability in range(41):
         if capability not in KEPT:

@@ -137,13 +137,13 @@ def take_away(layers: list[str]) -> None:
     privileges.no_new_privileges()
     if "signal scope" in layers:
         _give_old_landlock()
-    seccomp.install(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW).code)
+    seccomp.Program(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)).install()
 
 
 def _give_old_landlock() -> None:
     """Have the kernel say that its Landlock is of ABI 5, which knows no scopes: a thread here answers for it."""
     rules: dict[str, seccomp.Rule] = {"landlock_create_ruleset": seccomp.NOTIFY}
-    listener = seccomp.install_watch(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW).code)
+    listener = seccomp.Program(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)).install_watch()
 
     def answer() -> None:
         while True:
@@ -340,13 +340,14 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
         env=ENV,
         files=(),
         watch=jail.exec_watch(),
-        filter=jail.guest_filter(may_exec=True),
+        calls=jail.guest_calls(may_exec=True),
         threads=privileges.MOST_THREADS,
     )
+    nonsense = seccomp.Program(seccomp.Filter(b"nonsense"))
     broken = {
         "landlock": replace(whole, files=((9999, 4),)),
-        "single exec": replace(whole, watch=b"nonsense"),
-        "seccomp": replace(whole, filter=seccomp.Filter(b"nonsense")),
+        "single exec": replace(whole, watch=nonsense),
+        "seccomp": replace(whole, calls=nonsense),
         "namespaces": replace(whole, holds=whole.holds | {"namespaces"}, proc=null),
         "exec": whole,  # Landlock lets nothing be executed that it was not told of
     }

@@ -7,8 +7,8 @@ function hide(target, name, value) {
   defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
-// format() with no date means now, and asks the engine's own clock unless a date is put in.
-function patchIntl() {
+/** Leads Intl.DateTimeFormat to the guest's clock: format() with no date means now, and would ask the engine's own. */
+export function turnIntl() {
   const prototype = Intl.DateTimeFormat.prototype;
   const readFormat = getOwnPropertyDescriptor(prototype, "format").get;
   const formats = new WeakMap();
@@ -31,8 +31,9 @@ function patchIntl() {
   });
 }
 
-function makeTemporal(Temporal) {
-  if (Temporal === undefined) return;
+/** Leads Temporal.Now to the guest's clock. */
+export function turnTemporal() {
+  const { Temporal } = globalThis;
   const { Instant } = Temporal;
   const fromMillis = Instant.fromEpochMilliseconds.bind(Instant);
   const { toZonedDateTimeISO } = Instant.prototype;
@@ -47,10 +48,4 @@ function makeTemporal(Temporal) {
     plainTimeISO: (zone) => apply(toPlainTime, zoned(zone), []),
   };
   hide(Temporal, "Now", freeze(Now));
-}
-
-/** Leads Intl.DateTimeFormat and Temporal.Now to the guest's clock. */
-export function turnCalendars() {
-  patchIntl();
-  makeTemporal(globalThis.Temporal);
 }

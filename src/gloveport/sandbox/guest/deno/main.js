@@ -1,13 +1,13 @@
 // The guest's entry in Deno: take the platform apart, say ready, wait for the program, and begin its run.
 
 import { advanceTo, startClock } from "./clock.js";
-import { engineVersion, setUnhandledPromiseRejectionHandler } from "./engine.js";
+import { engineVersion, nextTurn, setUnhandledPromiseRejectionHandler } from "./engine.js";
 import { nextEvent } from "./events.js";
 import { describeLoad, load } from "./load.js";
 import { parseJson, quote, TypeError_, Uint8Array_ } from "./primordials.js";
 import { seed } from "./random.js";
 import { begin, fail, noteUnhandled, run } from "./run.js";
-import { installBuffer, installSurroundings } from "./surroundings.js";
+import { installMentioned, installSurroundings } from "./surroundings.js";
 import { timerRequest } from "./timers.js";
 import { installTools, resetCalls, setClock, settleCall } from "./tools.js";
 import { decode, encode } from "./values.js";
@@ -44,11 +44,14 @@ installSurroundings(allowWasm);
 const tools = installTools();
 seed(new Uint8Array_(32));
 await warm();
-send(`["ready",1,${quote(`deno ${engineVersion}`)}]`);
-flush();
 
-const start = nextEvent();
-if (start[0] !== "start") throw new TypeError_("expected a start frame");
-startClock(start[1]);
-installBuffer(start[2].code);
-begin(start[2], tools, load, describeLoad);
+// In a turn of its own: what the engine does once its entry has been evaluated is then done before a run.
+nextTurn(() => {
+  send(`["ready",1,${quote(`deno ${engineVersion}`)}]`);
+  flush();
+  const start = nextEvent();
+  if (start[0] !== "start") throw new TypeError_("expected a start frame");
+  startClock(start[1]);
+  installMentioned(start[2].code);
+  begin(start[2], tools, load, describeLoad);
+});

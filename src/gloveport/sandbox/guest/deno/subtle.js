@@ -1,7 +1,15 @@
 // crypto.subtle, as far as a replay can repeat it.
 
 import { platform } from "./platform.js";
-import { apply, create, defineProperty, Error_, stringSlice, Uint8Array_ } from "./primordials.js";
+import {
+  apply,
+  create,
+  defineProperty,
+  Error_,
+  getOwnPropertyDescriptor,
+  stringSlice,
+  Uint8Array_,
+} from "./primordials.js";
 import { fill } from "./random.js";
 
 // The operations of crypto.subtle whose result does not depend on the engine's own randomness.
@@ -10,22 +18,38 @@ const REPEATABLE_ALGORITHMS = create(null);
 for (const name of ["HMAC", "ED25519", "RSASSA-PKCS1-V1_5", "AES-GCM", "AES-CBC", "AES-CTR", "AES-KW"]) {
   REPEATABLE_ALGORITHMS[name] = true;
 }
+const SAFE_WITH_THOSE = ["sign", "encrypt", "wrapKey"];
 const { toUpperCase } = String.prototype;
+const readCrypto = getOwnPropertyDescriptor(globalThis, "crypto").get;
 
 function algorithmName(algorithm) {
   return apply(toUpperCase, `${typeof algorithm === "string" ? algorithm : algorithm?.name}`, []);
 }
 
-/** A subtle crypto whose operations go through `platform` (counted, one after the other). */
-export function makeSubtle(subtle) {
+/** Gives a guest's crypto its `subtle`, made when the program first asks for it: to load the engine's takes a while. */
+export function addSubtle(crypto) {
+  let subtle;
+  defineProperty(crypto, "subtle", {
+    __proto__: null,
+    get: () => subtle ??= makeSubtle(apply(readCrypto, globalThis, []).subtle),
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+// A subtle crypto whose operations go through `platform` (counted, one after the other). By then the program may have
+// replaced the iterator of arrays.
+function makeSubtle(subtle) {
   const guest = {};
   const add = (name, run) =>
     defineProperty(guest, name, { __proto__: null, value: run, enumerable: true, writable: true, configurable: true });
-  for (const name of REPEATABLE) {
+  for (let index = 0; index < REPEATABLE.length; index++) {
+    const name = REPEATABLE[index];
     const original = subtle[name];
     add(name, (...args) => platform(() => apply(original, subtle, args)));
   }
-  for (const name of ["sign", "encrypt", "wrapKey"]) {
+  for (let index = 0; index < SAFE_WITH_THOSE.length; index++) {
+    const name = SAFE_WITH_THOSE[index];
     const original = subtle[name];
     add(name, (...args) =>
       platform(() => {

@@ -1,14 +1,21 @@
 // What Deno gives a guest beside the language, and what of it must go.
 
-import { turnCalendars } from "./calendar.js";
+import { turnIntl, turnTemporal } from "./calendar.js";
 import { installClock } from "./clock.js";
 import { define, installGlobals } from "./globals.js";
 import { makeOutput } from "./output.js";
 import { platform } from "./platform.js";
-import { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, regexpExec } from "./primordials.js";
+import {
+  apply,
+  defineProperty,
+  deleteProperty,
+  getOwnPropertyDescriptor,
+  regexpExec,
+  stringIncludes,
+} from "./primordials.js";
 import { installRandom } from "./random.js";
 import { installStacks } from "./stacks.js";
-import { makeSubtle } from "./subtle.js";
+import { addSubtle } from "./subtle.js";
 import { timerGlobals } from "./timers.js";
 
 const PLATFORM = `queueMicrotask AbortController AbortSignal Blob ByteLengthQueuingStrategy CompressionStream
@@ -71,9 +78,14 @@ function trim() {
 const loadBuffer = getOwnPropertyDescriptor(globalThis, "Buffer").get;
 const { Atomics, SharedArrayBuffer } = globalThis; // what Node's modules want to find
 
-/** Gives a program Node's Buffer if it speaks of it: to load that takes as long as to start the engine. */
-export function installBuffer(code) {
-  if (regexpExec(/\bBuffer\b/, code) === null) return;
+/** Gives a program what takes long to make, if it speaks of it: Temporal, and Node's Buffer. */
+export function installMentioned(code) {
+  if (stringIncludes(code, "Temporal")) turnTemporal();
+  else deleteProperty(globalThis, "Temporal");
+  if (stringIncludes(code, "Buffer") && regexpExec(/\bBuffer\b/, code) !== null) installBuffer();
+}
+
+function installBuffer() {
   define("Atomics", Atomics);
   define("SharedArrayBuffer", SharedArrayBuffer);
   define("Buffer", apply(loadBuffer, globalThis, []));
@@ -85,8 +97,9 @@ export function installBuffer(code) {
 export function installSurroundings(allowWasm) {
   const { WebAssembly } = globalThis;
   const clock = installClock();
-  turnCalendars();
-  const random = installRandom({ subtle: makeSubtle(crypto.subtle) });
+  turnIntl();
+  const random = installRandom();
+  addSubtle(random.crypto);
   installStacks();
   trim();
   installGlobals(PLATFORM, {

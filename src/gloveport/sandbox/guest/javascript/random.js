@@ -128,8 +128,8 @@ function randomUUID() {
   return out;
 }
 
-/** The `crypto` that replaces the platform's, with what the engine adds; turns Math.random to the seed. */
-export function installRandom(added) {
+/** The `crypto` that replaces the platform's; turns Math.random to the seed. */
+export function installRandom() {
   defineProperty(Math, "random", {
     __proto__: null,
     value: random,
@@ -137,5 +137,5 @@ export function installRandom(added) {
     enumerable: false,
     configurable: true,
   });
-  return { crypto: { getRandomValues, randomUUID, ...added } };
+  return { crypto: { getRandomValues, randomUUID } };
 }

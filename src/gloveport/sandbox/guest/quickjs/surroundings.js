@@ -123,7 +123,7 @@ export function installSurroundings(allowEval) {
   if (!allowEval) refuseCode();
   installGlobals(PLATFORM, {
     ...clock,
-    ...installRandom({}),
+    ...installRandom(),
     ...makeOutput(clock.performance.now),
     ...timerGlobals,
     queueMicrotask,
