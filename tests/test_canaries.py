@@ -65,6 +65,7 @@ def use_tools(world: World) -> None:
     world.gloveport("call, failing", "tools", "call", "api.away.bearer")
     world.gloveport("call, json", "tools", "call", "remote.fail", "--json")
     world.gloveport("list", "tools", "list", "--json")
+    world.gloveport("sources", "sources")
     world.gloveport("approve", "tools", "approve", "unapproved", "--yes")
     world.gloveport("connect", "connect", "claude-code", "--scope", "project", "--yes")
 
@@ -170,7 +171,7 @@ def test_a_secret_reaches_its_own_service_and_no_other(world: World) -> None:
 
 def test_everything_was_tried(world: World) -> None:
     """What the other tests search is what they mean: each source was called, and each failure happened."""
-    assert (len(world.canaries), len(world.started)) == (28, 12)  # as the specification says
+    assert (len(world.canaries), len(world.started)) == (28, 13)  # as the specification says
     library = world.outputs["library: stdout"].decode()
     for source in (
         "api.header",

@@ -6,12 +6,16 @@ import importlib.util
 import logging
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from gloveport.catalog import semantic
+from gloveport import Gloveport
+from gloveport.catalog import search, semantic
 from gloveport.catalog.search import Index
+from gloveport.surfaces.agent_tools import AgentTools
 from gloveport.types import Tool
 
 TOOLS = [
@@ -52,3 +56,30 @@ def test_the_logging_of_the_process_stays_as_it_was() -> None:
     find = f"from tests.catalog.test_semantic import found; assert found('climate tomorrow'); {ask}"
     shown = subprocess.run([sys.executable, "-c", find], capture_output=True, text=True, check=True)
     assert (shown.stdout, shown.stderr) == (f"[] {logging.WARNING}\n", "")
+
+
+@pytest.mark.parametrize("way", ["program", "agent"])
+async def test_the_first_search_loads_the_model_beside_the_event_loop(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+
+    def observed(tools: Sequence[Tool]) -> semantic.Meanings | None:
+        threads.append(threading.get_ident())
+        return semantic.meanings_of(tools)
+
+    monkeypatch.setattr(search, "meanings_of", observed)
+
+    def greet(name: str) -> str:
+        """Say hello to somebody."""
+        return f"hello {name}"
+
+    async with Gloveport(tools=[greet]) as port:
+        if way == "program":
+            code = "const all = await Promise.all([1, 2, 3].map(() => tools.search('hello'))); return all[2][0].path"
+            outcome = await port.run(code)
+            assert outcome.value == "greet", outcome.error
+        else:
+            agent = AgentTools(port)
+            assert "tools.greet" in (await agent.call("search", {"query": "hello"})).text
+            assert "tools.greet" in (await agent.call("search", {"query": "hello"})).text
+    assert threads
+    assert threading.get_ident() not in threads

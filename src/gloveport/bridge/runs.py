@@ -102,7 +102,7 @@ class RunBridge:
         """What the tool answered, as plain data; raises ToolError, or CallLimit when the run has called too often."""
         contract = self._bridge.contracts.get(call.name)
         if contract is None and call.name in self._bridge.builtins.calls:
-            return self.call_sync(call.name, call.args)
+            return await self._ask(call)
         try:
             contract, sent = self._admit(call, contract)
         except ToolError as refusal:
@@ -134,6 +134,12 @@ class RunBridge:
                 self._release()
             else:
                 self._active -= 1
+
+    async def _ask(self, call: ToolCall) -> Any:
+        """The answer of a built-in; what the first search has to load does not keep other runs waiting."""
+        if call.name == "search":
+            await self._bridge.catalog.prepare_search()
+        return self.call_sync(call.name, call.args)
 
     def _admit(self, call: ToolCall, contract: Contract | None) -> tuple[Contract, dict[str, Any]]:
         """The call's contract and its arguments: counted, looked up, valid, allowed."""

@@ -91,6 +91,10 @@ class Index:
             places = self._found[word]
             places[place] = places.get(place, 0.0) + worth
 
+    def prepare(self) -> None:
+        """Loads what the first search would."""
+        _ = self._meanings
+
     def search(self, query: str, source: str | None, limit: int) -> Matches:
         """The tools that match, the best first; all of them, in their order, for a query without words."""
         wanted = list(dict.fromkeys(words(query[:LONGEST_QUERY])))[:MOST_WORDS]

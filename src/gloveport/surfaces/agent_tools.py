@@ -60,6 +60,7 @@ class AgentTools:
         _check(name, args)
         await self._port.connect(naming=str(args))
         if name == "search":
+            await self._port.catalog.prepare_search()
             return self._search(args)
         return self._describe(args) if name == "describe" else await self._execute(args, on_event)
 

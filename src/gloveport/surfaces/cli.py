@@ -240,6 +240,44 @@ def add(**options: Any) -> int:
     return add_command(Adding(**options))
 
 
+@cli.command(
+    cls=Page,
+    help="Remove a source: shows the change to gloveport.toml, asks, and makes it.",
+    examples=("gloveport remove github", "gloveport remove github --scope user --yes"),
+)
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--scope",
+    type=click.Choice(["project", "user"]),
+    metavar="SCOPE",
+    help="Out of the project's file or the user's own; else the one that has it.",
+)
+@YES
+@JSON
+@COLOR
+def remove(**options: Any) -> int:
+    """Remove a source."""
+    from gloveport.surfaces.inventory import Removing, remove_command
+
+    return remove_command(Removing(**options))
+
+
+@cli.command(
+    cls=Page,
+    help="List the configured sources: whether each is open, and how many tools it has.",
+    examples=("gloveport sources", "gloveport sources --json"),
+)
+@CONFIG
+@JSON
+@COLOR
+def sources(**view: Any) -> int:
+    """List the sources."""
+    from gloveport.surfaces.inventory import sources_command
+    from gloveport.surfaces.toolbox import View
+
+    return sources_command(View(**view))
+
+
 cli.add_command(tools)
 
 

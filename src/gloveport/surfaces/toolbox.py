@@ -52,7 +52,7 @@ class View:
 
 def list_command(view: View, source: str | None) -> int:
     """The tools of all sources, or of one."""
-    return _with_port(view, lambda port: _list(view, port, source))
+    return with_port(view, lambda port: _list(view, port, source))
 
 
 async def _list(view: View, port: Gloveport, source: str | None) -> int:
@@ -74,7 +74,7 @@ async def _list(view: View, port: Gloveport, source: str | None) -> int:
 
 def search_command(view: View, query: str, source: str | None, limit: int) -> int:
     """The tools that match a query, the best first."""
-    return _with_port(view, lambda port: _search(view, port, query, source, limit))
+    return with_port(view, lambda port: _search(view, port, query, source, limit))
 
 
 async def _search(view: View, port: Gloveport, query: str, source: str | None, limit: int) -> int:
@@ -92,7 +92,7 @@ async def _search(view: View, port: Gloveport, query: str, source: str | None, l
 
 def describe_command(view: View, name: str) -> int:
     """What an agent needs to know to call a tool."""
-    return _with_port(view, lambda port: _describe(view, port, name))
+    return with_port(view, lambda port: _describe(view, port, name))
 
 
 async def _describe(view: View, port: Gloveport, name: str) -> int:
@@ -123,7 +123,7 @@ async def _describe(view: View, port: Gloveport, name: str) -> int:
 
 def call_command(view: View, name: str, args: str | None) -> int:
     """What a tool answers."""
-    return _with_port(view, lambda port: _call(view, port, name, args))
+    return with_port(view, lambda port: _call(view, port, name, args))
 
 
 async def _call(view: View, port: Gloveport, name: str, args: str | None) -> int:
@@ -148,7 +148,7 @@ def _arguments(text: str | None) -> dict[str, Any]:
 
 def changes_command(view: View, source: str | None) -> int:
     """What has changed in definitions since they were accepted."""
-    return _with_port(view, lambda port: _changes(view, port, source))
+    return with_port(view, lambda port: _changes(view, port, source))
 
 
 async def _changes(view: View, port: Gloveport, source: str | None) -> int:
@@ -191,7 +191,7 @@ def _difference(port: Gloveport, tool: Tool) -> list[str]:
 
 def accept_command(view: View, source: str, *, yes: bool) -> int:
     """Accept a source's definition as it is now, once what has changed in it was shown."""
-    return _with_port(view, lambda port: _accept(view, port, source, yes=yes))
+    return with_port(view, lambda port: _accept(view, port, source, yes=yes))
 
 
 async def _accept(view: View, port: Gloveport, name: str, *, yes: bool) -> int:
@@ -272,7 +272,8 @@ def _show_rows(out: Stream, port: Gloveport, tools: list[Tool]) -> None:
         out.line(f"{mark} {row['path']:<{width}}  {out.paint(clip(text, room) if out.terminal else text, 'dim')}".rstrip())
 
 
-def _with_port(view: View, work: Callable[[Gloveport], Coroutine[Any, Any, int]]) -> int:
+def with_port(view: View, work: Callable[[Gloveport], Coroutine[Any, Any, int]]) -> int:
+    """What the work gives back, done on a port with the configured sources open."""
     return asyncio.run(_work(view, work))
 
 
