@@ -105,23 +105,6 @@ async def test_a_program_that_writes_much_before_it_reads_much_does_not_stand_st
     assert outcome.value == 1000, outcome.error
 
 
-async def test_replies_that_wait_are_bounded_by_the_limits() -> None:
-    together = asyncio.Barrier(6)
-
-    async def large() -> str:
-        async with together:  # so that all of them are there at once
-            return "x" * 10 * 2**20
-
-    code = "return (await Promise.all([1, 2, 3, 4, 5, 6].map(() => tools.large()))).length"
-    async with Gloveport(tools=[large], spare=0, limits={"memory_mb": 512}) as own:
-        ended = await own.run(code)
-        assert ended.error is not None
-        assert ended.error.code == "frame-too-large"
-        assert "more than 41,943,040 bytes of replies wait" in ended.error.message
-        assert "raise max_frame_bytes" in str(ended.error.hint)
-        assert (await own.run(code, limits={"max_frame_bytes": 32 * 2**20})).value == 6
-
-
 async def test_a_gigabyte_of_output_is_cut_with_a_count(port: Gloveport) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     outcome = await port.run(

@@ -34,6 +34,7 @@ LINE_COST = 16  # bytes of the log budget that a line takes beside its text
 MEMORY_SECONDS = 0.05
 SLICE_SECONDS = 0.01
 HIGH_WATER = 8 * MIB  # of replies that wait for the guest; above it nothing more of it is handled
+MOST_UNSENT = 128 * MIB
 MOST_IN_FLIGHT = 64 * MIB
 MAX_ERROR_DATA = 1 * MIB
 MOST_TIMERS = 1_000_000
@@ -199,11 +200,9 @@ class Leg:
         if self._outgoing:
             data = self._outgoing[0] if len(self._outgoing) == 1 else b"".join(self._outgoing)
             self._outgoing, self._outgoing_bytes = [], 0
-            most = HIGH_WATER + 2 * self._limits.max_frame_bytes
-            if self._worker.send(data) > most:
-                message = f"more than {most:,} bytes of replies wait for the program to take them"
-                hint = "make fewer large calls at a time, or raise max_frame_bytes"
-                self._end("error", {"code": "frame-too-large", "message": message, "hint": hint})
+            if self._worker.send(data) > MOST_UNSENT:
+                message = f"more than {MOST_UNSENT:,} bytes of replies wait for the program to take them"
+                self._end("error", {"code": "frame-too-large", "message": message})
 
     def _reply(self, call_id: int, value: Any, name: str) -> None:
         try:
