@@ -46,8 +46,8 @@ async def echo(value: int) -> int:
     return value
 
 
-def module(body: str) -> str:
-    return f"export default async () => {{{body}\n}}"
+def function(body: str) -> str:
+    return f"async () => {{{body}\n}}"
 
 
 async def settle(port: Gloveport) -> None:
@@ -75,7 +75,7 @@ async def whole_run(port: Gloveport, name: str, body: str, dialect: str, rounds:
         bare = await Floor().ready()
         await settle(port)
         began = time.perf_counter()
-        result = await bare.run(module(body), dialect)
+        result = await bare.run(function(body), dialect)
         seconds = time.perf_counter() - began
         assert expected is None or result == expected
         bare.end()
@@ -99,7 +99,7 @@ async def calls(port: Gloveport, name: str, body: str, *, count: int, rounds: in
         bare = await Floor().ready()
         await settle(port)
         timed = f"const t0 = performance.now(); const r = await (async () => {{ {body} }})(); return performance.now() - t0"
-        milliseconds = await bare.run(module(timed), "javascript")
+        milliseconds = await bare.run(function(timed), "javascript")
         bare.end()
         return milliseconds / 1e3 / count
 

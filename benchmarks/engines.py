@@ -41,7 +41,7 @@ class BareDeno:
 
     async def run(self) -> Any:
         """The value of the program."""
-        return await self._floor.run(f"export default async () => {{{PROGRAM_TS}\n}}", "typescript")
+        return await self._floor.run(f"async () => {{{PROGRAM_TS}\n}}", "typescript")
 
     async def end(self) -> None:
         """Kill the process and reap it, and hold nobody up meanwhile."""

@@ -1,9 +1,9 @@
 // The floor: a bare Deno that was started in advance, takes a program over its pipe and gives back the result. No jail, no
 // checks, no clock, no values beyond JSON; the same framing, and warmed up and read in the same way as our prelude.
 
-const { immediateRefCount, kRefed, queueImmediate, readSync, runMicrotasks, writeSync } = Deno[Deno.internal].core;
+const { core } = Deno[Deno.internal];
+const { decode, evalContext, immediateRefCount, kRefed, queueImmediate, readSync, runMicrotasks, writeSync } = core;
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 // What setImmediate does, without Node's timers, which would take as long to load as the engine takes to start.
 function turn(run) {
@@ -46,7 +46,7 @@ function read() {
   const length = (input[start] << 24) | (input[start + 1] << 16) | (input[start + 2] << 8) | input[start + 3];
   start += 4;
   need(length);
-  const frame = JSON.parse(decoder.decode(input.subarray(start, start + length)));
+  const frame = JSON.parse(decode(input.subarray(start, start + length)));
   start += length;
   if (start === end) start = end = 0;
   return frame;
@@ -77,15 +77,21 @@ globalThis.tools = {
     }),
 };
 
-function load(code, dialect) {
-  const type = dialect === "typescript" ? "application/typescript" : "text/javascript";
-  return import(URL.createObjectURL(new Blob([code], { type })));
+// TypeScript by Deno's own means; JavaScript by V8 alone, as our prelude does it, without Deno's compiler.
+async function load(code, dialect) {
+  if (dialect === "typescript") {
+    const blob = new Blob([`export default ${code}`], { type: "application/typescript" });
+    return (await import(URL.createObjectURL(blob))).default;
+  }
+  const [program, failed] = evalContext(code, "file:///program.js");
+  if (failed) throw failed.thrown;
+  return program;
 }
 
 // One that is spawned for a program which is there already has nothing to warm up for.
 if (Deno.args[0] !== "cold") {
   for (const dialect of ["javascript", "typescript"]) {
-    await (await load("export default async () => [1]", dialect)).default();
+    await (await load("async () => [1]", dialect))();
   }
   send(["ready"]);
   flush();
@@ -93,8 +99,8 @@ if (Deno.args[0] !== "cold") {
 
 let result;
 const [, code, dialect] = read();
-const module = await load(code, dialect);
-module.default().then((value) => result = ["done", value], (error) => result = ["failed", String(error)]);
+const program = await load(code, dialect);
+program().then((value) => result = ["done", value], (error) => result = ["failed", String(error)]);
 turn(function loop() {
   for (;;) {
     runMicrotasks();

@@ -117,7 +117,9 @@ def use_http(world: World) -> None:
             out, err = process.communicate(timeout=DEADLINE)
     parts = (token[:21], token[21:])
     world.canaries["server-token"] = Canary("server-token", parts, "")
-    world.keep("serve", b"".join([*greeting, out]), err)
+    said = b"".join([*greeting, out]).decode()
+    assert said.count(token) == 1  # for who started it
+    world.keep("serve", said.replace(token, "").encode(), err)
     world.outputs["serve: replies"] = b"\n".join(replies)
 
 

@@ -21,17 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from gloveport.errors import OptionError
 from gloveport.surfaces.http_server import listen
 from gloveport.surfaces.token import own_token, own_token_file, read_token
-from tests.surfaces.command import (
-    COMMAND,
-    DEADLINE,
-    TOOLS,
-    all_end,
-    descendants,
-    environment,
-    gloveport,
-    read_until,
-    terminal,
-)
+from tests.surfaces.command import COMMAND, DEADLINE, TOOLS, all_end, descendants, environment, gloveport, read_until
 
 MODES = ("legacy", "2026-07-28")
 
@@ -183,14 +173,8 @@ def test_it_says_where_it_is_with_which_token_and_what_to_do_next() -> None:
         assert started.stdout
         shown = read_until(started.stdout.fileno(), "inspector .*\n")
     assert "MCP     http://127.0.0.1:" in shown
-    assert f"token   as in {own_token_file()}" in shown
-    assert own_token().reveal() not in shown  # a pipe leads to a file or a journal
+    assert f"token   {own_token().reveal()}" in shown
     assert len(shown.partition("Next:\n")[2].strip().splitlines()) == 3
-
-
-def test_on_a_terminal_it_shows_the_token_that_it_made() -> None:
-    with terminal("serve", TOOLS, "--port", "0", **folders()) as started:
-        assert own_token().reveal() in started.until("inspector ")
 
 
 async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> None:

@@ -50,8 +50,7 @@ def serve_command(options: Options) -> int:
     if options.as_json:
         write_document(out, document)
     else:
-        # What is piped is kept somewhere: the token is shown to a person alone.
-        _greet(out, err, document, token.reveal() if out.terminal and not given else None)
+        _greet(out, err, document, None if given else token.reveal())
     with redirect_stdout(sys.stderr):  # so that what tools print is seen when they print it
         asyncio.run(_serve(options, port, listening, TokenCheck(token)))
     return 0
