@@ -88,20 +88,16 @@ async function load(code, dialect) {
   return program;
 }
 
-// One that is spawned for a program which is there already has nothing to warm up for.
-if (Deno.args[0] !== "cold") {
-  for (const dialect of ["javascript", "typescript"]) {
-    await (await load("async () => [1]", dialect))();
-  }
-  send(["ready"]);
-  flush();
+let result;
+
+async function serve() {
+  const [, code, dialect] = read();
+  const program = await load(code, dialect);
+  program().then((value) => result = ["done", value], (error) => result = ["failed", String(error)]);
+  turn(loop);
 }
 
-let result;
-const [, code, dialect] = read();
-const program = await load(code, dialect);
-program().then((value) => result = ["done", value], (error) => result = ["failed", String(error)]);
-turn(function loop() {
+function loop() {
   for (;;) {
     runMicrotasks();
     if (result !== undefined) break;
@@ -113,4 +109,18 @@ turn(function loop() {
   send(result);
   flush();
   read();
-});
+}
+
+// One that is spawned for a program which is there already has nothing to warm up for.
+if (Deno.args[0] === "cold") {
+  await serve();
+} else {
+  for (const dialect of ["javascript", "typescript"]) {
+    await (await load("async () => [1]", dialect))();
+  }
+  turn(() => {
+    send(["ready"]);
+    flush();
+    serve();
+  });
+}

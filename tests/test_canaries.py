@@ -108,6 +108,8 @@ def use_http(world: World) -> None:
         try:
             assert process.stdout
             greeting = [process.stdout.readline()]
+            while b"inspector" not in greeting[-1]:
+                greeting.append(process.stdout.readline())
             url = re.search(r"http://\S+", greeting[0].decode())
             assert url
             token = (world.root / TOKEN).read_text().strip()
