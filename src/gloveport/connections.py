@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gloveport.catalog import Catalog
 from gloveport.catalog.fingerprint import fingerprint
@@ -15,7 +16,6 @@ from gloveport.errors import GloveportError, OptionError
 from gloveport.folders import cache_folder, data_folder
 from gloveport.policy import AllowAll, Policy
 from gloveport.policy.credentials import EnvironmentCredentials
-from gloveport.policy.egress import Egress
 from gloveport.policy.egress.urls import shown
 from gloveport.policy.writes import WritesShut
 from gloveport.sources import Source
@@ -24,6 +24,9 @@ from gloveport.sources.detection import detect, name_for
 from gloveport.sources.opening import open_source
 from gloveport.sources.outside import Outside
 from gloveport.types import Problem, Tool
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress import Egress
 
 logger = logging.getLogger("gloveport")
 
@@ -99,6 +102,8 @@ class Connections:
         self.catalog = Catalog(self._own)
 
     def _begin(self) -> None:
+        from gloveport.policy.egress import Egress
+
         loop = asyncio.get_running_loop()
         self._egress = Egress()
         self._patient_until = loop.time() + PATIENCE

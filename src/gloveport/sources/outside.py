@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gloveport.policy.credentials import Credentials
-from gloveport.policy.egress import Egress
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress import Egress
 
 
 @dataclass(frozen=True, slots=True)
