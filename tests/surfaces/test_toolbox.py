@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,18 @@ def test_a_broken_source_is_reported_and_the_others_work(project: Path) -> None:
     ran = gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})")
     assert (ran.code, ran.out) == (0, "hello Bo\n")
     assert "gone" in ran.err
+
+
+def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections, and never says a word
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/openapi.json"
+        (project / "gloveport.toml").write_text(
+            f'[sources.silent]\nopenapi = "{url}"\nallow_private = true\ntimeout_seconds = 600\n'
+            '[sources.people]\nfunctions = "people.py"\n'
+        )
+        for name in ("silent", "people"):
+            assert gloveport("tools", "approve", name, "--yes").code == 0
+        called = gloveport("tools", "call", "people.greet", '{"name": "Ada"}')
+        assert called.out == "hello Ada\n", called.err
+        assert "the source silent is still being opened" in called.err
+        assert gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})").out == "hello Bo\n"

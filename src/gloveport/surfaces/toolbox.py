@@ -92,7 +92,7 @@ async def _search(view: View, port: Gloveport, query: str, source: str | None, l
 
 def describe_command(view: View, name: str) -> int:
     """What an agent needs to know to call a tool."""
-    return with_port(view, lambda port: _describe(view, port, name))
+    return with_port(view, lambda port: _describe(view, port, name), naming=name)
 
 
 async def _describe(view: View, port: Gloveport, name: str) -> int:
@@ -123,7 +123,7 @@ async def _describe(view: View, port: Gloveport, name: str) -> int:
 
 def call_command(view: View, name: str, args: str | None) -> int:
     """What a tool answers."""
-    return with_port(view, lambda port: _call(view, port, name, args))
+    return with_port(view, lambda port: _call(view, port, name, args), naming=name)
 
 
 async def _call(view: View, port: Gloveport, name: str, args: str | None) -> int:
@@ -148,7 +148,7 @@ def _arguments(text: str | None) -> dict[str, Any]:
 
 def changes_command(view: View, source: str | None) -> int:
     """What has changed in definitions since they were accepted."""
-    return with_port(view, lambda port: _changes(view, port, source))
+    return with_port(view, lambda port: _changes(view, port, source), naming=source)
 
 
 async def _changes(view: View, port: Gloveport, source: str | None) -> int:
@@ -191,7 +191,7 @@ def _difference(port: Gloveport, tool: Tool) -> list[str]:
 
 def accept_command(view: View, source: str, *, yes: bool) -> int:
     """Accept a source's definition as it is now, once what has changed in it was shown."""
-    return with_port(view, lambda port: _accept(view, port, source, yes=yes))
+    return with_port(view, lambda port: _accept(view, port, source, yes=yes), naming=source)
 
 
 async def _accept(view: View, port: Gloveport, name: str, *, yes: bool) -> int:
@@ -272,24 +272,27 @@ def _show_rows(out: Stream, port: Gloveport, tools: list[Tool]) -> None:
         out.line(f"{mark} {row['path']:<{width}}  {out.paint(clip(text, room) if out.terminal else text, 'dim')}".rstrip())
 
 
-def with_port(view: View, work: Callable[[Gloveport], Coroutine[Any, Any, int]]) -> int:
-    """What the work gives back, done on a port with the configured sources open."""
-    return asyncio.run(_work(view, work))
+Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
 
 
-async def _work(view: View, work: Callable[[Gloveport], Coroutine[Any, Any, int]]) -> int:
-    async with _connected(view) as port:
+def with_port(view: View, work: Work, naming: str | None = None) -> int:
+    """What the work gives back, done on a port with the configured sources open; with `naming`, above all the named one."""
+    return asyncio.run(_work(view, work, naming))
+
+
+async def _work(view: View, work: Work, naming: str | None) -> int:
+    async with _connected(view, naming) as port:
         return await work(port)
 
 
 @contextlib.asynccontextmanager
-async def _connected(view: View) -> AsyncIterator[Gloveport]:
+async def _connected(view: View, naming: str | None) -> AsyncIterator[Gloveport]:
     """A port with its sources open and no sandbox started; what is broken is told, and the others work."""
     port = Gloveport(config=view.settings(), spare=0)
     quiet = logging.NullHandler()  # what is wrong is told here, once
     logging.getLogger("gloveport").addHandler(quiet)
     try:
-        await port.connect()
+        await port.connect(naming=naming)
         for problem in port.problems if not view.as_json else ():
             if problem.broken:
                 hint = f"\n  hint: {problem.hint}" if problem.hint else ""
