@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError, connections
+from gloveport.sources.detection import likely_name
 from gloveport.sources.opening import open_source
 from gloveport.surfaces.agent_tools import AgentTools
 from gloveport.surfaces.outcome_json import outcome_document
@@ -349,3 +350,84 @@ async def test_a_port_is_closed_while_a_source_hangs(tmp_path: Path, monkeypatch
     assert (await port.run("1 + 1")).value == 2
     await port.close()
     assert (await naming).error is not None
+
+
+async def test_the_first_of_two_sources_of_one_name_has_it_however_late_it_opens(
+    server: tuple[Orders, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    async def record(config: SourceConfig, *args: Any) -> Any:
+        seen.append(str(config.location))
+        return await open_source(config, *args)
+
+    monkeypatch.setattr(connections, "open_source", record)
+    first, second = orders_at(server[1]), replace(orders_at(server[1]), location="http://127.0.0.1:9/hostile.json")
+    async with Gloveport(sources=[first, second]) as port:
+        assert seen == [str(first.location)]
+        assert [problem.message for problem in port.problems] == ["two sources are called shop"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("uvx mcp-server-git --repository /srv/project", "git"),
+        ("npx -y @modelcontextprotocol/server-memory", "memory"),
+        ("https://api.github.com/openapi.json", "github"),
+        ("http://127.0.0.1:8000/openapi.json", None),
+        ("'unclosed", None),
+    ],
+)
+def test_a_source_is_awaited_by_the_name_that_it_will_have(text: str, name: str | None) -> None:
+    assert likely_name(text) == name
+
+
+async def test_the_catalog_is_built_though_nobody_waits_for_it_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = asyncio.Event()
+
+    async def late(*args: Any) -> Any:
+        await gate.wait()
+        return await open_source(*args)
+
+    monkeypatch.setattr(connections, "open_source", late)
+    (tmp_path / "late.py").write_text("def hello() -> str:\n    return 'hello'\n")
+    port = Gloveport(sources=[SourceConfig("late", "functions", str(tmp_path / "late.py"))])
+    changed = asyncio.Event()
+    port.on_change = changed.set
+    waiting = asyncio.create_task(port.connect())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    gate.set()
+    await asyncio.wait_for(changed.wait(), 30)
+    assert [tool.address for tool in port.catalog.tools] == ["late.hello"]
+    await port.close()
+
+
+async def test_a_source_that_is_cancelled_while_it_opens_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cancelled(*_: Any) -> Any:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(connections, "open_source", cancelled)
+    async with Gloveport(sources=[SourceConfig("odd", "functions", "never.py")]) as port:
+        assert [problem.source for problem in port.problems] == ["odd"]
+
+
+async def test_a_flood_of_searches_is_counted_before_any_of_them_waits() -> None:
+    most = 0
+
+    async def tick() -> None:
+        nonlocal most
+        while True:
+            most = max(most, len(asyncio.all_tasks()))
+            await asyncio.sleep(0)
+
+    watching = asyncio.create_task(tick())
+    async with Gloveport(engines=["quickjs"]) as fresh:
+        outcome = await fresh.run("await Promise.all(Array.from({length: 30000}, () => tools.search({query: 'x'})))")
+    watching.cancel()
+    assert outcome.error is not None
+    assert outcome.error.code == "call-limit"
+    assert most < 2000

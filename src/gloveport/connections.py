@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from gloveport.policy.egress.urls import shown
 from gloveport.policy.writes import WritesShut
 from gloveport.sources import Source
 from gloveport.sources.accepted import Accepted, Seen
-from gloveport.sources.detection import detect, name_for
+from gloveport.sources.detection import detect, likely_name
 from gloveport.sources.opening import open_source
 from gloveport.sources.outside import Outside
 from gloveport.types import Problem, Tool
@@ -56,7 +55,7 @@ class Connections:
         self._forget()
 
     def _forget(self) -> None:
-        self._names: list[str] = []
+        self._places: dict[str, int] = {}  # of who has a name, or likely will: it is the first one's
         self._opened: dict[int, tuple[SourceConfig, Source]] = {}  # by their place among all
         self._told: list[Problem] = []
         self._guessed: dict[str, str] = {}  # what the sources would be called that are known by their text alone
@@ -117,16 +116,16 @@ class Connections:
                 except GloveportError as error:
                     self._tell(_problem(item.name, error))
         outside = self._outside(configs)
-        for config in configs:
-            self._names.append(config.name)
-            self._opening[loop.create_task(self._open(config, outside, len(self._opening)))] = config.name
-        for item in self._given:
-            if isinstance(item, Named):
-                name = _shown(item)
-                with suppress(ValueError):
-                    self._guessed[name] = name_for(item.text)
-                name = self._guessed.get(name, name)
-                self._opening[loop.create_task(self._open_named(item, outside, len(self._opening)))] = name
+        named = [item for item in self._given if isinstance(item, Named)]
+        for place, config in enumerate(configs):
+            self._places.setdefault(config.name, place)
+            self._opening[loop.create_task(self._open(config, outside, place))] = config.name
+        for place, item in enumerate(named, len(configs)):
+            name = likely_name(item.text)
+            if name is not None:
+                self._guessed[_shown(item)] = name
+                self._places.setdefault(name, place)
+            self._opening[loop.create_task(self._open_named(item, outside, place))] = name or _shown(item)
 
     async def _open_named(self, item: Named, outside: Outside, place: int) -> None:
         try:
@@ -134,18 +133,22 @@ class Connections:
         except Exception as error:  # noqa: BLE001 - one source, whatever is wrong with it, does not stop the others
             self._tell(_problem(_shown(item), error))
         else:
-            self._names.append(config.name)
             await self._open(config, outside, place)
 
     async def _open(self, config: SourceConfig, outside: Outside, place: int) -> None:
+        if self._places.setdefault(config.name, place) != place:  # which would get the other's credentials
+            self._tell(Problem(config.name, f"two sources are called {config.name}", "give one another name"))
+            return
         try:
             source = await open_source(config, outside)
         except Exception as error:  # noqa: BLE001 - as above
             self._tell(_problem(config.name, error))
             return
-        if any(config.name == other.name for other, _ in self._opened.values()):
-            await source.close()
-            self._tell(Problem(config.name, f"two sources are called {config.name}", "give one another name"))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._tell(Problem(config.name, f"the source {config.name} could not be opened: it was cancelled"))
             return
         self._opened[place] = (config, source)
         if hasattr(source, "on_change"):
@@ -153,11 +156,11 @@ class Connections:
         self._tell(*(Problem(config.name, text, broken=False) for text in getattr(source, "warnings", ())))
 
     def _tell(self, *problems: Problem) -> None:
-        """A source is open, or never will be; who waits builds the catalog, or nobody does any more and it is built now."""
+        """A source is open, or never will be: the catalog is built with the last of them, and with each that is late."""
         _log(problems)
         self._told += problems
         self._is_built = False
-        if asyncio.get_running_loop().time() > self._patient_until:
+        if not self._slow() or asyncio.get_running_loop().time() > self._patient_until:
             self._build()
 
     def _lose_patience(self) -> None:
@@ -171,7 +174,7 @@ class Connections:
     def _outside(self, configs: Sequence[SourceConfig]) -> Outside:
         assert self._egress is not None
         named = {(config.name, slot): origin for config in configs for slot, origin in secrets_of(config).items()}
-        credentials = EnvironmentCredentials(named, sources=self._names)
+        credentials = EnvironmentCredentials(named, sources=self._places)
         return Outside(self._egress, credentials, cache_folder() / "definitions")
 
     def _build(self) -> None:
@@ -231,10 +234,16 @@ class Connections:
     def _suspended(self, config: SourceConfig, source: Source) -> Mapping[str, str]:
         if not is_outside(config):
             return {}
-        told = "the definition of `tools.{0}` has changed since it was accepted; `gloveport tools changes {1}` shows how"
+        shows = f"`gloveport tools changes {config.name}` shows"
         writes = frozenset(tool.address for tool in source.tools() if tool.writes)
         changed = accepted().changed(key_of(config), seen_now(source), writes)
-        return {address: told.format(address, config.name) for address in changed}
+        known = getattr(accepted().find(key_of(config)), "tools", {})
+        return {
+            address: f"the definition of `tools.{address}` has changed since it was accepted; {shows} how"
+            if address in known
+            else f"`tools.{address}` writes, and is new since the definition was accepted; {shows} it"
+            for address in changed
+        }
 
 
 def _unseen(address: str) -> Tool:

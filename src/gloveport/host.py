@@ -147,10 +147,12 @@ class Gloveport:
         if self._log_code:
             logger.info("run %s: %s program %r", order.run, order.language, order.code)
         if self._closed:  # since this run was asked for
-            return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
+            return _closed(order)
         order = await self._choose_engine(order)
         pool = self._pool(order.kind)
         await self._connections.open(naming=order.code)
+        if self._closed:
+            return _closed(order)
         bridge = self._bridge
         try:
             # A large text takes up to a second; other runs must not wait for it.
@@ -366,6 +368,10 @@ def _prepare(order: _Order, catalog: Catalog) -> Program:
     program = prepare(order.code, language=order.language, max_code_bytes=size, engine=order.kind.engine)
     check(program, catalog)
     return program
+
+
+def _closed(order: _Order) -> Outcome:
+    return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
 
 
 class _RunPort:

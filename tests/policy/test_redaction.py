@@ -115,6 +115,18 @@ def test_no_text_makes_the_search_take_long() -> None:
         assert clean(text * 2 + b"d") == text * 2 + b"d"
 
 
+@pytest.mark.parametrize("first", "-$ é&%+\\<")
+def test_no_run_of_backslashes_makes_the_search_take_long(first: str) -> None:
+    text = b"\\" * 1_000_000 + b"! abcdefgh1234"
+    assert redaction(f"{first}abcdefgh1234").clean(text).startswith(b"\\" * 1_000_000)
+
+
+@pytest.mark.parametrize("secret", ["ab\\<cd1234", "ab\\\u00e9cd1234", "ab\\\\\U0001f511cd1234"])
+def test_a_backslash_before_what_is_escaped_hides_nothing(secret: str) -> None:
+    for text in (json.dumps(secret), json.dumps(secret).replace("<", "\\u003c"), json.dumps(json.dumps(secret))):
+        assert b"cd1234" not in redaction(secret).clean(text.encode())
+
+
 @pytest.mark.parametrize("place", ["header", "query", "cookie", "basic"])
 async def test_a_service_that_echoes_everything_shows_nothing(place: str) -> None:
     secret = "user:c4nary+7Yq/2Lw9Zk4T"

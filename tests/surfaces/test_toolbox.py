@@ -97,6 +97,23 @@ def test_a_broken_source_is_reported_and_the_others_work(project: Path) -> None:
     assert "gone" in ran.err
 
 
+def test_a_misspelt_source_has_no_changes_that_could_be_missed(project: Path) -> None:
+    assert gloveport("add", "people.py", "--yes").code == 0
+    told = gloveport("tools", "changes", "peple")
+    assert (told.code, "did you mean `people`?" in told.err) == (2, True)
+
+
+def test_a_definition_in_a_file_may_reach_private_addresses_if_that_was_said(project: Path) -> None:
+    paths = {"/x": {"get": {"operationId": "x", "responses": {"200": {"description": "ok"}}}}}
+    document = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9"}]}
+    (project / "local.json").write_text(json.dumps({**document, "paths": paths}))
+    assert gloveport("add", "local.json", "--private", "--yes").code == 0
+    assert "allow_private = true" in (project / "gloveport.toml").read_text()
+    assert (
+        "Promise<unknown>" in gloveport("tools", "describe", "local_.x").out + gloveport("tools", "describe", "local.x").out
+    )
+
+
 def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections, and never says a word
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/openapi.json"

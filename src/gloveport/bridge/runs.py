@@ -137,9 +137,10 @@ class RunBridge:
 
     async def _ask(self, call: ToolCall) -> Any:
         """The answer of a built-in; what the first search has to load does not keep other runs waiting."""
+        self._count_question(call.name)
         if call.name == "search":
             await self._bridge.catalog.prepare_search()
-        return self.call_sync(call.name, call.args)
+        return self._answer(call.name, call.args)
 
     def _admit(self, call: ToolCall, contract: Contract | None) -> tuple[Contract, dict[str, Any]]:
         """The call's contract and its arguments: counted, looked up, valid, allowed."""
@@ -177,9 +178,15 @@ class RunBridge:
 
     def call_sync(self, name: str, args: list[Any]) -> Any:
         """The answer of a built-in, at once; raises ToolError, or CallLimit after too many of them."""
+        self._count_question(name)
+        return self._answer(name, args)
+
+    def _count_question(self, name: str) -> None:
         self._asked += DEAR.get(name, 1)
         if self._asked > MOST_QUESTIONS:
             raise CallLimit("the program asked about its tools too often")
+
+    def _answer(self, name: str, args: list[Any]) -> Any:
         builtin = self._bridge.builtins.sync_calls.get(name)
         if builtin is None:
             raise ToolError(f"no built-in `{name[:100]}` answers at once", code="unknown-tool")

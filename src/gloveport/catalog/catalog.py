@@ -61,6 +61,7 @@ class Catalog:
         """`suspended` says why some tools can't be called, `kept` how they are shown meanwhile; `broken` are the sources
         that could not be opened, by their names."""
         self._searchable = False  # until the index has all that it needs
+        self._loading: asyncio.Future[None] | None = None
         self.sources: tuple[Source, ...] = tuple(sources)
         self._suspended = suspended or {}
         self._broken = broken or {}
@@ -160,9 +161,11 @@ class Catalog:
         return tuple(spelling for _, spelling in sorted(ranked)[:SUGGESTED])
 
     async def prepare_search(self) -> None:
-        """Loads, in a thread, what the first search would load: for some catalogs that takes half a second."""
+        """Loads, in a thread and once, what the first search would load: for some catalogs that takes half a second."""
         if not self._searchable:
-            await asyncio.to_thread(self._load_index)
+            if self._loading is None or self._loading.done():
+                self._loading = asyncio.ensure_future(asyncio.to_thread(self._load_index))
+            await asyncio.shield(self._loading)
 
     def _load_index(self) -> None:
         self._index.prepare()

@@ -7,6 +7,7 @@ hex: such short texts turn up everywhere, and a reply full of holes helps nobody
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 from base64 import b64encode
@@ -72,21 +73,27 @@ def _escaped(text: str) -> re.Pattern[bytes]:
     """Matches the text with any of its characters escaped, as URLs, forms, JSON and HTML do it, in any mixture.
 
     What was escaped may have been escaped again: JSON in JSON, a URL in a URL. Repeated backslashes are taken possessively
-    (`++`), so that no text makes the search take long.
+    (`++`), and a search begins at the first of them only, so that no text makes it take long.
     """
-    return re.compile(b"".join(b"|".join(_ways(run)).join((b"(?:", b")")) for run in re.findall(r"\\+|[^\\]", text)))
+    runs = re.findall(r"\\+|[^\\]", text)
+    ways = (_ways(run, before) for before, run in itertools.pairwise(["", *runs]))
+    return re.compile(rb"(?:(?<!\\)|(?!\\))" + b"".join(b"|".join(each).join((b"(?:", b")")) for each in ways))
 
 
-def _ways(run: str) -> Iterator[bytes]:
-    """How a character may be written, or a run of backslashes: how many they were can't be told once they are escaped."""
+def _ways(run: str, before: str) -> Iterator[bytes]:
+    """How a character may be written, or a run of backslashes: how many they were can't be told once they are escaped.
+
+    A run before it has taken the backslashes of its own escape, too.
+    """
     data = run.encode("utf-8", "surrogateescape")
+    slashes = rb"\\*+" if before.startswith("\\") else rb"\\++"
     if run.isascii() and run.isalnum():
         yield data
         return
     yield rb"\\++" if run[0] == "\\" else rb"\\*+" + re.escape(data)
-    yield rb"\\++" + re.escape(json.dumps(run[0])[1:-1].lstrip("\\").encode())
+    yield slashes + re.escape(json.dumps(run[0])[1:-1].lstrip("\\").encode())
     yield b"".join(b"(?i:%%(?:25)*%02x)" % byte for byte in data)
-    yield b"".join(rb"(?i:\\++u%04x)" % unit for unit in _units(run))
+    yield slashes + rb"\\++".join(b"(?i:u%04x)" % unit for unit in _units(run))
     yield b"".join(b"&(?:amp;)*#(?i:0*%d|x0*%x);" % (ord(char), ord(char)) for char in run)
     if (named := html.escape(run)) != run:
         yield b"&(?:amp;)*" + named[1:].encode()

@@ -47,10 +47,25 @@ async def detect(
         return SourceConfig(name, kind, text, allow_private=allow_private)
     if (found := _kind_of_file(text, kind)) is not None:
         kind, path = found
-        return SourceConfig(name or name_for(text), kind, path)
-    if len(words) > 1 or (words and "." not in words[0]):
+        return SourceConfig(name or name_for(text), kind, path, allow_private=allow_private and kind != "functions")
+    if _is_command(words):
         return SourceConfig(name or name_for(_telling(words)), "mcp", tuple(words))
     raise SourceError(f"there is no file {text}", hint="give a URL, a file, or the command of an MCP server in quotes")
+
+
+def likely_name(text: str) -> str | None:
+    """What a source will be called, as far as its text alone tells; None where only its own title will."""
+    try:
+        words = shlex.split(text)
+        is_url = "://" in text and len(words) == 1
+        name = name_for(_telling(words) if not is_url and not Path(text).is_file() and _is_command(words) else text)
+    except ValueError:
+        return None
+    return None if name == NAMELESS else name
+
+
+def _is_command(words: list[str]) -> bool:
+    return len(words) > 1 or (bool(words) and "." not in words[0])
 
 
 def _kind_of_file(text: str, known: SourceKind | None) -> tuple[SourceKind, str] | None:

@@ -30,7 +30,7 @@ COLOURS: Mapping[str, Colour] = {"open": "green", "unapproved": "yellow", "broke
 
 def sources_command(view: View) -> int:
     """What is configured, and how it fares."""
-    return with_port(view, lambda port: _sources(view, port))
+    return with_port(view, lambda port: _sources(view, port), naming="")
 
 
 async def _sources(view: View, port: Gloveport) -> int:

@@ -52,7 +52,7 @@ class View:
 
 def list_command(view: View, source: str | None) -> int:
     """The tools of all sources, or of one."""
-    return with_port(view, lambda port: _list(view, port, source))
+    return with_port(view, lambda port: _list(view, port, source), naming=source or "")
 
 
 async def _list(view: View, port: Gloveport, source: str | None) -> int:
@@ -74,7 +74,7 @@ async def _list(view: View, port: Gloveport, source: str | None) -> int:
 
 def search_command(view: View, query: str, source: str | None, limit: int) -> int:
     """The tools that match a query, the best first."""
-    return with_port(view, lambda port: _search(view, port, query, source, limit))
+    return with_port(view, lambda port: _search(view, port, query, source, limit), naming=source or "")
 
 
 async def _search(view: View, port: Gloveport, query: str, source: str | None, limit: int) -> int:
@@ -148,6 +148,8 @@ def _arguments(text: str | None) -> dict[str, Any]:
 
 def changes_command(view: View, source: str | None) -> int:
     """What has changed in definitions since they were accepted."""
+    if source is not None:
+        _configured(view, source)
     return with_port(view, lambda port: _changes(view, port, source), naming=source)
 
 

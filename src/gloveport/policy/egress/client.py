@@ -59,7 +59,8 @@ class Egress:
             failure = explain(error, url.host, request.method, reach)
         except ToolError as error:
             # A service can redirect to a host whose name is what it was sent.
-            failure = ToolError(redaction.clean_text(error.message), code=error.code, hint=error.hint)
+            told = {name: getattr(error, name) for name in ("code", "tool", "status", "data", "retryable", "hint")}
+            failure = ToolError(redaction.clean_text(error.message), **told)
         # Raised out here, no frame hangs on it that holds headers, or what a service echoed of them.
         raise failure
 

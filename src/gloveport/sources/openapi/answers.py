@@ -10,6 +10,7 @@ from gloveport.sources.openapi.references import Dangling, Found
 from gloveport.sources.openapi.schemas import Schema, Schemas
 
 MOST_SUCCESSES = 8
+EMPTY = frozenset({"204", "205"})
 
 
 class Answer(NamedTuple):
@@ -47,10 +48,16 @@ def answer(responses: Any, file: str, schemas: Schemas, place: str) -> Answer:
             first = said if first is None and kind == "json" and said.value is not None else first
         if schema not in made:
             made.append(schema)
-    if not made or any(schema is None for schema in made):
+    if not made or any(schema is None for schema in made) or (not produces and _may_have_body(responses)):
         return Answer(tuple(produces), None, first, linked)
     schema = made[0] if len(made) == 1 else {"anyOf": made}
     return Answer(tuple(produces), schema if isinstance(schema, dict) else None, first, linked)
+
+
+def _may_have_body(responses: dict[Any, Any]) -> bool:
+    """True where nothing says that success has no body: many documents describe it in words alone."""
+    good = {code for code in map(str, responses) if code.startswith("2")}
+    return not good or not good <= EMPTY
 
 
 def json_answer(responses: Any, file: str, schemas: Schemas) -> Found | None:

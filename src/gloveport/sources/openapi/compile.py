@@ -28,7 +28,7 @@ from gloveport.sources.openapi.security import needed, slots
 from gloveport.sources.openapi.sharing import place_of, shared_names, sided
 from gloveport.sources.openapi.swagger2 import swagger_view
 
-VERSION = b"openapi 3"
+VERSION = b"openapi 4"
 MOST_OPERATIONS = 50_000
 MOST_COMPILED = 400_000_000
 MOST_WARNINGS = 50

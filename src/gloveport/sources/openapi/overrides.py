@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote_plus
 
 from gloveport.sources.openapi.operation import Operation
 
-NAMES = frozenset({"_method", "x-http-method", "x-http-method-override", "x-method-override"})
+NAMES = frozenset({"httpmethod", "methodoverride", "xhttpmethod", "xhttpmethodoverride", "xmethodoverride"})
+WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 def is_override(name: str) -> bool:
-    """True for a name of a header or a parameter that frameworks take a method from."""
-    return name.lower() in NAMES
+    """True for a name of a header or a parameter that frameworks take a method from, however loosely they read it.
+
+    A plain `method` is not one: it is as likely to be that of a payment.
+    """
+    letters = re.sub("[^a-z]", "", name.lower())
+    return letters in NAMES or (letters == "method" and name.lower() != letters)
 
 
 def may_override(operation: Operation) -> bool:
@@ -21,5 +27,6 @@ def may_override(operation: Operation) -> bool:
 
 def overrides(url: str) -> bool:
     """True when the query of a URL asks for another method."""
-    pairs = url.partition("?")[2].replace(";", "&").split("&")
-    return any(is_override(unquote_plus(pair.partition("=")[0])) for pair in pairs)
+    pairs = (pair.partition("=") for pair in url.partition("?")[2].replace(";", "&").split("&"))
+    given = [(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs]
+    return any(is_override(name) or (name.lower() == "method" and value.upper() in WRITING) for name, value in given)
