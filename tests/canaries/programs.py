@@ -29,7 +29,12 @@ SLOW_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("stdio.die", {"n": 1}),  # a server that has died is started again after a pause
 ]
 
-TYPESCRIPT = """
+# A program waits for the sources that its text names, be it in a comment.
+_NAMED = " ".join(sorted({path.partition(".")[0] for path, _ in (*CALLS, *SLOW_CALLS)}))
+
+TYPESCRIPT = (
+    f"// {_NAMED}"
+    + """
 const found = [];
 for (const [path, args] of input) {
   let tool = tools;
@@ -46,8 +51,11 @@ console.log(found);
 emit(found);
 return found;
 """
+)
 
-PYTHON = """
+PYTHON = (
+    f"# {_NAMED}"
+    + """
 found = []
 for path, args in input:
     tool = tools
@@ -62,6 +70,7 @@ found.append(await tools.search("echo"))
 print(found)
 found
 """
+)
 
 ENDINGS = (
     "return await tools.api.fail.bearer()",
