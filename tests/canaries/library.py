@@ -9,10 +9,16 @@ import traceback
 from dataclasses import replace
 from typing import Any
 
+import gloveport.sources.graphql
+import gloveport.sources.mcp
+import gloveport.sources.openapi
 from gloveport import Gloveport, MemoryJournal, ToolError
 from gloveport.config import load_config
 from gloveport.surfaces.outcome_json import outcome_document
 from tests.canaries.programs import CALLS, ENDINGS, PYTHON, SLOW_CALLS, TYPESCRIPT
+
+# Loaded beforehand: on a busy machine that takes longer than a connection which has begun meanwhile is waited for.
+LOADED = (gloveport.sources.graphql, gloveport.sources.mcp, gloveport.sources.openapi)
 
 RUNS = (("deno", "typescript"), ("quickjs", "javascript"), ("cpython", "python"), ("monty", "python"))
 
