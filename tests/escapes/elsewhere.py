@@ -43,7 +43,7 @@ async def fall(launch: Launch, *, python: bool, minimum: ways.Strength = "kernel
     launcher = Launcher(launch, minimum=minimum)
     report = await launcher.start()
     try:
-        return report.strength, await run_all(lambda escape: ways.fallen(escape, launcher), python=python)
+        return report.strength, await run_all(lambda escape: ways.fallen(escape, launcher, report.strength), python=python)
     finally:
         await launcher.close()
 

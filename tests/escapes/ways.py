@@ -138,7 +138,7 @@ class _Bare:
         return self.stderr.read().decode(errors="replace")
 
 
-async def fallen(escape: Escape, launcher: Launcher) -> Verdict:
+async def fallen(escape: Escape, launcher: Launcher, strength: str) -> Verdict:
     """The program in an engine that has fallen: every permission, the plain platform, the jail alone around it."""
     with Canaries() as canaries:
         canaries.tokens["environment"] = HOST_VARIABLE
@@ -148,7 +148,8 @@ async def fallen(escape: Escape, launcher: Launcher) -> Verdict:
             for given in inputs(escape, canaries):
                 guest = await launcher.spawn()
                 guests.callback(guest.close)
-                text, found = await drive(guest.socket, guest.pid, escape, canaries, [given], guest=guest)
+                how = {"guest": guest, "watched_threads": strength != "full"}  # at `full` it has a user of its own
+                text, found = await drive(guest.socket, guest.pid, escape, canaries, [given], **how)
                 with contextlib.suppress(OSError):
                     text += os.read(guest.stderr, MIB).decode(errors="replace")
                 texts.append(text)
@@ -173,8 +174,12 @@ async def drive(
     inputs: list[dict[str, Any]],
     *,
     guest: Guest | None = None,
+    watched_threads: bool = False,
 ) -> tuple[str, set[str]]:
-    """Run the program in a harness that waits at the other end; all it said, and what the kernel says it became."""
+    """Run the program in a harness that waits at the other end; all it said, and what the kernel says it became.
+
+    `watched_threads`: no limit of the kernel's bounds them closely, only a leg that looks at them from time to time.
+    """
     loop, nonce = asyncio.get_running_loop(), secrets.token_hex(8)
     data = b""
     before: Posture | None = None
@@ -205,7 +210,7 @@ async def drive(
         for own in canaries.sockets():
             loop.remove_reader(own)
     tripped = canaries.posture(pid).tripped(before) if before else set()
-    if guest is not None and _has_many_threads(guest):
+    if watched_threads and guest is not None and _has_many_threads(guest):
         tripped.discard("posture: threads")  # it was done between two looks; the next look would have ended it
     return data.decode(errors="replace"), tripped
 
@@ -220,7 +225,7 @@ async def _watch_memory(guest: Guest) -> None:
 
 
 def _has_many_threads(guest: Guest) -> bool:
-    """What a leg ends a guest for, where no limit keeps it from them: it is not proved by the canary, but by a test of its own."""
+    """What a leg ends a guest for; a test of limits holds that it does."""
     with contextlib.suppress(OSError):
         return worker.count_threads(guest.pid) > MOST_THREADS
     return False
