@@ -108,17 +108,19 @@ class Connections:
         self._patient_until = loop.time() + PATIENCE
         loop.call_at(self._patient_until, self._lose_patience)
         configs: list[SourceConfig] = []
-        for item in self._given:
-            if isinstance(item, SourceConfig):
-                try:
-                    self._outside([item])
-                    configs.append(item)
-                except GloveportError as error:
-                    self._tell(_problem(item.name, error))
+        for item in (each for each in self._given if isinstance(each, SourceConfig)):
+            try:
+                self._outside([item])
+            except GloveportError as error:
+                self._tell(_problem(item.name, error))
+                continue
+            if self._places.setdefault(item.name, len(configs)) == len(configs):
+                configs.append(item)
+            else:
+                self._tell(_namesake(item.name))
         outside = self._outside(configs)
         named = [item for item in self._given if isinstance(item, Named)]
         for place, config in enumerate(configs):
-            self._places.setdefault(config.name, place)
             self._opening[loop.create_task(self._open(config, outside, place))] = config.name
         for place, item in enumerate(named, len(configs)):
             name = likely_name(item.text)
@@ -137,7 +139,7 @@ class Connections:
 
     async def _open(self, config: SourceConfig, outside: Outside, place: int) -> None:
         if self._places.setdefault(config.name, place) != place:  # which would get the other's credentials
-            self._tell(Problem(config.name, f"two sources are called {config.name}", "give one another name"))
+            self._tell(_namesake(config.name))
             return
         try:
             source = await open_source(config, outside)
@@ -307,6 +309,10 @@ def _problem(name: str, error: Exception) -> Problem:
         return Problem(name, error.message, error.hint)
     logger.error("the source %s could not be opened", name, exc_info=error)
     return Problem(name, f"the source {name} could not be opened: {type(error).__name__}")
+
+
+def _namesake(name: str) -> Problem:
+    return Problem(name, f"two sources are called {name}", "give one another name")
 
 
 def _shown(item: Named) -> str:
