@@ -39,7 +39,7 @@ class Finished:
 
 def environment(**changes: str) -> dict[str, str]:
     """An environment in which nothing decides about colours."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME") or name.startswith("XDG_")}
     return {**kept, "PYTHONPATH": str(REPOSITORY / "src"), "TERM": "xterm-256color", "LANG": "C.UTF-8", **changes}
 
 

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.surfaces.command import Finished, gloveport
+from tests.surfaces.command import gloveport
 from tests.test_sources import ORDERS
 
 PEOPLE = "def greet(name: str) -> str:\n    return name\n"
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(variable, str(tmp_path / variable))
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
+def project(folder: Path) -> Path:
     Path("people.py").write_text(PEOPLE)
     Path("orders.json").write_text(json.dumps(ORDERS))
     return folder
 
 
-def own(*args: str) -> Finished:
-    return gloveport(*args, **{name: value for name, value in os.environ.items() if name.startswith("XDG_")})
-
-
 def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(project: Path) -> None:
-    assert "`gloveport add` adds one" in own("sources").err
-    assert own("add", "people.py", "--yes").code == 0
-    assert own("add", "orders.json", "--base-url", "https://orders.example.org", "--yes").code == 0
+    assert "`gloveport add` adds one" in gloveport("sources").err
+    assert gloveport("add", "people.py", "--yes").code == 0
+    assert gloveport("add", "orders.json", "--base-url", "https://orders.example.org", "--yes").code == 0
     with Path("gloveport.toml").open("a") as file:
         file.write('\n[sources.gone]\nopenapi = "gone.json"\n\n[sources.new]\nmcp = ["run-me", "now"]\n')
-    rows = {row["name"]: row for row in own("sources", "--json").document["sources"]}
+    rows = {row["name"]: row for row in gloveport("sources", "--json").document["sources"]}
     assert {name: (row["state"], row["tools"], row["writes"]) for name, row in rows.items()} == {
         "people": ("open", 1, 0),
         "orders": ("open", 3, 1),
@@ -48,7 +38,7 @@ def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(proje
     assert "is not there" in rows["gone"]["problem"]
     assert "tools approve new" in rows["new"]["hint"]
     Path("orders.json").write_text(json.dumps(ORDERS).replace("Get an order", "Get an order, and more"))
-    listed = own("sources")
+    listed = gloveport("sources")
     assert "3 tools, 1 write, 1 suspended" in listed.out
     assert "is not there" in listed.err
     assert listed.code == 0
@@ -59,32 +49,32 @@ def test_a_source_is_removed_after_a_question_and_the_rest_of_the_file_stays(pro
     text = '# mine\n[limits]\nmax_calls = 50 # enough\n\n[sources.a]\nfunctions = "people.py" # of the team\n'
     more = '\n[sources.b]\nopenapi = "orders.json"\n\n[sources.b.headers]\nX-Team = "blue"\n'
     file.write_text(text + more)
-    unasked = own("remove", "b")
+    unasked = gloveport("remove", "b")
     assert (unasked.code, "nobody is there to answer" in unasked.err) == (2, True)
     assert "-[sources.b]" in unasked.err
     assert file.read_text() == text + more
-    assert own("remove", "b", "--yes", "--json").document == {"ok": True, "file": str(project / file), "source": "b"}
+    assert gloveport("remove", "b", "--yes", "--json").document == {"ok": True, "file": str(project / file), "source": "b"}
     assert file.read_text().strip() == text.strip()
-    again = own("remove", "b", "--yes")
+    again = gloveport("remove", "b", "--yes")
     assert (again.code, "there is no source `b`" in again.err) == (2, True)
-    assert "the sources are a" in own("remove", "something", "--yes").err
-    assert own("remove", "a", "--yes").code == 0
-    assert "there are no sources yet" in own("sources").err
+    assert "the sources are a" in gloveport("remove", "something", "--yes").err
+    assert gloveport("remove", "a", "--yes").code == 0
+    assert "there are no sources yet" in gloveport("sources").err
 
 
 def test_a_source_of_both_files_is_removed_from_the_one_that_was_named() -> None:
-    assert own("add", "people.py", "--yes").code == 0
-    assert own("add", "people.py", "--scope", "user", "--yes").code == 0
-    which = own("remove", "people", "--yes")
+    assert gloveport("add", "people.py", "--yes").code == 0
+    assert gloveport("add", "people.py", "--scope", "user", "--yes").code == 0
+    which = gloveport("remove", "people", "--yes")
     assert (which.code, "--scope project" in which.err) == (2, True)
-    assert own("remove", "people", "--scope", "user", "--yes").code == 0
-    assert own("remove", "people", "--scope", "user", "--yes").code == 2
-    assert own("remove", "people", "--yes").code == 0
-    assert "did you mean" not in own("remove", "people").err
+    assert gloveport("remove", "people", "--scope", "user", "--yes").code == 0
+    assert gloveport("remove", "people", "--scope", "user", "--yes").code == 2
+    assert gloveport("remove", "people", "--yes").code == 0
+    assert "did you mean" not in gloveport("remove", "people").err
 
 
 def test_a_file_that_is_no_toml_is_left_alone() -> None:
     Path("gloveport.toml").write_text("[sources.a\n")
-    refused = own("remove", "a", "--yes")
+    refused = gloveport("remove", "a", "--yes")
     assert (refused.code, "is not valid TOML" in refused.err) == (2, True)
     assert Path("gloveport.toml").read_text() == "[sources.a\n"

@@ -22,12 +22,7 @@ def fail() -> str:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(variable, str(tmp_path / variable))
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
+def project(folder: Path) -> Path:
     (folder / "people.py").write_text(TOOLS)
     (folder / "gloveport.toml").write_text("# mine\n\n[limits]\nmax_calls = 50 # enough\n")
     return folder
