@@ -120,7 +120,7 @@ class World:
             command = self.processes.get((pid, "cmdline"), b"")
             given = self.text("stdio").encode() if b"hostile_mcp.py" in command and file == "environ" else b"\0"
             if pid not in self.started:
-                shown[f"{file} of {command[:80]!r}"] = data.replace(given, b" ")
+                shown[f"{file} of {pid}: {command!r}"] = data.replace(given, b" ")
         return shown
 
     def files(self) -> dict[str, bytes]:
