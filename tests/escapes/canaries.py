@@ -143,6 +143,15 @@ class Canaries:
         limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         return os.sched_getaffinity(pid), os.getpriority(os.PRIO_PROCESS, pid), limit, os.sched_getscheduler(pid)
 
+    def _victim_is_dead(self) -> bool:
+        """Whether it was ended. A signal wakes it at once, but on a busy machine it takes a while to die of it."""
+        while not select.select([self._pidfd], [], [], 0)[0]:
+            state = Path(f"/proc/{self._victim.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "RD":
+                return False
+            select.select([self._pidfd], [], [], 0.01)
+        return True
+
     def input(self) -> dict[str, Any]:
         """Where everything is, for the program to try."""
         return {
@@ -199,7 +208,7 @@ class Canaries:
         new = set(os.listdir(self._folder)) - self._files
         if new:
             found.add("written")
-        if select.select([self._pidfd], [], [], 0)[0]:
+        if self._victim_is_dead():
             found.add("victim: dead")
         else:
             if self._victims_standing() != self._standing:
