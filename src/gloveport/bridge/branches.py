@@ -29,13 +29,14 @@ def _branches(node: Any, root: Mapping[str, Any], counted: dict[int, int], under
     if key in under_way or len(under_way) > 200:
         return ENDLESS
     under_way.add(key)
-    total = 1 + sum(_branches(member, root, counted, under_way) for member in _members(node, root))
+    total = 1 + sum(_branches(member, root, counted, under_way) for member in members(node, root))
     under_way.discard(key)
     counted[key] = min(total, ENDLESS)
     return counted[key]
 
 
-def _members(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
+def members(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas that a value is held against where it is held against this one."""
     for word in IN_PLACE:
         if isinstance(node.get(word), Sequence) and not isinstance(node[word], str):
             yield from node[word]

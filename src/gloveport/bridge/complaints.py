@@ -8,12 +8,14 @@ from typing import Any
 
 import jsonschema_rs
 
+from gloveport.bridge.efforts import takes_long
 from gloveport.catalog import stubs
 from gloveport.catalog.nearest import near
 from gloveport.types import Tool
 
 MOST_PROBLEMS = 5
 MOST_LISTED = 30
+MOST_LOOKED_AT = 5
 LONGEST_PROBLEM = 300
 LONGEST = 4000
 
@@ -21,12 +23,31 @@ LONGEST = 4000
 def complaint(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> str:
     """Up to five problems, and the parameters that the tool takes."""
     try:
-        errors = list(itertools.islice(validator.iter_errors(args), MOST_PROBLEMS))
+        errors = _errors(validator, args, tool)
     except ValueError as error:
         return f"{error}; {_takes(tool)}"[:LONGEST]
     errors.sort(key=lambda error: error.kind.name != "additionalProperties")
     said = "; ".join(dict.fromkeys(_problem(error, tool) for error in errors))
     return f"{said or 'they do not fit the schema'}; {_takes(tool)}"[:LONGEST]
+
+
+def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[jsonschema_rs.ValidationError]:
+    """The first problems. The validator finds them all, each with a copy of what it is about, so of much data only the
+    beginning of each list is shown to it; of too much, nothing.
+    """
+    if not takes_long(tool.input_schema, args):
+        return list(itertools.islice(validator.iter_errors(args), MOST_PROBLEMS))
+    args = _beginning(args)
+    if takes_long(tool.input_schema, args):
+        return []
+    errors = (error for error in validator.iter_errors(args) if error.kind.name not in ("minItems", "contains"))
+    return list(itertools.islice(errors, MOST_PROBLEMS))
+
+
+def _beginning(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _beginning(item) for key, item in value.items()}
+    return [_beginning(item) for item in value[:MOST_LOOKED_AT]] if isinstance(value, list) else value
 
 
 def _problem(error: jsonschema_rs.ValidationError, tool: Tool) -> str:
