@@ -20,15 +20,24 @@ class Excess(Exception):
 
 
 def read(data: bytes) -> Any:
-    """The value, whole numbers exact at any size; raises ValueError when it is no JSON, Excess when it is too much of it.
-
-    The decoder checks depth itself; what small text can multiply is containers, each worth a hundred bytes (B13).
-    """
-    if data.count(b",") > MOST_ITEMS or data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
-        bare = _STRING.sub(b"", data)
-        if bare.count(b",") > MOST_ITEMS or bare.count(b"[") + bare.count(b"{") > MOST_CONTAINERS:
-            raise Excess(f"it holds more than {MOST_CONTAINERS:,} lists and objects or {MOST_ITEMS:,} items")
+    """The value, whole numbers exact at any size; raises ValueError for what is no JSON, Excess for too much of it."""
+    check(data)
     try:
         return msgspec.json.decode(data.removeprefix(BOM))
     except RecursionError:
         raise Excess("it is nested too deeply") from None
+
+
+def check(data: bytes, most_containers: int = MOST_CONTAINERS) -> None:
+    """Raises Excess when the text holds more than this process will build.
+
+    Decoders check depth themselves; what small text can multiply is containers, each worth a hundred bytes (B13).
+    """
+    if _holds(data, most_containers):
+        return
+    if not _holds(_STRING.sub(b"", data), most_containers):
+        raise Excess(f"it holds more than {most_containers:,} lists and objects or {MOST_ITEMS:,} items")
+
+
+def _holds(data: bytes, most_containers: int) -> bool:
+    return data.count(b",") <= MOST_ITEMS and data.count(b"[") + data.count(b"{") <= most_containers

@@ -1,6 +1,7 @@
 """Calls against a real GraphQL server: values come back, state changes, errors are errors."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from gloveport.errors import ToolError
 from gloveport.sources.graphql import GraphQLSource, open_graphql
 from gloveport.sources.outside import Outside
+from tests.policy.servers import ok, serving
 from tests.sources.graphql.conftest import call, settings, tool
 from tests.sources.graphql.server import SDL, Library
 
@@ -224,3 +226,15 @@ async def test_arguments_that_json_cannot_say_are_refused(source: GraphQLSource)
     with pytest.raises(ToolError) as caught:
         await call(source, "import_", value=float("nan"))
     assert caught.value.code == "bad-arguments"
+
+
+@pytest.mark.parametrize("field", ["data", "errors"])
+async def test_an_answer_of_more_lists_than_anyone_means_is_not_built(outside: Outside, tmp_path: Path, field: str) -> None:
+    (tmp_path / "schema.graphql").write_text("scalar Any type Query { any: Any }")
+    lists = b"[" + b"[]," * 600_000 + b"[]]"
+    answer = b'{"data": {"any": ' + lists + b"}}" if field == "data" else b'{"errors": ' + lists + b"}"
+    async with serving(ok(answer, "Content-Type: application/json")) as server:
+        config = settings(tmp_path / "schema.graphql", base_url=server.origin)
+        with pytest.raises(ToolError, match="too much JSON: it holds more than 500,000 lists") as caught:
+            await call(await open_graphql(config, outside), "any")
+    assert caught.value.code == "reply-too-large"

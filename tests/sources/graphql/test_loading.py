@@ -1,6 +1,8 @@
 """Where schemas come from, and what becomes of those that are wrong or hostile: a SourceError, soon."""
 
+import asyncio
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,6 +53,13 @@ async def test_a_file_without_a_base_url_says_what_to_add(outside: Outside, tmp_
 async def test_a_file_that_is_not_there_is_named(outside: Outside, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"source lib: .*absent\.graphql can't be read: No such file"):
         await open_graphql(settings(tmp_path / "absent.graphql", base_url="https://example.com/graphql"), outside)
+
+
+async def test_a_pipe_is_no_file_and_is_not_waited_for(outside: Outside, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "schema.graphql")
+    with pytest.raises(SourceError, match="no plain file"):
+        async with asyncio.timeout(5):
+            await open_graphql(settings(tmp_path / "schema.graphql", base_url="https://example.com"), outside)
 
 
 async def test_an_endpoint_without_introspection_says_what_to_give(library: Library, outside: Outside) -> None:

@@ -143,6 +143,20 @@ async def test_a_reply_that_is_too_large_fails_its_call_alone(way: str, version:
             assert await call(source, "huge", size=1000) == "x" * 1000
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_a_reply_of_more_lists_than_anyone_means_is_not_built(kind: str) -> None:
+    gate = Gate(Legacy(build().streamable_http_app()))
+    lists = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"lists":[' + b"[]," * 600_000 + b"[]]}}}"
+    async with served(gate) as url, opened(at(url)) as source:
+        gate.status, gate.type = 200, kind.encode()
+        gate.body = lists if kind == "application/json" else b"event: message\ndata: " + lists + b"\n\n"
+        with pytest.raises(ToolError, match="too much JSON: it holds more than 500,000 lists") as caught:
+            await call(source, "note", text="x")
+        assert caught.value.code == "reply-too-large"
+        gate.status = None
+        assert await call(source, "note", text="y") == "1 notes"
+
+
 async def test_a_connection_that_breaks_off_fails_the_call_and_it_is_not_made_again() -> None:
     calls = 0
 

@@ -218,8 +218,18 @@ async def test_a_reply_that_is_too_large_fails_its_call_and_the_session_lives(be
 
 async def test_a_reply_that_is_too_large_and_nobodys_ends_the_session() -> None:
     async with opened(raw("large, no id", max_response_bytes=1_000_000)) as source:
-        with pytest.raises(ToolError, match="more than 1,000,000 bytes"):
+        with pytest.raises(ToolError, match="a message that is larger than 1,000,000 bytes"):
             await call(source, "echo")
+
+
+async def test_a_reply_of_more_lists_than_anyone_means_is_not_built() -> None:
+    async with opened(raw("much JSON")) as source:
+        session = source._session
+        with pytest.raises(ToolError, match="the reply is too much JSON: it holds more than 500,000 lists") as caught:
+            await call(source, "echo", where="structured")
+        assert caught.value.code == "reply-too-large"
+        assert await call(source, "echo", where="text") == "[" + "[]," * 600_000 + "[]]"
+        assert source._session is session
 
 
 async def test_a_reply_within_the_bound_arrives_whole() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from pathlib import Path
 
 from graphql import get_introspection_query
@@ -10,7 +12,7 @@ from graphql import get_introspection_query
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.egress.urls import shown
-from gloveport.sources.graphql.definition import LARGEST_JSON, read_schema
+from gloveport.sources.graphql.definition import LARGEST_JSON, MOST_CONTAINERS, read_schema
 from gloveport.sources.graphql.endpoint import Endpoint
 from gloveport.sources.graphql.replies import read_body, trimmed
 from gloveport.sources.graphql.source import GraphQLSource
@@ -48,12 +50,16 @@ def _compiled(config: SourceConfig, raw: bytes, place: str, endpoint: Endpoint) 
 
 
 def _read(source: str, location: str) -> bytes:
-    path = Path(location).expanduser()
     try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_JSON + 1)
-    except OSError as error:
-        raise SourceError(f"source {source}: {location} can't be read: {error.strerror}", hint="check the path") from None
+        # Without waiting: a pipe that nobody writes to would hold this thread, and the process at its end, for ever.
+        descriptor = os.open(Path(location).expanduser(), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return file.read(LARGEST_JSON + 1)
+    except (OSError, RuntimeError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise SourceError(f"source {source}: {location} can't be read: {said}", hint="check the path") from None
+    raise SourceError(f"source {source}: {location} is no plain file", hint="check the path")
 
 
 async def _introspect(endpoint: Endpoint, source: str) -> bytes:
@@ -62,9 +68,9 @@ async def _introspect(endpoint: Endpoint, source: str) -> bytes:
     for query in INTROSPECTIONS:
         try:
             reply = await endpoint.send(query, {})
+            body = read_body(reply, MOST_CONTAINERS)
         except ToolError as error:
             raise SourceError(f"source {source}: {shown(endpoint.url)}: {error.message}", hint=error.hint) from None
-        body = read_body(reply)
         if body is None:
             moved = reply.headers.get("location")
             hint = f"it points to {moved}" if moved else "check that the URL is that of a GraphQL endpoint"

@@ -15,6 +15,7 @@ from graphql import (
 )
 
 from gloveport.errors import SourceError
+from gloveport.sources import jsontext
 from gloveport.types import MIB
 
 LARGEST_JSON = 32 * MIB
@@ -22,6 +23,7 @@ LARGEST_SDL = 4 * MIB
 MOST_TOKENS = 500_000
 MOST_TYPES = 20_000
 MOST_MEMBERS = 200_000
+MOST_CONTAINERS = 3_000_000
 MOST_ROOTS = 10_000
 DEEPEST_LIST = 10
 # What graphql-core raises for definitions that break its expectations; it promises no error type of its own.
@@ -80,6 +82,10 @@ def read_schema(raw: bytes, source: str, place: str) -> GraphQLSchema:
 def _from_json(raw: bytes) -> GraphQLSchema:
     if len(raw) > LARGEST_JSON:
         raise SourceError(f"the definition has {len(raw):,} bytes; at most {LARGEST_JSON:,} are read")
+    try:
+        jsontext.check(raw, MOST_CONTAINERS)
+    except jsontext.Excess as problem:
+        raise SourceError(f"the definition is too much JSON: {problem}") from None
     result = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"), type=_Result)
     if result.data:
         result = result.data

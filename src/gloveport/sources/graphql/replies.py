@@ -9,6 +9,7 @@ import orjson
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply
+from gloveport.sources import jsontext
 from gloveport.sources.texts import clean
 
 MOST_ERRORS = 10
@@ -20,10 +21,14 @@ AGAIN = frozenset({429, 502, 503, 504})
 LIMITED = frozenset({"RATE_LIMITED", "RATE_LIMIT", "THROTTLED", "TOO_MANY_REQUESTS"})
 
 
-def read_body(reply: Reply) -> Mapping[str, Any] | None:
-    """The body as an answer in GraphQL's form; None when it is something else."""
+def read_body(reply: Reply, most_containers: int = jsontext.MOST_CONTAINERS) -> Mapping[str, Any] | None:
+    """The body as an answer in GraphQL's form, None when it is something else; raises ToolError `reply-too-large`."""
     try:
+        jsontext.check(reply.body, most_containers)
         body = orjson.loads(reply.body)
+    except jsontext.Excess as problem:
+        message = f"the endpoint's answer is too much JSON: {problem}"
+        raise ToolError(message, code="reply-too-large", hint="select less, or a page at a time") from None
     except orjson.JSONDecodeError:
         return None
     if not isinstance(body, dict) or not (isinstance(body.get("data"), dict) or body.get("errors")):
@@ -32,7 +37,7 @@ def read_body(reply: Reply) -> Mapping[str, Any] | None:
 
 
 def value_of(reply: Reply, field: str) -> Any:
-    """The value of the root field; raises ToolError `graphql-error` or `http-error`."""
+    """The value of the root field; raises ToolError `graphql-error`, `http-error` or `reply-too-large`."""
     body = read_body(reply)
     if body is None or (not 200 <= reply.status < 300 and not body.get("errors")):
         raise _http_error(reply)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
@@ -14,10 +15,12 @@ from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gloveport.errors import ToolError
+from gloveport.sources import jsontext
 from gloveport.sources.mcp.connection import CURRENT, Call
 
 RETRYABLE = frozenset({429, 502, 503, 504})
 SHOWN_BODY = 4000
+EVENT_END = re.compile(rb"\n\n|\r\r|\r\n\r\n")
 # Calls have deadlines of their own; these are for the streams on which a server only speaks when something happens.
 TIMES = httpx2.Timeout(30, read=300)
 
@@ -67,6 +70,7 @@ class _Contained(httpx2.AsyncBaseTransport):
                 return response
             async with aclosing(response):
                 body = await response.aread()
+            _check(body)
         except ToolError as error:
             call.problem = error
             return httpx2.Response(502 if request.method == "POST" else 405, request=request)
@@ -108,8 +112,8 @@ class _Events(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._inner:
-                yield chunk
+            async for events in _whole(self._inner):
+                yield events
         except ToolError as error:
             self._call.problem = error
             raise httpx2.ReadError("the stream failed") from None
@@ -129,12 +133,39 @@ class _News(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with suppress(ToolError):
-            async for chunk in self._inner:
-                yield chunk
+            async for events in _whole(self._inner):
+                yield events
 
     async def aclose(self) -> None:
         """Closes the stream."""
         await self._inner.aclose()
+
+
+async def _whole(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The chunks with no event cut in two, none of which is more JSON than this process will build."""
+    held, tail = [], b""
+    async for chunk in chunks:
+        ends = list(EVENT_END.finditer(tail + chunk))
+        if not ends:
+            held.append(chunk)
+            tail = (tail + chunk)[-3:]
+            continue
+        end = ends[-1].end() - len(tail)
+        events = b"".join([*held, chunk[:end]])
+        _check(events)
+        yield events
+        held, tail = [chunk[end:]], chunk[end:][-3:]
+    rest = b"".join(held)
+    _check(rest)
+    if rest:
+        yield rest
+
+
+def _check(data: bytes) -> None:
+    try:
+        jsontext.check(data)
+    except jsontext.Excess as problem:
+        raise ToolError(f"the reply is too much JSON: {problem}", code="reply-too-large", hint="ask for less") from None
 
 
 def _plain(headers: httpx2.Headers) -> list[tuple[bytes, bytes]]:

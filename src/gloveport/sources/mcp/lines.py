@@ -11,9 +11,14 @@ EDGE = 256
 
 @dataclass(frozen=True, slots=True)
 class Overlong:
-    """A line that was longer than allowed: of it only the request that it probably answered is known, or not even that."""
+    """A line that was more than allowed: of it only the request that it probably answered is known, or not even that."""
 
     id: int | None
+
+    @classmethod
+    def of(cls, line: bytes) -> Overlong:
+        """What is known of a line that nobody will read."""
+        return cls(_id(line[:EDGE], line[-EDGE:]))
 
 
 class Lines:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import mcp_types as mcp
-import msgspec
 
 from gloveport.errors import ToolError
+from gloveport.sources import jsontext
 
 LONGEST_MESSAGE = 4000
 
@@ -55,8 +55,8 @@ def _json_or_text(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return text
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return jsontext.read(text.encode())
+    except (ValueError, jsontext.Excess):
         return text
 
 

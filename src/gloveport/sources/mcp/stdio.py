@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from gloveport.errors import SourceError
 from gloveport.policy.redaction import Redaction
+from gloveport.sources import jsontext
 from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
 from gloveport.sources.mcp.lines import Lines, Overlong
 
@@ -117,9 +118,12 @@ class StdioConnection:
 
     def _message(self, line: bytes | Overlong) -> SessionMessage | None:
         if isinstance(line, Overlong):
-            return self._in_place_of(line)
+            return self._in_place_of(line, f"is larger than {self._max_bytes:,} bytes")
         try:
+            jsontext.check(line)
             message = SessionMessage(jsonrpc_message_adapter.validate_json(self._redaction.clean(line), by_name=False))
+        except jsontext.Excess as problem:
+            return self._in_place_of(Overlong.of(line), f"is too much JSON: {problem}")
         except ValidationError:
             self._said = (self._said + line + b"\n")[-KEPT_BYTES:]
             self._garbage += 1
@@ -129,11 +133,11 @@ class StdioConnection:
         self._garbage = 0
         return message
 
-    def _in_place_of(self, line: Overlong) -> SessionMessage | None:
+    def _in_place_of(self, line: Overlong, problem: str) -> SessionMessage | None:
         if line.id is None:  # nobody can tell any more which reply belongs to which call
-            self._complaint = f"it sent a message of more than {self._max_bytes:,} bytes"
+            self._complaint = f"it sent a message that {problem}"
             return None
-        error = ErrorData(code=REPLY_TOO_LARGE, message=f"the reply is larger than {self._max_bytes:,} bytes")
+        error = ErrorData(code=REPLY_TOO_LARGE, message=f"the reply {problem}")
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.id, error=error))
 
     async def _hear(self, process: Process) -> None:

@@ -111,6 +111,15 @@ def called(id: int, params: dict[str, Any]) -> None:
         sys.stdout.write(line.get(BEHAVIOUR, f'{{"jsonrpc":"2.0","result":{body}') + "\n")
         sys.stdout.flush()
         return
+    if BEHAVIOUR == "much JSON":
+        lists = "[" + "[]," * 600_000 + "[]]"
+        result = {
+            "structured": f'{{"content":[],"structuredContent":{{"lists":{lists}}}}}',
+            "text": json.dumps(text(lists)),
+        }
+        sys.stdout.write(f'{{"jsonrpc":"2.0","id":{id},"result":{result[said["where"]]}}}\n')
+        sys.stdout.flush()
+        return
     if BEHAVIOUR == "secret":
         sys.stderr.write(f"my token is {os.environ['TOKEN']}\n")
         sys.stderr.flush()
