@@ -13,6 +13,8 @@ from hypothesis import given as given_examples
 from hypothesis import strategies as st
 
 from gloveport import Gloveport, MemoryJournal, OptionError
+from gloveport.journal.memory import MOST_BYTES, Tape
+from gloveport.types import MIB
 from tests.engines import ENGINES, Engine, Per, said
 from tests.replaying import Elsewhere
 
@@ -283,3 +285,25 @@ async def test_a_program_that_is_told_something_else_diverges_where_it_shows(own
 async def test_a_run_without_a_recording_is_an_error(port: Gloveport) -> None:
     with pytest.raises(OptionError, match="no recording"):
         await port.replay("x")
+
+
+async def test_a_run_that_is_sent_more_than_a_journal_keeps_is_let_go_while_it_happens() -> None:
+    async def much() -> str:
+        """Much text."""
+        return "x" * 8_000_000
+
+    kept = MemoryJournal()
+    async with Gloveport(tools=[much], spare=1, journal=kept) as port:
+        for times, is_kept in ((1, True), (10, False)):
+            outcome = await port.run(f"let n = 0; for (let i = 0; i < {times}; i++) n += (await tools.much()).length; n")
+            assert outcome.value == times * 8_000_000
+            assert (kept.find(outcome.run) is not None) == is_kept
+
+
+def test_a_tape_that_is_full_holds_nothing() -> None:
+    tape = Tape("run", "deno", 256)
+    for _ in range(200):
+        tape.event(b"x" * MIB)
+        tape.frame(b"y" * MIB)
+        assert sum(map(len, tape._events + tape._frames)) <= MOST_BYTES
+    assert tape.recording() is None

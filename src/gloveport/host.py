@@ -203,8 +203,8 @@ class Gloveport:
             ending = Ending(error=internal(order.run, error))
         finally:
             port.bridge.close()
-            if self._journal and tape:
-                self._journal.keep(tape.recording())
+            if self._journal and tape and (recording := tape.recording()):
+                self._journal.keep(recording)
         return _outcome(order, program, port, ending, time.monotonic() - began)
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None) -> Any:
@@ -225,7 +225,8 @@ class Gloveport:
         recording = self._journal.find(run) if self._journal else None
         if recording is None:
             raise OptionError(
-                f"there is no recording of the run {run[:40]!r}", hint="make the port with journal=MemoryJournal()"
+                f"there is no recording of the run {run[:40]!r}",
+                hint="make the port with journal=MemoryJournal(); a run that exchanges more than 64 MiB is not kept",
             )
         self._check_open()
         return await self._home.run(lambda: self._replay(recording))

@@ -70,6 +70,16 @@ async def test_a_bomb_is_stopped_when_its_first_bytes_over_the_limit_come_out(pa
     assert peak < 10_000_000
 
 
+@pytest.mark.parametrize(
+    ("encoding", "empty"), [("deflate", b"\x03\x00"), ("deflate", zlib.compress(b"")), ("gzip", gzip.compress(b""))]
+)
+async def test_a_body_of_nothing_over_and_over_is_damaged(encoding: str, empty: bytes) -> None:
+    async with serving(ok(empty * 20_000, f"Content-Encoding: {encoding}")) as server:
+        failure = await failed(server.origin, SMALL)
+    assert failure.code == "source-unreachable"
+    assert "damaged compressed body" in failure.message
+
+
 @pytest.mark.parametrize("encoding", ["br", "zstd", "compress", "gzip, gzip", "gzip, identity", "nonsense"])
 async def test_an_encoding_that_was_not_asked_for_is_refused(encoding: str) -> None:
     async with serving(ok(gzip.compress(gzip.compress(b"x")), f"Content-Encoding: {encoding}")) as server:

@@ -11,23 +11,37 @@ MOST_BYTES = 64 * MIB
 
 
 class Tape:
-    """One run while it happens: what is sent to the guest and what it sends, in order."""
+    """One run while it happens: what is sent to the guest and what it sends, in order.
+
+    A run can be sent gigabytes, one reply after the other: past `MOST_BYTES` all of it is let go, and no more is taken.
+    """
 
     def __init__(self, run: str, engine: str, memory_mb: int) -> None:
         self._run, self._engine, self._memory_mb = run, engine, memory_mb
         self._events: list[bytes] = []
         self._frames: list[bytes] = []
+        self._size = 0
 
     def event(self, payload: bytes) -> None:
         """Takes an event before it is sent."""
-        self._events.append(payload)
+        self._take(self._events, payload)
 
     def frame(self, payload: bytes) -> None:
         """Takes a frame that the guest sent."""
-        self._frames.append(payload)
+        self._take(self._frames, payload)
 
-    def recording(self) -> Recording:
-        """What was taken so far."""
+    def _take(self, kept: list[bytes], payload: bytes) -> None:
+        self._size += len(payload)
+        if self._size <= MOST_BYTES:
+            kept.append(payload)
+        else:
+            self._events.clear()
+            self._frames.clear()
+
+    def recording(self) -> Recording | None:
+        """What was taken so far; None when that was too much, since a part of a run can't be run again."""
+        if self._size > MOST_BYTES:
+            return None
         return Recording(self._run, self._engine, self._memory_mb, tuple(self._events), tuple(self._frames))
 
 

@@ -9,6 +9,7 @@ from gloveport.errors import ToolError
 
 ACCEPTED = b"gzip, deflate"
 _PIECE = 256 * 1024
+_MOST_MEMBERS = 10_000
 
 
 class Decoder:
@@ -17,6 +18,7 @@ class Decoder:
     def __init__(self, encoding: str, host: str) -> None:
         self._name = encoding.strip().lower().removeprefix("x-")
         self._inflater: zlib._Decompress | None = None
+        self._members = 0
         if self._name not in {"", "identity", "gzip", "deflate"}:
             # Its name is not shown: a service may echo anything there.
             raise ToolError(f"the reply of {host} has an encoding that was not asked for", code="source-unreachable")
@@ -33,13 +35,21 @@ class Decoder:
             return
         while data:
             if self._inflater is None:
-                self._inflater = zlib.decompressobj(self._window(data[0]))
+                self._begin(data[0])
+            assert self._inflater is not None
             piece = self._inflater.decompress(data, _PIECE)
             data = self._inflater.unconsumed_tail
-            if self._inflater.eof:  # a gzip body may be several in a row
+            if self._inflater.eof:
                 data, self._inflater = self._inflater.unused_data, None
             if piece:
                 yield piece
+
+    def _begin(self, first: int) -> None:
+        """A gzip body may be several in a row; a deflated one is one. Empty ones are two bytes each, and add no size."""
+        self._members += 1
+        if self._members > (_MOST_MEMBERS if self._name == "gzip" else 1):
+            raise zlib.error("more follows than there should be")
+        self._inflater = zlib.decompressobj(self._window(first))
 
     def finish(self) -> None:
         """Raises zlib.error when the body broke off."""
