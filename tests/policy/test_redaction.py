@@ -2,6 +2,7 @@
 
 import base64
 import html
+import itertools
 import json
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
@@ -55,6 +56,9 @@ ENCODINGS: dict[str, Callable[[str], str | bytes]] = {
 }
 
 
+ESCAPES = ["url", "url, some", "form", "json", "json, unicode", "json, slashes", "json, for html", "html"]
+
+
 def redaction(text: str, place: str = "header", template: str = "{}") -> Redaction:
     return Redaction([Attachment(place, "X", Secret(text, "shop.key"), frozenset(), template)])  # type: ignore[arg-type]
 
@@ -72,6 +76,16 @@ def test_an_echo_is_blacked_out_in_every_encoding(secret: str, encoding: str) ->
     assert len(cleaned) - len("before •••(shop.key) after".encode()) <= 14
 
 
+@pytest.mark.parametrize("first", ["raw", "base64", *ESCAPES])
+def test_an_echo_that_was_escaped_in_several_ways_is_blacked_out(first: str) -> None:
+    for secret, second, third in itertools.product(SECRETS, ESCAPES, ["raw", *ESCAPES]):
+        echo = secret
+        for encoding in (first, second, third):
+            escaped = ENCODINGS[encoding](echo)
+            echo = escaped if isinstance(escaped, str) else escaped.decode()
+        assert "•••(shop.key)".encode() in redaction(secret).clean(b"before " + echo.encode() + b" after"), (secret, echo)
+
+
 def test_of_a_user_and_password_the_password_alone_is_blacked_out_and_the_user_is_not() -> None:
     clean = redaction("ada:correct horse", "basic").clean
     for echo in (b"correct horse", b"correct+horse", b"ada:correct horse"):
@@ -84,6 +98,13 @@ def test_of_a_user_and_password_the_password_alone_is_blacked_out_and_the_user_i
         assert "•••(shop.key)".encode() in clean(encoded)
         assert encoded[4:-4] not in clean(encoded)
     assert clean(b"ada") == b"ada"
+
+
+def test_every_echo_is_blacked_out_wherever_it_is() -> None:
+    for secret in (*SECRETS, "-_-_-_-_-"):
+        body = b"filling ".join(b"%d " % n * (n % 700) + secret.encode() for n in range(1500))
+        cleaned = redaction(secret).clean(body)
+        assert cleaned == body.replace(secret.encode(), "•••(shop.key)".encode())
 
 
 def test_where_no_secret_is_the_same_bytes_come_back() -> None:
@@ -116,9 +137,11 @@ def test_no_text_makes_the_search_take_long() -> None:
 
 
 @pytest.mark.parametrize("first", "-$ é&%+\\<")
-def test_no_run_of_backslashes_makes_the_search_take_long(first: str) -> None:
-    text = b"\\" * 1_000_000 + b"! abcdefgh1234"
-    assert redaction(f"{first}abcdefgh1234").clean(text).startswith(b"\\" * 1_000_000)
+@pytest.mark.parametrize("slash", [b"\\", b"%5c", b"%255C", b"&#92;", b"\\u005c", b"\\u0026", b"%26amp%3b", b"&amp;"])
+def test_no_run_of_escapes_makes_the_search_take_long(first: str, slash: bytes) -> None:
+    run = slash * (1_000_000 // len(slash))
+    assert redaction(f"{first}abcdefgh1234").clean(run + b"! abcdefgh1234").startswith(run)
+    assert redaction(f"zz{first}{first}abcdefgh1234").clean(b"zz" + run + b"! abcdefgh1234").startswith(b"zz" + run)
 
 
 @pytest.mark.parametrize("secret", ["ab\\<cd1234", "ab\\\u00e9cd1234", "ab\\\\\U0001f511cd1234"])
