@@ -2,6 +2,7 @@
 
 import keyword
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from gloveport.sources.names import problem_with
 from gloveport.sources.openapi.names import Named, addresses
+from gloveport.sources.openapi.sharing import shared_names
 
 
 def address(method: str, path: str, name: str | None = None, tag: str | None = None, lists: bool | None = None) -> str:
@@ -74,6 +76,18 @@ def test_collisions_are_settled_the_same_way_in_any_order() -> None:
         random.Random(seed).shuffle(operations)
         assert addresses(operations) == first
     assert first["get", "/x"] == "a.x"
+
+
+def test_thousands_of_collisions_are_settled_soon() -> None:
+    began = time.monotonic()
+    same = f"/{'x' * 100}"
+    found = addresses(Named("get", f"{same}/{{{'y' * (n % 7)}{n}}}", "same", "tag") for n in range(30_000))
+    assert len(set(found.values())) == 30_000
+    assert sorted(found.values(), key=len)[0] == "tag.same"
+    keys = [f"a{'!' * (n + 1)}" for n in range(5_000)]
+    named = shared_names("/components/schemas", dict.fromkeys(keys))
+    assert set(named.values()) == {"a", *(f"a_{n}" for n in range(2, 5_001))}
+    assert time.monotonic() - began < 10
 
 
 def test_a_tool_is_never_a_namespace_too() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
@@ -45,21 +46,25 @@ def addresses(operations: Iterable[Named]) -> dict[tuple[str, str], str]:
     # A tool is never a namespace too: `tools.x.list.pages` must mean the pages of `tools.x.list`.
     taken = {".".join(some[:length]) for some in steps.values() for length in range(1, len(some))}
     found: dict[tuple[str, str], str] = {}
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
     for one in order:
-        address = next(candidate for candidate in _candidates(one, steps[one]) if candidate not in taken)
+        address = next(candidate for candidate in _candidates(one, steps[one], numbers) if candidate not in taken)
         found[one.method, one.path] = address
         taken.add(address)
     return found
 
 
-def _candidates(one: Named, steps: list[str]) -> Iterator[str]:
-    """Addresses for an operation, the best first; all in the same namespace, and without end."""
+def _candidates(one: Named, steps: list[str], numbers: Mapping[str, Iterator[int]]) -> Iterator[str]:
+    """Addresses for an operation, the best first; all in the same namespace, and without end.
+
+    `numbers` go on from where another stopped: what was taken then still is, and a document may have thousands of them.
+    """
     plain = ".".join(steps)
     yield plain
     yield f"{plain}_{one.method}"
     wordy = ".".join([*steps[:-1], _legal(f"{one.method} {one.path}")])
     yield wordy
-    for number in count(2):
+    for number in numbers[wordy]:
         yield f"{wordy}_{number}"
 
 

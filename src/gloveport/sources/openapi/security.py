@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from gloveport.sources.openapi.names import legal_slot
@@ -13,6 +14,7 @@ from gloveport.sources.texts import clean
 
 MOST_DESCRIPTION = 300
 MOST_SCOPES = 500
+MOST_SCHEMES = 500
 
 Slots = dict[str, Slot]
 """The slots by the name of their scheme in the document."""
@@ -22,7 +24,7 @@ def slots(schemes: Any, references: References, warn: Warn) -> Slots:
     """A slot for each scheme whose secret we can carry."""
     found: Slots = {}
     taken: dict[str, object] = {}
-    for name, node in schemes.items() if isinstance(schemes, dict) else ():
+    for name, node in islice(schemes.items(), MOST_SCHEMES) if isinstance(schemes, dict) else ():
         try:
             scheme = references.follow(node).value
         except Dangling as error:

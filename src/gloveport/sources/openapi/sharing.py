@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import orjson
@@ -23,12 +25,12 @@ def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
     """A name for each schema below `pointer`, by its place; the same whatever the order of the document."""
     names: dict[str, str] = {}
     taken: set[str] = set()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
     # Those whose own name is legal keep it, whoever else would become the same.
     for key in sorted(schemas, key=lambda key: (identifier(key) != key, key)):
         plain = name = identifier(key)
-        number = 2
         while name in taken:
-            name, number = f"{plain}_{number}", number + 1
+            name = f"{plain}_{next(numbers[plain])}"
         taken.add(name)
         names[place_of(pointer, key)] = name
     return names
