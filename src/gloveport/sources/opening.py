@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
-from gloveport.config import SourceConfig
+from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError
 from gloveport.sources import Source
 from gloveport.sources.approvals import needs_approval, refusal
@@ -14,8 +15,12 @@ from gloveport.sources.outside import Outside
 async def open_source(config: SourceConfig, outside: Outside) -> Source:
     """The source, ready to be called; raises SourceError that names it when its definition can't be had or used."""
     try:
+        if needs_approval(config):
+            raise refusal(config)
+        # Its libraries take half a second to load: not of its own time, and not while others wait for the event loop.
+        opener = await asyncio.to_thread(_opener, config.kind)
         async with asyncio.timeout(config.timeout_seconds):
-            return await _open(config, outside)
+            return await opener(config, outside)
     except TimeoutError:
         message = f"the source {config.name} took longer than {config.timeout_seconds:g} s to open"
         raise SourceError(message, hint="check that it is up, or raise its timeout_seconds") from None
@@ -24,25 +29,24 @@ async def open_source(config: SourceConfig, outside: Outside) -> Source:
         raise SourceError(message, hint=error.hint) from error
 
 
-async def _open(config: SourceConfig, outside: Outside) -> Source:
-    if needs_approval(config):
-        raise refusal(config)
-    if config.kind == "openapi":
-        from gloveport.sources.openapi import open_openapi
+def _opener(kind: SourceKind) -> Callable[[SourceConfig, Outside], Awaitable[Source]]:
+    if kind == "openapi":
+        import gloveport.sources.openapi.opening
+        import gloveport.sources.openapi.source  # both of which it would load when it is called
 
-        return await open_openapi(config, outside)
-    if config.kind == "graphql":
+        return gloveport.sources.openapi.open_openapi
+    if kind == "graphql":
         from gloveport.sources.graphql import open_graphql
 
-        return await open_graphql(config, outside)
-    if config.kind == "mcp":
+        return open_graphql
+    if kind == "mcp":
         from gloveport.sources.mcp import open_mcp
 
-        return await open_mcp(config, outside)
-    return _open_functions(config)
+        return open_mcp
+    return _open_functions
 
 
-def _open_functions(config: SourceConfig) -> Source:
+async def _open_functions(config: SourceConfig, outside: Outside) -> Source:
     from gloveport.sources.functions import functions
     from gloveport.sources.modules import load_module
 

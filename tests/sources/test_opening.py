@@ -1,0 +1,46 @@
+"""How sources are opened, whatever their kind."""
+
+import subprocess
+import sys
+
+import pytest
+
+# Which modules of libraries are loaded by the thread that runs the event loop, while a source that is not there is opened.
+LOADING = """
+import asyncio, sys, threading
+import gloveport.policy.egress.client
+from gloveport.config import SourceConfig
+from gloveport.errors import SourceError
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.sources.opening import open_source
+from gloveport.sources.outside import Outside
+from pathlib import Path
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if watching and threading.current_thread() is threading.main_thread():
+            print(name)
+
+async def main():
+    global watching
+    outside = Outside(gloveport.policy.egress.client.Egress(), EnvironmentCredentials({}, {}), Path("/nonexistent"))
+    location = ("/nonexistent/command",) if sys.argv[1] == "mcp" else "/nonexistent/definition"
+    config = SourceConfig("far", sys.argv[1], location, base_url="https://example.com")
+    await asyncio.to_thread(int)  # which loads what threads need
+    watching = True
+    try:
+        await open_source(config, outside)
+    except SourceError:
+        watching = False
+
+watching = False
+sys.meta_path.insert(0, Watch())
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("kind", ["openapi", "graphql", "mcp"])
+def test_what_a_kind_of_source_needs_is_not_loaded_by_the_event_loop(kind: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", LOADING, kind], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == []
