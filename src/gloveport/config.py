@@ -26,6 +26,7 @@ TABLES = ("sources", "limits", "sandbox")
 SANDBOX = ("minimum", "allow_eval", "allow_wasm", "engines")
 STRENGTHS = ("none", "kernel", "full")
 LARGEST_FILE = 1024 * 1024
+RESPONSE_BYTES = 32 * 1024 * 1024
 _WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
 
 
@@ -56,7 +57,7 @@ class SourceConfig:
     allow_private: bool = False
     verify_tls: bool = True
     timeout_seconds: float = 60
-    max_response_bytes: int = 32 * 1024 * 1024
+    max_response_bytes: int = RESPONSE_BYTES
     trust_annotations: bool = False
     settings: str = ""
 

@@ -41,6 +41,7 @@ def test_reading_from_a_public_address_without_a_secret_needs_no_approval() -> N
         {"allow_private": True},
         {"verify_tls": False},
         {"trust_annotations": True},
+        {"max_response_bytes": 10**12},
     ],
     ids=str,
 )

@@ -1,9 +1,9 @@
 """Which sources of a project's file may be opened: those that this user has approved once, to the letter (M6).
 
 A project's file comes with a repository that somebody else may have written. What it could harm with (a command to start,
-a Python file to import, a secret to send somewhere, writes, private addresses) waits until the user has approved exactly
-those settings, for exactly that file: change one and it is asked about again. What the user wrote in code or in his own
-file needs no approval.
+a Python file to import, a secret to send somewhere, writes, private addresses, larger replies) waits until the user has
+approved exactly those settings, for exactly that file: change one and it is asked about again. What the user wrote in code
+or in his own file needs no approval.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gloveport.config import SourceConfig
+from gloveport.config import RESPONSE_BYTES, SourceConfig
 from gloveport.errors import SourceError
 from gloveport.folders import data_folder
 from gloveport.policy.credentials import default_variable
@@ -36,7 +36,8 @@ def _is_harmless(config: SourceConfig) -> bool:
     reaches = config.allow_private or not config.verify_tls or config.writes or config.trust_annotations
     waiting = default_variable(config.name, "")
     knows = config.credentials or config.env or config.headers or any(name.startswith(waiting) for name in os.environ)
-    return not (runs or reaches or knows)
+    fills = config.max_response_bytes > RESPONSE_BYTES  # a service that it names may send that much, to each of many calls
+    return not (runs or reaches or knows or fills)
 
 
 def approve(config: SourceConfig, folder: Path | None = None) -> None:
@@ -62,6 +63,7 @@ def what_it_does(config: SourceConfig) -> str:
         f"with the variables {dict(config.variables)!a}" if config.variables else "",
         f"may write ({', '.join(map(ascii, config.writes))})" if config.writes else "",
         "may reach loopback and private addresses" if config.allow_private else "",
+        f"takes replies of {config.max_response_bytes:,} bytes" if config.max_response_bytes > RESPONSE_BYTES else "",
         "accepts any certificate" if not config.verify_tls else "",
         "says itself which of its tools only read" if config.trust_annotations else "",
     ]
