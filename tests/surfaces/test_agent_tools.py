@@ -210,6 +210,12 @@ async def test_results_of_one_agent_are_not_there_for_another(port: Gloveport) -
     assert (await mine.call("execute", {"result_id": result_id})).data["preview"] == "secret sec"
 
 
+def test_the_long_results_of_200_clients_are_all_kept() -> None:
+    kept = Kept()
+    ids = [kept.put(f"{at:>80000}") for at in range(200)]
+    assert [kept.get(key) for key in ids] == [f"{at:>80000}" for at in range(200)]
+
+
 def test_ids_are_random_and_what_is_kept_is_bounded() -> None:
     kept = Kept()
     ids = [kept.put(str(at)) for at in range(MOST_TEXTS + 10)]

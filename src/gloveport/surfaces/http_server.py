@@ -23,6 +23,7 @@ from gloveport.host import Gloveport
 from gloveport.surfaces.address import MCP
 from gloveport.surfaces.guard import LARGEST_BODY, Guard, Names
 from gloveport.surfaces.mcp_server import AgentServer
+from gloveport.surfaces.patience import Patience
 from gloveport.surfaces.places import Places
 from gloveport.surfaces.token import TokenCheck
 
@@ -58,7 +59,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             ws="none",
-            http="h11",
+            http=Patience,
             limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=LAST_SECONDS,
         )

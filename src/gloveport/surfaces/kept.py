@@ -6,11 +6,11 @@ import secrets
 from collections import OrderedDict
 from typing import Any
 
-MOST_TEXTS, MOST_CHARACTERS = 64, 32 * 1024 * 1024
+MOST_TEXTS, MOST_CHARACTERS = 1000, 32 * 1024 * 1024
 
 
 class Kept:
-    """The latest texts of one reader, bounded in number and size. Ids have 128 random bits: they can't be guessed."""
+    """The latest texts of one owner's clients, bounded in number and size; ids of 128 random bits can't be guessed."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[str, str] = OrderedDict()
