@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.policy.egress import Egress, Reach, Request
+from gloveport.policy.egress import Egress, Reach, Request, client
 from tests.policy.servers import LOCAL, ok, send, serving
 
 SMALL = Reach(allow_private=True, max_bytes=100_000, total_seconds=30)
@@ -221,3 +221,21 @@ async def test_a_cancelled_request_leaves_no_connection_behind() -> None:
             await task
         assert egress._pool(LOCAL).connections == []
         await egress.close()
+
+
+async def test_of_many_large_replies_a_few_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LARGE", 100_000)
+    size, count = 2_000_000, 40
+    egress = Egress()
+    async with serving(ok(b"x" * size)) as server:
+
+        async def length() -> int:
+            return len((await egress.send(Request("GET", server.origin), LOCAL)).body)
+
+        tracemalloc.start()
+        try:
+            assert await asyncio.gather(*(length() for _ in range(count))) == [size] * count
+            assert tracemalloc.get_traced_memory()[1] < count * size / 2
+        finally:
+            tracemalloc.stop()
+            await egress.close()

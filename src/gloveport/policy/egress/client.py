@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from weakref import WeakKeyDictionary
 
 import httpcore2
@@ -29,6 +30,8 @@ _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 _MOST_CONNECTIONS = 64
 _MOST_IDLE = 8
 _IDLE_SECONDS = 15
+LARGE = 4 * 1024 * 1024
+_MOST_LARGE = 4
 
 
 class Egress:
@@ -41,6 +44,7 @@ class Egress:
         # A connection is bound to its event loop, and to what its reach allowed when it was dialled.
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Reach, httpcore2.AsyncConnectionPool]]
         self._pools = WeakKeyDictionary()
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Reach, asyncio.Semaphore]] = WeakKeyDictionary()
         # At debug level this logger writes headers as they came, before redaction.
         logging.getLogger("httpcore2.http11").disabled = True
 
@@ -108,7 +112,7 @@ class Egress:
             try:
                 location = incoming.location if request.method in _FOLLOWED and request.body is None else None
                 if location is None:
-                    body = redaction.clean(b"".join([piece async for piece in incoming.pieces()]))
+                    body = redaction.clean(await self._body(incoming, reach))
                     return Reply(incoming.status, incoming.headers(redaction), body, redaction.clean_text(str(url)))
             finally:
                 await incoming.close()
@@ -119,6 +123,21 @@ class Egress:
                 attachments, carried = (), headers.harmless(carried)
             url = ahead
         raise ToolError(f"{url.host} redirects more than {reach.max_redirects} times", code="egress-denied")
+
+    async def _body(self, incoming: Incoming, reach: Reach) -> bytes:
+        """The whole body. Of one source's large ones, a few grow at a time: 64 of 32 MiB at once would be 2 GiB."""
+        pieces: list[bytes] = []
+        size = 0
+        async with AsyncExitStack() as turn:
+            async for piece in incoming.pieces():
+                pieces.append(piece)
+                if size <= LARGE < (size := size + len(piece)):
+                    await turn.enter_async_context(self._turns_of(reach))
+            return b"".join(pieces)
+
+    def _turns_of(self, reach: Reach) -> asyncio.Semaphore:
+        turns = self._turns.setdefault(asyncio.get_running_loop(), {})
+        return turns.setdefault(reach, asyncio.Semaphore(_MOST_LARGE))
 
     def _pool(self, reach: Reach) -> httpcore2.AsyncConnectionPool:
         pools = self._pools.setdefault(asyncio.get_running_loop(), {})
