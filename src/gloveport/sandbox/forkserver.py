@@ -26,6 +26,7 @@ from typing import Any
 
 from gloveport.sandbox import channel, landlock, namespaces, privileges, probe, quarters
 from gloveport.sandbox.jail import OPTIONAL, Jail, SpawnError, Step, complaint, exec_watch, guest_calls
+from gloveport.sandbox.networks import Networks, NoNetworks
 from gloveport.sandbox.nursery import Nursery
 from gloveport.sandbox.report import JailReport, holds_forks, judge
 from gloveport.sandbox.syscalls import MACHINE, NUMBERS
@@ -55,15 +56,15 @@ def main() -> None:
         sys.exit(0)
     spec = _spec(launch)
     try:
-        jail, report, place = prepare(spec)
-        nursery = Nursery(jail, place) if spec.zygote else None
+        jail, report, place, networks = prepare(spec)
+        nursery = Nursery(jail, place, networks) if spec.zygote else None
         if nursery is not None and holds_forks(report):  # if not, the host refuses to go on
             nursery.open()
     except (OSError, ValueError, SpawnError) as error:
         _send(control, {"op": "refused", "message": str(error)})
         sys.exit(1)
     _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": place.directory})
-    server = ForkServer(control, host, jail, nursery)
+    server = ForkServer(control, host, jail, nursery, networks)
     try:
         server.serve()
     finally:
@@ -87,7 +88,7 @@ def _spec(launch: dict[str, Any]) -> quarters.Spec:
     return quarters.Spec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, launch["zygote"])
 
 
-def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
+def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters, Networks | NoNetworks]:
     """The jail for guests of this spec, as strong as this machine gives it, after this process has confined itself."""
     if MACHINE not in NUMBERS:
         raise ValueError(f"there is no table of system calls for {MACHINE}")
@@ -98,7 +99,7 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
     threads = privileges.thread_bound(namespaces.outside_id(os.geteuid()), own_user=namespaced)
     if namespaced:
         quarters.leave_host(tree, proc)
-        place = quarters.own_root(spec, tree)
+        place, networks = quarters.own_root(spec, tree), Networks(proc)
     else:
         closed = probe.find_closed([folder.path for folder in spec.folders.values()])
         if closed is not None:
@@ -106,14 +107,17 @@ def prepare(spec: quarters.Spec) -> tuple[Jail, JailReport, quarters.Quarters]:
                 f"{closed} can't be read by the user that guests run as: install it where all users can read, or allow "
                 "user namespaces"
             )
-        place = quarters.on_host(spec, tree)
+        place, networks = quarters.on_host(spec, tree), NoNetworks()
     tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
     calls = guest_calls(may_exec=not spec.zygote)
     shared = namespaced or spec.zygote
     files, ruleset = ((), _make_ruleset(place.rules)) if shared else (place.rules, None)
     jail = Jail(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, threads, ruleset)
-    report = judge([*outer, *probe.try_walls(jail), *(probe.try_addresses() if spec.zygote else ())])
-    return replace(jail, holds=frozenset(layer.name for layer in report.layers if layer.in_force)), report, place
+    network = networks.take()
+    report = judge([*outer, *probe.try_walls(jail, network), *(probe.try_addresses() if spec.zygote else ())])
+    networks.give_back(network)
+    holds = frozenset(layer.name for layer in report.layers if layer.in_force)
+    return replace(jail, holds=holds), report, place, networks
 
 
 def _make_ruleset(rules: tuple[tuple[int, int], ...]) -> int | None:
@@ -132,12 +136,20 @@ def _make_ruleset(rules: tuple[tuple[int, int], ...]) -> int | None:
 class ForkServer:
     """The guests of one host, by pidfd; it holds each pidfd until it has reaped the guest."""
 
-    def __init__(self, control: socket.socket, host: int, jail: Jail, nursery: Nursery | None) -> None:
+    def __init__(
+        self,
+        control: socket.socket,
+        host: int,
+        jail: Jail,
+        nursery: Nursery | None,
+        networks: Networks | NoNetworks,
+    ) -> None:
         self._control = control
         self._host = host
         self._jail = jail
         self._nursery = nursery
-        self._guests: dict[int, tuple[int, int]] = {}  # pidfd → (the host's number for the guest, pid)
+        self._networks = networks
+        self._guests: dict[int, tuple[int, int, int]] = {}  # pidfd → (the host's number for the guest, pid, network)
         self._poll = select.epoll()
         for fd in (control.fileno(), host):
             self._poll.register(fd, select.EPOLLIN)
@@ -181,20 +193,27 @@ class ForkServer:
 
     def _spawn(self, number: int, fds: list[int]) -> None:
         try:
-            if self._nursery is not None:
-                pid, pidfd = self._nursery.spawn(stdio=fds[0], stderr=fds[1])
-            else:
-                pid, pidfd = spawn(self._jail, stdio=fds[0], stderr=fds[1])
+            network = self._networks.take()
+            try:
+                pid, pidfd = self._start(network, *fds)
+            except BaseException:
+                self._networks.give_back(network)
+                raise
         except (SpawnError, OSError) as error:
             _send(self._control, {"op": "failed", "id": number, "message": str(error)})
             return
-        self._guests[pidfd] = (number, pid)
+        self._guests[pidfd] = (number, pid, network)
         self._poll.register(pidfd, select.EPOLLIN)
         _send(self._control, {"op": "spawned", "id": number, "pid": pid}, (pidfd,))
 
+    def _start(self, network: int, stdio: int, stderr: int) -> tuple[int, int]:
+        if self._nursery is not None:
+            return self._nursery.spawn(network, stdio=stdio, stderr=stderr)
+        return spawn(self._jail, network, stdio=stdio, stderr=stderr)
+
     def _limit(self, request: dict[str, Any], answer: int) -> None:
         """Set limits for a host that may not: a root without CAP_SYS_RESOURCE, whose guests have another uid."""
-        pid = next((pid for number, pid in self._guests.values() if number == request["id"]), None)
+        pid = next((pid for number, pid, _ in self._guests.values() if number == request["id"]), None)
         try:
             if pid is None:
                 raise ProcessLookupError("the guest has ended")
@@ -206,10 +225,11 @@ class ForkServer:
             os.write(answer, str(error).encode())
 
     def _reap(self, pidfd: int) -> None:
-        number, pid = self._guests.pop(pidfd)
+        number, pid, network = self._guests.pop(pidfd)
         self._poll.unregister(pidfd)
         _, status, used = os.wait4(pid, 0)
         os.close(pidfd)
+        self._networks.give_back(network)
         cpu = used.ru_utime + used.ru_stime
         _send(self._control, {"op": "exited", "id": number, "status": status, "cpu": cpu, "rss": used.ru_maxrss})
 
@@ -235,12 +255,12 @@ def _send(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] 
 # ── one guest ──
 
 
-def spawn(jail: Jail, *, stdio: int, stderr: int) -> tuple[int, int]:
+def spawn(jail: Jail, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
     """A new guest that has exec'd its engine inside the jail, as (pid, pidfd)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         with theirs:
-            steps = jail.steps()  # made here: what a child writes, be it a count of references, it first has to copy
+            steps = jail.steps(network)  # made here: what a child writes, be it a count of references, it first has to copy
             pid, pidfd = jail.clone()
             if pid == 0:
                 ours.close()

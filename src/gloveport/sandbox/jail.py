@@ -50,14 +50,14 @@ class Jail:
 
     def clone(self) -> tuple[int, int]:
         """A new child, as `namespaces.clone` gives it."""
-        return namespaces.clone(namespaces.GUEST if "namespaces" in self.holds else 0)
+        return namespaces.clone(namespaces.CLONED if "namespaces" in self.holds else 0)
 
-    def steps(self) -> list[Step]:
+    def steps(self, network: int) -> list[Step]:
         """What a fresh child does to itself, outermost layer first, all but the watch on exec and the filter."""
         limits = privileges.limits(self.threads)
         steps: list[Step] = [
             ("session", os.setsid),
-            ("namespaces", lambda: namespaces.settle_guest(self.proc)),
+            ("namespaces", lambda: namespaces.settle_guest(self.proc, network)),
             ("limits", lambda: privileges.set_limits(self.proc, limits)),
             ("identity", privileges.leave_root),
             ("privileges", privileges.no_new_privileges),

@@ -21,7 +21,8 @@ NEWIPC = 0x08000000
 NEWUSER = 0x10000000
 NEWPID = 0x20000000
 NEWNET = 0x40000000
-GUEST = NEWUSER | NEWPID | NEWNET | NEWIPC | NEWUTS | NEWCGROUP
+CLONED = NEWPID | NEWIPC | NEWUTS | NEWCGROUP
+GUEST = CLONED | NEWUSER | NEWNET  # into the last two a guest moves by itself
 
 _CLONE_PIDFD = 0x00001000
 _CLONE_PARENT = 0x00008000
@@ -114,7 +115,13 @@ def sibling_maker(flags: int) -> Callable[[], int]:
     return make
 
 
-def settle_guest(proc: int) -> None:
-    """The child's part after `clone(GUEST)`: be nobody, on a host of no name."""
-    write_maps(proc, "self", uid=(NOBODY, 0), gid=(NOBODY, 0))
+def settle_guest(proc: int, network: int) -> None:
+    """The child's part after `clone(CLONED)`: be in a network, on a host of no name, and then nobody.
+
+    In this order, so that all its namespaces belong to the fork server's user: whatever privilege a guest may come by
+    in its own user namespace, it has none over them.
+    """
+    call("setns", network, NEWNET)
     call("sethostname", ctypes.c_char_p(GUEST_NAME), len(GUEST_NAME))
+    call("unshare", NEWUSER)
+    write_maps(proc, "self", uid=(NOBODY, 0), gid=(NOBODY, 0))

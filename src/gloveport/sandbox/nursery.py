@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gloveport.sandbox import namespaces, pages, privileges, zygote
 from gloveport.sandbox.jail import Jail, SpawnError, complaint
+from gloveport.sandbox.networks import Networks, NoNetworks
 from gloveport.sandbox.quarters import Quarters
 from gloveport.sandbox.syscalls import call
 
@@ -44,9 +45,10 @@ class _Zygote:
 class Nursery:
     """A zygote that forks guests. Nothing of a run has reached it when it fails: it can be replaced at any time."""
 
-    def __init__(self, jail: Jail, place: Quarters) -> None:
+    def __init__(self, jail: Jail, place: Quarters, networks: Networks | NoNetworks) -> None:
         self._jail = jail
         self._place = place
+        self._networks = networks
         self._zygote: _Zygote | None = None
 
     def open(self) -> None:
@@ -86,9 +88,10 @@ class Nursery:
     def _find_pages(self, parent: int) -> bytes:
         """The pages that guests of this zygote touch, as one of them did that was sent ahead."""
         ours, theirs = socket.socketpair()
+        network = self._networks.take()
         with ours:
             with theirs:
-                pid, pidfd = self._spawn(theirs.fileno(), _COMPLAINTS, zygote.SCOUT)
+                pid, pidfd = self._spawn(network, theirs.fileno(), _COMPLAINTS, zygote.SCOUT)
             try:
                 ours.settimeout(_SPAWN_SECONDS)
                 if ours.recv(1) != zygote.READY:
@@ -96,6 +99,7 @@ class Nursery:
                 return pages.table(self._jail.proc, pid, parent)
             finally:
                 _end(pid, pidfd)
+                self._networks.give_back(network)
 
     def _rehearse(self) -> bool:
         with suppress(ConnectionError):
@@ -112,25 +116,25 @@ class Nursery:
         gone.wake.close()
         gone.orders.close()
 
-    def spawn(self, *, stdio: int, stderr: int, order: bytes = zygote.GUEST) -> tuple[int, int]:
+    def spawn(self, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
         """A new guest that is jailed and about to run its package's main, as (pid, pidfd)."""
         try:
-            return self._spawn(stdio, stderr, order)
+            return self._spawn(network, stdio, stderr, zygote.GUEST)
         except ConnectionError:
             # The zygote is gone. If it forked before it went, the child finds all its ends closed, and ends.
             self.close()
         try:
-            return self._spawn(stdio, stderr, order)
+            return self._spawn(network, stdio, stderr, zygote.GUEST)
         except ConnectionError:
             self.close()
             raise SpawnError(f"the zygote could not fork: {_said() or 'it ended'}") from None
 
-    def _spawn(self, stdio: int, stderr: int, order: bytes) -> tuple[int, int]:
+    def _spawn(self, network: int, stdio: int, stderr: int, order: bytes) -> tuple[int, int]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with ours:
                 with theirs:
-                    pid = self._ask([stdio, stderr, theirs.fileno()], order)
+                    pid = self._ask([stdio, stderr, theirs.fileno(), *([network] if network >= 0 else [])], order)
                 if pid < 0:
                     raise SpawnError(f"the zygote could not fork: {os.strerror(-pid)}")
                 pidfd = os.pidfd_open(pid)

@@ -11,6 +11,7 @@ from errno import EACCES, ENOSYS, EPERM
 
 from gloveport.sandbox import landlock, namespaces, nursery, privileges, quarters
 from gloveport.sandbox.jail import Jail
+from gloveport.sandbox.networks import Networks
 from gloveport.sandbox.report import Layer
 from gloveport.sandbox.root import Tree
 from gloveport.sandbox.syscalls import call
@@ -41,10 +42,11 @@ def try_namespaces(tree: Tree, proc: int) -> list[Layer]:
 
     def attempt(note: Note) -> None:
         with noting(note, "namespaces", "user, PID, network, IPC, UTS and cgroup namespaces for each guest"):
-            _clone_guest(lambda: None)
+            _clone_guest(namespaces.GUEST, lambda: None)
         with noting(note, "root", "pivot_root into a read-only tree in memory"):
             quarters.leave_host(tree, proc)
-            _clone_guest(lambda: namespaces.settle_guest(proc))
+            network = Networks(proc).take()
+            _clone_guest(namespaces.CLONED, lambda: namespaces.settle_guest(proc, network))
 
     noted = _in_child(_fork, attempt)
     if not noted.get("root", (False, ""))[0] and noted.get("namespaces", (False, ""))[0]:
@@ -62,8 +64,8 @@ def try_addresses() -> list[Layer]:
     return _layers(_in_child(_fork, attempt), ("fixed addresses",))
 
 
-def _clone_guest(settle: Callable[[], None]) -> None:
-    pid, pidfd = namespaces.clone(namespaces.GUEST)
+def _clone_guest(flags: int, settle: Callable[[], None]) -> None:
+    pid, pidfd = namespaces.clone(flags)
     if pid == 0:
         failed = 1
         try:
@@ -90,11 +92,11 @@ def find_closed(folders: Sequence[str]) -> str | None:
     return next((folder for folder in folders if not noted.get(folder, (False, ""))[0]), None)
 
 
-def try_walls(jail: Jail) -> list[Layer]:
+def try_walls(jail: Jail, network: int) -> list[Layer]:
     """The other layers: a child is put into each and then tries what it should now be unable to do."""
 
     def attempt(note: Note) -> None:
-        for name, step in jail.steps():
+        for name, step in jail.steps(network):
             with noting(note, name, _DETAILS.get(name, "in force")):
                 step()
                 _CHECKS.get(name, _nothing)()

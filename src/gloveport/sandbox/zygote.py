@@ -3,7 +3,7 @@
     fork server ── pages ───► zygote                       (once, see `pages`)
     fork server ── "fork" ──► zygote ── clone ──► guest    (a child of the fork server, not of the zygote)
     fork server ◄── pid ────────┘                   │
-    fork server ── (stdin, stderr, sync) ──────────►│
+    fork server ── (stdin, stderr, sync, network) ─►│
     fork server ◄── "ready", when it is jailed ─────┘
 
 Between two clones the zygote reads one byte and writes one number, and its memory is then what it was before: the first
@@ -53,7 +53,7 @@ def main(folder: str) -> None:
         threads=state["threads"],
         ruleset=RULESET,
     )
-    clone = namespaces.sibling_maker(namespaces.GUEST if "namespaces" in jail.holds else 0)
+    clone = namespaces.sibling_maker(namespaces.CLONED if "namespaces" in jail.holds else 0)
     table = mmap.mmap(-1, pages.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     take_pages = pages.taker(table)
     package = _load(folder)
@@ -130,11 +130,11 @@ def _enter(jail: Jail) -> bytes:
         order, fds = channel.receive_bytes(orders)
     if not fds:  # a rehearsal
         os._exit(0)
-    stdio, stderr, sync = fds
+    stdio, stderr, sync, *network = fds  # no network, where there are no namespaces
     try:
         for target, source in ((0, stdio), (1, stdio), (2, stderr)):
             os.dup2(source, target)
-        for layer, step in jail.steps():  # noqa: B007  the name outlives the loop when a step fails
+        for layer, step in jail.steps(*network or (-1,)):  # noqa: B007  the name outlives the loop when a step fails
             step()
         layer = "descriptors"
         os.dup2(sync, FIRST_OWN)

@@ -1,0 +1,95 @@
+"""Each guest has an empty network while it lives, and no power over it or over any other namespace of its own.
+
+Threat S7.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from tests.sandbox.jail.host import launch, python_launch
+
+_GET_OWNER = 0xB701  # NS_GET_USERNS
+_KEPT = 16
+
+
+@pytest.fixture(params=["exec'd", "forked"])
+async def launcher(request: pytest.FixtureRequest) -> AsyncIterator[Launcher]:
+    made = Launcher(_launch(request.param))
+    await made.start()
+    yield made
+    await made.close()
+
+
+def _launch(way: str) -> Launch:
+    return launch("echo.js") if way == "exec'd" else python_launch("echo.py")
+
+
+def network(pid: int | str) -> int:
+    return os.stat(f"/proc/{pid}/ns/net").st_ino
+
+
+async def end(*guests: Guest) -> None:
+    for guest in guests:
+        guest.kill()
+    async with asyncio.timeout(20):
+        for guest in guests:
+            await guest.wait()
+            guest.close()
+
+
+def owner(pid: int, kind: str) -> int:
+    """The user namespace that a namespace of a process belongs to."""
+    fd = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+    user = fcntl.ioctl(fd, _GET_OWNER)
+    try:
+        return os.fstat(user).st_ino
+    finally:
+        os.close(fd)
+        os.close(user)
+
+
+async def test_no_two_that_live_at_a_time_share_a_network(launcher: Launcher) -> None:
+    guests = await asyncio.gather(*(launcher.spawn() for _ in range(5)))
+    assert launcher._server is not None
+    processes = [*(guest.pid for guest in guests), launcher._server.pid, "self"]
+    assert len({network(pid) for pid in processes}) == len(processes)
+    await end(*guests)
+
+
+async def test_a_network_goes_to_the_next_guest_only_when_its_own_has_ended(launcher: Launcher) -> None:
+    first, second = await launcher.spawn(), await launcher.spawn()
+    theirs = [network(first.pid), network(second.pid)]
+    await end(first)
+    third = await launcher.spawn()
+    assert network(third.pid) == theirs[0]
+    await end(second, third)
+
+
+async def test_a_network_is_empty(launcher: Launcher) -> None:
+    guest = await launcher.spawn()
+    lines = Path(f"/proc/{guest.pid}/net/dev").read_text().splitlines()[2:]
+    assert [line.split(":")[0].strip() for line in lines] == ["lo"]
+    assert Path(f"/proc/{guest.pid}/net/fib_trie").read_text() == ""  # not even loopback has an address: it is down
+    await end(guest)
+
+
+@pytest.mark.parametrize("kind", ["net", "pid", "ipc", "uts", "cgroup"])
+async def test_no_namespace_of_a_guest_belongs_to_its_own_user(launcher: Launcher, kind: str) -> None:
+    guest = await launcher.spawn()
+    assert launcher._server is not None
+    assert owner(guest.pid, kind) == os.stat(f"/proc/{launcher._server.pid}/ns/user").st_ino
+    assert owner(guest.pid, kind) != os.stat(f"/proc/{guest.pid}/ns/user").st_ino
+    await end(guest)
+
+
+async def test_after_many_at_once_only_a_few_networks_are_kept(launcher: Launcher) -> None:
+    await end(*await asyncio.gather(*(launcher.spawn() for _ in range(_KEPT + 8))))
+    assert launcher._server is not None
+    links = [os.readlink(fd) for fd in Path(f"/proc/{launcher._server.pid}/fd").iterdir()]
+    assert len([link for link in links if link.startswith("net:")]) == _KEPT + 1  # and its own
