@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
-from tests.sandbox.jail.host import launch, python_launch
+from tests.sandbox.jail.host import descriptors, launch, python_launch
 
 _GET_OWNER = 0xB701  # NS_GET_USERNS
 _KEPT = 16
@@ -28,6 +28,10 @@ async def launcher(request: pytest.FixtureRequest) -> AsyncIterator[Launcher]:
 
 def _launch(way: str) -> Launch:
     return launch("echo.js") if way == "exec'd" else python_launch("echo.py")
+
+
+def read(pid: int, file: str) -> str:
+    return Path(f"/proc/{pid}/{file}").read_text()
 
 
 def network(pid: int | str) -> int:
@@ -73,9 +77,9 @@ async def test_a_network_goes_to_the_next_guest_only_when_its_own_has_ended(laun
 
 async def test_a_network_is_empty(launcher: Launcher) -> None:
     guest = await launcher.spawn()
-    lines = Path(f"/proc/{guest.pid}/net/dev").read_text().splitlines()[2:]
+    lines = read(guest.pid, "net/dev").splitlines()[2:]
     assert [line.split(":")[0].strip() for line in lines] == ["lo"]
-    assert Path(f"/proc/{guest.pid}/net/fib_trie").read_text() == ""  # not even loopback has an address: it is down
+    assert read(guest.pid, "net/fib_trie") == ""  # not even loopback has an address: it is down
     await end(guest)
 
 
@@ -91,5 +95,5 @@ async def test_no_namespace_of_a_guest_belongs_to_its_own_user(launcher: Launche
 async def test_after_many_at_once_only_a_few_networks_are_kept(launcher: Launcher) -> None:
     await end(*await asyncio.gather(*(launcher.spawn() for _ in range(_KEPT + 8))))
     assert launcher._server is not None
-    links = [os.readlink(fd) for fd in Path(f"/proc/{launcher._server.pid}/fd").iterdir()]
-    assert len([link for link in links if link.startswith("net:")]) == _KEPT + 1  # and its own
+    held = descriptors(launcher._server.pid)
+    assert len([link for link in held if link.startswith("net:")]) == _KEPT + 1  # and its own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import json
 import re
 from collections.abc import Mapping
 
@@ -10,6 +11,8 @@ SHARED = "javascript"
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";$', re.MULTILINE)
 _EXPORTED = re.compile(r"^export (?:async function|function|class|const) (?:(\w+)|\{([^}]*)\})", re.MULTILINE)
+_COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _REEXPORT = re.compile(r"^export \{ (\w+) as (\w+) \};$", re.MULTILINE)
 
 
@@ -17,7 +20,12 @@ def prelude(engine: str) -> str:
     """The prelude of an engine as one script without exports: a program that manages to import it gets nothing from it."""
     guest = importlib.resources.files("gloveport.sandbox") / "guest"
     found = [item for name in (SHARED, engine) for item in (guest / name).iterdir() if item.name.endswith(".js")]
-    return bundle({item.name: item.read_text("utf-8") for item in found}, "main.js")
+    return _terse(bundle({item.name: item.read_text("utf-8") for item in found}, "main.js"))
+
+
+def _terse(script: str) -> str:
+    """The script without comments on lines of their own, and in ASCII: every process reads it anew."""
+    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], _COMMENT.sub("", script))
 
 
 def bundle(texts: Mapping[str, str], entry: str) -> str:

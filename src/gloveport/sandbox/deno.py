@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from gloveport.errors import SandboxError
+from gloveport.sandbox import wire
 from gloveport.sandbox.bundle import prelude
 from gloveport.sandbox.launcher import Launch
 
@@ -49,6 +49,7 @@ class DenoOptions:
 
 def deno_launch(options: DenoOptions) -> Launch:
     """How to start a Deno that waits for a program."""
+    script = f"(async () => {{\n{prelude('deno')}\n}})()".encode()
     return Launch(
         executable=find_deno(),
         argv=(
@@ -61,17 +62,25 @@ def deno_launch(options: DenoOptions) -> Launch:
         ),
         env=ENVIRONMENT,
         files={
-            f"{GUEST_FOLDER}/main.js": _ENTRY.encode(),
-            f"{GUEST_FOLDER}/prelude.json": json.dumps(f"(async () => {{\n{prelude('deno')}\n}})()").encode(),
+            f"{GUEST_FOLDER}/main.js": (_ENTRY % len(script)).encode(),
             **STACK_MAP,
         },
+        first=script,
+        idle=wire.pack(b'["rehearse"]'),
     )
 
 
-# A module that runs a script, given as data: Deno reads each module with its compiler, which V8 then does again.
+# A module that runs a script which comes over the pipe: Deno reads each module of its own with its compiler before V8
+# does, and looks for each file in a dozen ways.
 _ENTRY = f"""
-import prelude from "./prelude.json" with {{ type: "json" }};
-const [running, failed] = Deno[Deno.internal].core.evalContext(prelude, "file://{GUEST_FOLDER}/main.js");
+const {{ core }} = Deno[Deno.internal];
+const script = new Uint8Array(%d);
+for (let end = 0; end < script.length;) {{
+  const read = core.readSync(0, script.subarray(end));
+  if (!read) Deno.exit(0);
+  end += read;
+}}
+const [running, failed] = core.evalContext(core.decode(script), "file://{GUEST_FOLDER}/main.js");
 if (failed) throw failed.thrown;
 await running;
 """

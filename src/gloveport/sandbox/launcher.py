@@ -47,6 +47,9 @@ class Launch:
     `folders` of the host are to be seen in the jail (guest path → folder), where they are in one of `kernel` strength.
     With `zygote` the engine is exec'd once and forks guests that are ready to run, as `gloveport.sandbox.zygote` does;
     it needs a jail that holds native code: of strength `full`, or `kernel` with the layer `signal scope`.
+
+    `first` is what each guest finds on its standard input before all else, `idle` what a pool then sends to one that
+    nobody waits for yet: it has time to make the run quicker that it will get.
     """
 
     executable: str
@@ -55,6 +58,8 @@ class Launch:
     files: Mapping[str, bytes]
     folders: Mapping[str, Folder] = field(default_factory=dict)
     zygote: bool = False
+    first: bytes = b""
+    idle: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,8 @@ class Launcher:
         try:
             await self._send({"op": "spawn", "id": number}, [theirs.detach(), stderr_writer])
             async with asyncio.timeout(_SPAWN_SECONDS):
+                if self._launch.first:
+                    await self._loop.sock_sendall(ours, self._launch.first)
                 return await order.guest
         except BaseException as error:
             if self._orders.pop(number, None):

@@ -120,6 +120,8 @@ class Pool:
         if self._closed:
             self.retire(worker)
         else:
+            if self._launch.idle:
+                worker.send(self._launch.idle)
             self._ready.append(worker)
 
     def _fail(self, error: GloveportError) -> None:

@@ -112,6 +112,8 @@ def proof_launch(plan: Mapping[str, Any]) -> Launch:
         argv=("deno", "run", "-A", "--no-config", "--no-lock", "--no-remote", "--unstable-net", _SCRIPT, words),
         env={**ENVIRONMENT, "DENO_DIR": f"{_SCRIPT}/none"},
         files={_SCRIPT: script.read_bytes()},
+        first=b"",
+        idle=b"",
     )
 
 

@@ -2,7 +2,7 @@
 
     guest → host   ["ready", version] · ["call", id, tool, args] · ["call_sync", id, name, args] · ["timer", at]
                    ["log", level, text] · ["emit", value] · ["done", "value" | "error", payload, notes]
-    host → guest   ["start", now, setup] · ["timer", now]
+    host → guest   ["rehearse"] · ["start", now, setup] · ["timer", now]
                    ["reply", now, id, true, value] · ["reply", now, id, false, error]
 
 The guest is hostile, so decoding is total: any bytes give a frame or a `WireError`, in time and memory proportional to

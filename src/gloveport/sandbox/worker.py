@@ -67,8 +67,9 @@ class Worker:
 
     def limit(self, *, memory_mb: int, cpu_seconds: float) -> None:
         """Put the run's caps on the process, from outside: memory above what it held idle, CPU time as a backstop."""
+        self._idle_cpu = self.cpu_seconds()
         self.guest.set_limits(
-            data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=int(self.cpu_seconds() + cpu_seconds) + 2
+            data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=int(self._idle_cpu + cpu_seconds) + 2
         )
 
     def cpu_seconds(self) -> float:
@@ -79,7 +80,7 @@ class Worker:
             return 0.0
 
     def run_cpu_seconds(self) -> float:
-        """CPU time used since the worker was made ready."""
+        """CPU time used since the worker's run began."""
         return max(0.0, self.cpu_seconds() - self._idle_cpu)
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:

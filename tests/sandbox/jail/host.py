@@ -184,6 +184,11 @@ def facts(pid: int) -> dict[str, Any]:
     }
 
 
+def descriptors(pid: int) -> list[str]:
+    """What a process holds open."""
+    return [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+
+
 async def play_hostile(plan: dict[str, Any]) -> dict[str, Any]:
     """What the hostile program got done, and how strong the jail was."""
     return await _play("hostile.js", json.dumps(plan), plan["minimum"])
@@ -301,7 +306,7 @@ async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
     chance, server_fds = random.Random(1), list[int]()
     for _ in range(plan["batches"]):
         await asyncio.gather(*(_short_life(launcher, chance.random()) for _ in range(plan["guests"])))
-        held = [os.readlink(fd) for fd in Path(f"/proc/{launcher._server.pid}/fd").iterdir()]
+        held = descriptors(launcher._server.pid)
         server_fds.append(len([link for link in held if not link.startswith("net:")]))  # networks are kept for others
     await launcher.close()
     return {"before": before, "after": left(), "server_fds": server_fds, "directory": launcher._directory}
