@@ -29,6 +29,7 @@ def errno_action(code: int) -> int:
 
 # BPF: load a word of the seccomp data, compare, and, return.
 _LD, _JEQ, _JGE, _AND, _RET = 0x20, 0x15, 0x35, 0x54, 0x06
+_FEW = 4  # calls that are compared one after the other
 _NR, _ARCH, _ARGS = 0, 4, 16
 
 SELF = -1  # stands for the guest's own pid in a test; `Program` fills it in
@@ -53,6 +54,9 @@ def one_of(argument: int, *values: int) -> Rule:
     return tuple((Test(argument, value),) for value in values)
 
 
+Step = tuple[int, int, int, int]  # code, k, jt, jf
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A BPF program and the places in it where the guest's own pid belongs."""
@@ -64,34 +68,34 @@ class Filter:
 def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> Filter:
     """The program that applies `rules` by call name; names that the machine doesn't have are left out."""
     numbers = NUMBERS[machine]
-    out = bytearray()
-    holes: list[int] = []
-
-    def emit(code: int, k: int, jt: int = 0, jf: int = 0) -> None:
-        out.extend(struct.pack("=HBBI", code, jt, jf, k & 0xFFFFFFFF))
-
-    emit(_LD, _ARCH)
-    emit(_JEQ, AUDIT_ARCH[machine], 1, 0)
-    emit(_RET, KILL_PROCESS)  # a call of another ABI (i386) has other numbers: there is no honest reason for it
-    emit(_LD, _NR)
+    steps: list[Step] = [
+        (_LD, _ARCH, 0, 0),
+        (_JEQ, AUDIT_ARCH[machine], 1, 0),
+        (_RET, KILL_PROCESS, 0, 0),  # a call of another ABI (i386) has other numbers: there is no honest reason for it
+        (_LD, _NR, 0, 0),
+    ]
     if machine == "x86_64":
-        emit(_JGE, X32_BIT, 0, 1)
-        emit(_RET, errno_action(EPERM))
-    for name, rule in rules.items():
-        if name not in numbers:
-            continue
+        steps += [(_JGE, X32_BIT, 0, 1), (_RET, errno_action(EPERM), 0, 0)]
+    steps += _search(sorted((numbers[name], rule) for name, rule in rules.items() if name in numbers), default)
+    holes = tuple(8 * place + 4 for place, (_, k, _, _) in enumerate(steps) if k == SELF)
+    return Filter(b"".join(struct.pack("=HBBI", code, jt, jf, k & 0xFFFFFFFF) for code, k, jt, jf in steps), holes)
+
+
+def _search(rules: list[tuple[int, Rule]], default: int) -> list[Step]:
+    """Finds the rule of a number by halves: for each process the kernel tries the filter with every number there is."""
+    if len(rules) > _FEW:
+        middle = len(rules) // 2
+        below, above = _search(rules[:middle], default), _search(rules[middle:], default)
+        return [(_JGE, rules[middle][0], len(below), 0), *below, *above]  # no jump can go over 255 steps
+    steps: list[Step] = []
+    for number, rule in rules:
         block = [(_RET, rule, 0, 0)] if isinstance(rule, int) else _alternatives(rule)
-        emit(_JEQ, numbers[name], 0, len(block))
-        for code, k, jt, jf in block:
-            if k == SELF:
-                holes.append(len(out) + 4)
-            emit(code, k, jt, jf)
-    emit(_RET, default)
-    return Filter(bytes(out), tuple(holes))
+        steps += [(_JEQ, number, 0, len(block)), *block]
+    return [*steps, (_RET, default, 0, 0)]
 
 
-def _alternatives(alternatives: tuple[tuple[Test, ...], ...]) -> list[tuple[int, int, int, int]]:
-    block: list[tuple[int, int, int, int]] = []
+def _alternatives(alternatives: tuple[tuple[Test, ...], ...]) -> list[Step]:
+    block: list[Step] = []
     for tests in alternatives:
         steps = [step for test in tests for step in _test(test)]
         # Every comparison that fails leaves for the next alternative, just behind this one's RET.
