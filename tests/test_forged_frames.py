@@ -44,7 +44,8 @@ def _forger_launch(_options: DenoOptions) -> Launch:
     plain = deno_launch(DenoOptions())
     argv = ("deno", "run", "-A", "--no-config", "--no-lock", "--no-remote", FORGER)
     files = {FORGER: (HERE / "_harness" / "forger.js").read_bytes()}
-    return replace(plain, argv=argv, files=files, env={**plain.env, "DENO_DIR": f"{FORGER}/none"})
+    env = {**plain.env, "DENO_DIR": f"{FORGER}/none"}
+    return replace(plain, argv=argv, files=files, env=env, first=b"", idle=b"")
 
 
 @pytest.fixture(scope="module")
