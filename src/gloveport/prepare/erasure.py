@@ -14,8 +14,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gloveport.prepare.kinds import (
+    CASTS,
+    HOLDERS,
+    MEMBERS,
+    NAMESPACES,
+    PARAMETERS,
+    REFUSED,
+    TYPE_PARTS,
+    TYPE_STATEMENTS,
+)
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.survey import kind_ids, kind_names, walk
+from gloveport.prepare.survey import walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,53 +35,9 @@ if TYPE_CHECKING:
 CODE = "engine-lacks"
 HINT = 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
 
-TYPE_PARTS = frozenset(
-    {
-        "type_annotation",
-        "type_arguments",
-        "type_parameters",
-        "type_predicate_annotation",
-        "asserts_annotation",
-        "implements_clause",
-        "override_modifier",
-        "accessibility_modifier",
-    }
-)
-TYPE_STATEMENTS = frozenset(
-    {
-        "interface_declaration",
-        "type_alias_declaration",
-        "ambient_declaration",
-        "function_signature",
-        "method_signature",
-        "abstract_method_signature",
-        "index_signature",
-    }
-)
-CASTS = frozenset({"as_expression", "satisfies_expression"})
-PARAMETERS = frozenset({"optional_parameter", "required_parameter"})
-HOLDERS = PARAMETERS | {"variable_declarator"}
-MEMBERS = frozenset({"public_field_definition", "method_definition"})
 WORDS = frozenset({"readonly", "abstract", "declare", "override"})
 MARKED = frozenset({"?", "!"})
-REFUSED = {
-    "enum_declaration": "enums",
-    "decorator": "decorators",
-    "import_alias": "`import … =`",
-    "import_require_clause": "`import … = require(…)`",
-}
 _ONE_LINE = frozenset({"array_type", "lookup_type", "generic_type"})
-NAMESPACES = frozenset({"internal_module", "module"})
-_LOOKED_AT = TYPE_PARTS | TYPE_STATEMENTS | CASTS | HOLDERS | MEMBERS | NAMESPACES | REFUSED.keys()
-_LOOKED_AT_IDS = kind_ids(
-    _LOOKED_AT
-    | {"type_assertion", "non_null_expression", "binary_expression", "abstract_class_declaration"}
-    | {"export_statement", "expression_statement"}
-)
-_CAST_IDS = kind_ids(CASTS)
-_ENDING_IDS = kind_ids(
-    frozenset(name for name in kind_names() if name.endswith(("_statement", "_declaration"))) | {"public_field_definition"}
-)
 _NOT_LINE_END = re.compile("[^\n\r\u2028\u2029]")
 _LINE_END = re.compile("[\n\r\u2028\u2029]")
 _TAG = re.compile(">`")
@@ -89,30 +55,26 @@ class _Eraser:
         self._text = sheet.parsed.shape
         self._taken = sorted((edit.start, edit.end) for edit in sheet.edits if edit.end > edit.start)
         self._inserted = {edit.start for edit in sheet.edits if edit.start == edit.end}
-        self._ends: set[int] = set()
+        self._ends = set(sheet.found.ends)
         self._erased: dict[int, tuple[int, str]] = {}  # start → end, and what is written there instead
 
     def edits(self) -> list[Edit]:
-        cursor = self._sheet.parsed.root.walk()
-        parents: list[Node] = []
-        while True:
-            node = cursor.node
-            assert node
-            kind = node.kind_id
-            if kind in _ENDING_IDS:
-                self._ends.add(node.end_byte)
-            erased = bool(parents) and (kind in _LOOKED_AT_IDS or parents[-1].kind_id in _CAST_IDS)
-            erased = erased and self._look(node, parents[-1])
-            if erased:
-                self._refuse_broken_types(node)
-            elif cursor.goto_first_child():
-                parents.append(node)
+        gone = 0  # where what is erased as a whole ends
+        types: list[tuple[int, int]] = []  # of the casts that we are in, the innermost last
+        for node, parent in self._sheet.found.erasable:
+            start = node.start_byte
+            while types and types[-1][1] <= start:
+                types.pop()
+            if start < gone or (types and types[-1][0] <= start):
                 continue
-            while not cursor.goto_next_sibling():
-                if not cursor.goto_parent():
-                    self._refuse_unread_tags()
-                    return [edit for start in sorted(self._erased) for edit in self._cut(start, *self._erased[start])]
-                parents.pop()
+            if node.type in CASTS:
+                self._blank_cast(node, parent)
+                types.append((_value_of(node).end_byte, node.end_byte))
+            elif self._look(node, parent):
+                self._refuse_broken_types(node)
+                gone = node.end_byte
+        self._refuse_unread_tags()
+        return [edit for start in sorted(self._erased) for edit in self._cut(start, *self._erased[start])]
 
     def _refuse_unread_tags(self) -> None:
         """The types of a tag, when they are more than one name, are comparisons of many shapes for the grammar."""
@@ -146,9 +108,7 @@ class _Eraser:
             return self._blank_part(node, parent)
         if kind in MEMBERS or kind in HOLDERS:
             return self._blank_this(node) or self._blank_marks(node)
-        if kind in CASTS:
-            self._blank_cast(node, parent)
-        elif kind == "type_assertion":
+        if kind == "type_assertion":
             self._blank_assertion(node)
         elif kind == "non_null_expression":
             self._blank(node.end_byte - 1, node.end_byte)
@@ -156,7 +116,7 @@ class _Eraser:
             self._blank_tag_types(node)
         elif kind == "abstract_class_declaration":
             self._blank(node.start_byte, node.start_byte + len("abstract"))
-        return parent.type in CASTS and node.start_byte >= _value_of(parent).end_byte
+        return False
 
     def _blank_statement(self, node: Node) -> bool:
         self._erased[node.start_byte] = node.end_byte, f";{self._spaces(node.start_byte + 1, node.end_byte)}"
@@ -191,7 +151,11 @@ class _Eraser:
         if _GOES_ON.match(self._text, node.end_byte):
             # No cast goes on like this: the grammar has lost a part of its type (`a as b.c.d` is for it `(a as b.c).d`).
             self._sheet.fail(node, "this cast can't be told from what follows it", "put it in parentheses", CODE)
-        self._blank(_value_of(node).end_byte, node.end_byte)
+        value = _value_of(node)
+        self._blank(value.end_byte, node.end_byte)
+        for child in node.children:
+            if child.start_byte >= value.end_byte:
+                self._refuse_broken_types(child)
         if parent.type == "call_expression" and _LINE_END.search(self._text, node.end_byte, parent.end_byte):
             self._ends.add(node.end_byte)  # no cast can be called: the line end is the statement's
 

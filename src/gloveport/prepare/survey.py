@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gloveport.prepare.grammar import TYPESCRIPT
+from gloveport.prepare.kinds import ERASABLE
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -94,19 +95,31 @@ def kind_ids(kinds: frozenset[str]) -> frozenset[int]:
     return frozenset(kind for kind, name in enumerate(kind_names()) if name in kinds)
 
 
-_PLAIN_IDS = kind_ids(frozenset(_PLAIN_JAVASCRIPT.split()))
-_COLLECTED_IDS = kind_ids(_COLLECTED)
 _LIGHT_IDS = kind_ids(_LIGHT)
 _IMPORT_ID = TYPESCRIPT.id_for_node_kind("import", True)
+
+# What a kind of node is looked at for; most are for nothing, and cost one question.
+_FOREIGN, _COLLECT, _IMPORTS, _ERASABLE, _ENDS = 1, 2, 4, 8, 16
+_STATEMENTS = ("_statement", "_declaration")
+
+
+def _marks() -> dict[int, int]:
+    every = frozenset(kind_names())
+    wanted = {
+        _FOREIGN: kind_ids(every - set(_PLAIN_JAVASCRIPT.split())),
+        _COLLECT: kind_ids(_COLLECTED),
+        _IMPORTS: frozenset({_IMPORT_ID}),
+        _ERASABLE: kind_ids(ERASABLE),
+        _ENDS: kind_ids(frozenset(kind for kind in every if kind.endswith(_STATEMENTS)) | {"public_field_definition"}),
+    }
+    return {
+        kind: sum(mark for mark, kinds in wanted.items() if kind in kinds) for kind in range(TYPESCRIPT.node_kind_count)
+    }
+
+
+_MARKS = _marks()
 _IDENTIFIER_IDS = kind_ids(frozenset({"identifier", "shorthand_property_identifier"}))
 _LITERAL_IDS = kind_ids(frozenset({"comment", "template_string"}))
-_CASTS = frozenset({"as_expression", "satisfies_expression"})
-_TYPES = """
-    array_type asserts conditional_type constraint constructor_type default_type extends_type_clause function_type
-    generic_type implements_clause index_type_query intersection_type lookup_type mapped_type_clause object_type
-    optional_type parenthesized_type readonly_type rest_type tuple_type type_alias_declaration type_annotation
-    type_arguments type_predicate type_query union_type"""
-_ERASED = frozenset(_TYPES.split())
 
 
 class NestedTooDeeplyError(Exception):
@@ -124,6 +137,8 @@ class Survey:
     nodes: dict[str, list[Node]] = field(default_factory=dict)
     import_calls: list[Node] = field(default_factory=list)
     plain: bool = True
+    erasable: list[tuple[Node, Node]] = field(default_factory=list)  # with their parents
+    ends: set[int] = field(default_factory=set)  # of statements and members
 
     def of(self, *kinds: str) -> list[Node]:
         """The nodes of these kinds."""
@@ -133,36 +148,38 @@ class Survey:
 def survey(root: Node) -> Survey:
     """The survey of a tree; raises `NestedTooDeeplyError`."""
     result = Survey()
-    nodes = result.nodes
-    plain, imports = True, False
-    depth = deepest = 0
+    nodes, erasable, ends = result.nodes, result.erasable, result.ends
+    seen = deepest = 0
+    ancestors: list[Node] = []
     cursor = root.walk()
     while True:
         node = cursor.node
         assert node
-        kind = node.kind_id
-        if kind in _COLLECTED_IDS:
-            nodes.setdefault(node.type, []).append(node)
-        elif kind == _IMPORT_ID:
-            imports = True
-        if plain and kind not in _PLAIN_IDS:
-            plain = False
+        marks = _MARKS.get(node.kind_id, _FOREIGN)
+        if marks:
+            seen |= marks
+            if marks & _COLLECT:
+                nodes.setdefault(node.type, []).append(node)
+            if marks & _ERASABLE and ancestors:
+                erasable.append((node, ancestors[-1]))
+            if marks & _ENDS:
+                ends.add(node.end_byte)
         if cursor.goto_first_child():
-            depth += 1
-            if depth > deepest:
-                deepest = depth
-                if depth > MAX_DEPTH:
+            ancestors.append(node)
+            if len(ancestors) > deepest:
+                deepest = len(ancestors)
+                if deepest > MAX_DEPTH:
                     raise NestedTooDeeplyError(node.start_byte)
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 if deepest > MAX_NESTING:
                     _check_nesting(root)
-                if imports:
+                if seen & _IMPORTS:
                     result.import_calls += _import_calls(root)
-                result.plain = plain and not _has_marked_member(nodes)
+                result.plain = not seen & _FOREIGN and not _has_marked_member(nodes)
                 return result
-            depth -= 1
+            ancestors.pop()
 
 
 def walk(root: Node) -> Iterator[tuple[Node, list[Node]]]:
