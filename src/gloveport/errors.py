@@ -127,6 +127,9 @@ CODES: Mapping[str, Code] = {
         "No sandbox of the required strength can be made here.",
         "Run `gloveport doctor` to see what is missing.",
     ),
+    "check-failed": Code(
+        1, 503, "A check of `gloveport doctor` failed.", "Apply the fix beside it, then run `gloveport doctor` again."
+    ),
     "wire-violation": Code(
         1, 200, "The guest sent something that is not the protocol.", "The run was ended; nothing else is affected."
     ),

@@ -245,7 +245,7 @@ def test_what_cannot_be_edited_safely_is_left_alone_and_the_snippet_shown(
     assert path.read_text() == text
     assert list(project.iterdir()) == [path]
     document = connect("claude-code", "--scope", "project", "--json").document
-    assert (document["ok"], document["data"]["entry"]["command"]) == (False, "gloveport")
+    assert (document["ok"], document["error"]["data"]["entry"]["command"]) == (False, "gloveport")
 
 
 def test_broken_toml_and_bytes_that_are_no_text_are_left_alone(connect: Connect, home: Path) -> None:

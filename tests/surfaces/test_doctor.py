@@ -54,6 +54,9 @@ def test_a_strength_below_the_minimum_fails_with_the_fix() -> None:
     assert "✗ strength" in done.out
     assert "fix: " in done.out
     assert done.out.splitlines()[-1].startswith("✗ The sandbox can't be used as it is (strength).")
+    document = gloveport("doctor", "--minimum", "full", "--json", prefix=NO_NAMESPACES).document
+    assert (document["ok"], document["error"]["code"]) == (False, "check-failed")
+    assert document["error"]["message"] == "The sandbox can't be used as it is (strength)."
 
 
 def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class Reply:
 
     @property
     def code(self) -> str:
-        return json.loads(self.body)["code"]
+        return json.loads(self.body)["error"]["code"]
 
 
 async def send(

@@ -26,7 +26,10 @@ def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(proje
     assert gloveport("add", "orders.json", "--base-url", "https://orders.example.org", "--yes").code == 0
     with Path("gloveport.toml").open("a") as file:
         file.write('\n[sources.gone]\nopenapi = "gone.json"\n\n[sources.new]\nmcp = ["run-me", "now"]\n')
-    rows = {row["name"]: row for row in gloveport("sources", "--json").document["sources"]}
+    document = gloveport("sources", "--json").document
+    assert (document["ok"], document["error"]["code"]) == (False, "source-failed")
+    assert document["error"]["data"] == {"sources": ["gone", "new"]}
+    rows = {row["name"]: row for row in document["sources"]}
     assert {name: (row["state"], row["tools"], row["writes"]) for name, row in rows.items()} == {
         "people": ("open", 1, 0),
         "orders": ("open", 3, 1),
@@ -41,7 +44,11 @@ def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(proje
     listed = gloveport("sources")
     assert "3 tools, 1 write, 1 suspended" in listed.out
     assert "is not there" in listed.err
-    assert listed.code == 0
+    assert listed.code == 7
+    for name in ("gone", "new"):
+        assert gloveport("remove", name, "--yes").code == 0
+    assert gloveport("sources").code == 0
+    assert gloveport("sources", "--json").document["ok"] is True
 
 
 def test_a_source_is_removed_after_a_question_and_the_rest_of_the_file_stays(project: Path) -> None:

@@ -122,6 +122,7 @@ def test_json_of_a_failure_has_the_whole_error() -> None:
     assert (document["ok"], document["status"]) == (False, "failed")
     assert (error["code"], error["type"], error["line"], error["data"]) == ("out-of-stock", "ToolError", 2, {"left": 0})
     assert error["message"] == "not in stock"
+    assert {"code", "message", "hint", "data"} <= set(error)  # as those of every other command
 
 
 def test_fields_selects_and_orders_the_fields() -> None:
@@ -132,8 +133,9 @@ def test_fields_selects_and_orders_the_fields() -> None:
 def test_json_of_a_command_that_is_not_understood_is_one_document_too(args: tuple[str, ...]) -> None:
     done = gloveport("run", "--json", *args)
     assert done.code == 2
-    assert tuple(done.document) == ("ok", "code", "message", "hint", "data")
-    assert (done.document["ok"], done.document["code"]) == (False, "bad-option")
+    assert tuple(done.document) == ("ok", "error")
+    assert tuple(done.document["error"]) == ("code", "message", "hint", "data")
+    assert (done.document["ok"], done.document["error"]["code"]) == (False, "bad-option")
     assert done.err == ""
 
 
@@ -310,7 +312,7 @@ def test_a_cancelled_run_is_one_json_document_too() -> None:
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert json.loads(out)["code"] == "cancelled"
+    assert json.loads(out)["error"]["code"] == "cancelled"
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

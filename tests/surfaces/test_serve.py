@@ -156,8 +156,8 @@ def test_a_token_that_is_short_or_not_there_is_refused(tmp_path: Path) -> None:
 def test_it_does_not_listen_for_others_without_a_token_chosen_for_that(host: str, tmp_path: Path) -> None:
     refused = gloveport("serve", "--host", host, "--port", "0", "--json", **folders())
     assert refused.code == 2
-    assert refused.document["message"] == f"{host} can be reached from elsewhere"
-    assert "--token-file" in refused.document["hint"]
+    assert refused.document["error"]["message"] == f"{host} can be reached from elsewhere"
+    assert "--token-file" in refused.document["error"]["hint"]
     listen(host, 0, tmp_path / "token").close()
     listen("127.0.0.1", 0, None).close()
 

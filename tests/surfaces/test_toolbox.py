@@ -63,7 +63,7 @@ def test_mistakes_are_told_with_the_way_out(project: Path) -> None:
     bad = gloveport("tools", "call", "people.greet", '{"nam": 1}')
     assert "there is no `nam` (did you mean `name`?)" in bad.err
     failed = gloveport("tools", "call", "people.fail", "--json")
-    assert (failed.code, json.loads(failed.out)["message"]) == (7, "ValueError: no luck")
+    assert (failed.code, failed.document["error"]["message"]) == (7, "ValueError: no luck")
     assert "the arguments are not JSON" in gloveport("tools", "call", "people.greet", "{").err
     assert "did you mean `people`?" in gloveport("tools", "list", "peple").err
     assert "is neither an OpenAPI document" in gloveport("add", "gloveport.toml", "--yes").err
@@ -90,6 +90,24 @@ def test_a_broken_source_is_reported_and_the_others_work(project: Path) -> None:
     ran = gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})")
     assert (ran.code, ran.out) == (0, "hello Bo\n")
     assert "gone" in ran.err
+
+
+@pytest.mark.parametrize("command", [("list",), ("search", "greet"), ("changes",)])
+def test_what_is_said_of_all_sources_ends_with_7_where_one_is_not_open(command: tuple[str, ...], project: Path) -> None:
+    gloveport("add", "people.py", "--yes")
+    assert gloveport("tools", *command).code == 0
+    with (project / "gloveport.toml").open("a") as file:
+        file.write('[sources.gone]\nopenapi = "nowhere.json"\n')
+    told = gloveport("tools", *command)
+    assert (told.code, "the source gone" in told.err) == (7, True)
+    assert ("people.greet" in told.out) == (command != ("changes",))
+    document = gloveport("tools", *command, "--json").document
+    assert (document["ok"], document["error"]["message"]) == (False, "not open: gone")
+    named = "--source" if command[0] == "search" else "--"
+    assert gloveport("tools", *command, named, "people").code == 0
+    assert gloveport("tools", *command, named, "gone").code == 7
+    misspelt = gloveport("tools", *command, named, "peple")
+    assert (misspelt.code, "did you mean `people`?" in misspelt.err) == (2, True)
 
 
 def test_a_misspelt_source_has_no_changes_that_could_be_missed(project: Path) -> None:

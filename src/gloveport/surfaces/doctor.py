@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import gloveport
-from gloveport.errors import CODES, GloveportError
+from gloveport.errors import CODES, GloveportError, exit_code
 from gloveport.sandbox.deno import find_deno
 from gloveport.sandbox.engines import deno_version
 from gloveport.sandbox.monty import monty_version
@@ -19,6 +19,7 @@ from gloveport.sandbox.proof import Proof, prove
 from gloveport.sandbox.quickjs import quickjs_version
 from gloveport.sandbox.report import JailReport, holds_forks
 from gloveport.surfaces.outcome_json import write_document
+from gloveport.surfaces.report import answer_document
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
 from gloveport.types import MIB, Strength
 
@@ -52,9 +53,21 @@ class Diagnosis:
     proof: Proof | None
 
     @property
-    def ok(self) -> bool:
-        """True when programs can be run here as the minimum asks."""
-        return all(check.ok for check in self.checks) and self.proof is not None and self.proof.held
+    def wrong(self) -> GloveportError | None:
+        """Why programs can't be run here as the minimum asks; None when they can."""
+        proof = self.proof
+        failed = [check.name for check in self.checks if not check.ok]
+        open_ = [attempt.name for attempt in proof.attempts if not attempt.held] if proof else []
+        if not failed and not open_:
+            return None
+        named = ", ".join([*failed, *open_])
+        if proof is not None and any(attempt.escaped for attempt in proof.attempts):
+            told = f"The sandbox is NOT sealed ({named})."
+        elif failed:
+            told = f"The sandbox can't be used as it is ({named})."
+        else:
+            told = f"No way out was found, but not every one could be tried ({named})."
+        return GloveportError(told, code="check-failed", hint=CODES["check-failed"].fix)
 
 
 def doctor_command(minimum: Strength, *, as_json: bool, color: str) -> int:
@@ -64,7 +77,7 @@ def doctor_command(minimum: Strength, *, as_json: bool, color: str) -> int:
         write_document(stream(sys.stdout, color), document(diagnosis))
     else:
         show(stream(sys.stdout, color), diagnosis)
-    return 0 if diagnosis.ok else 1
+    return exit_code(diagnosis.wrong.code) if diagnosis.wrong else 0
 
 
 def diagnose(minimum: Strength) -> Diagnosis:
@@ -135,8 +148,7 @@ def document(diagnosis: Diagnosis) -> dict[str, object]:
     """The diagnosis as the JSON document of `--json`."""
     proof = diagnosis.proof
     attempts = [asdict(attempt) | {"held": attempt.held} for attempt in proof.attempts] if proof else []
-    return {
-        "ok": diagnosis.ok,
+    found = {
         "version": gloveport.__version__,
         "minimum": diagnosis.minimum,
         "strength": proof.report.strength if proof else None,
@@ -144,6 +156,7 @@ def document(diagnosis: Diagnosis) -> dict[str, object]:
         "layers": [asdict(layer) for layer in proof.report.layers] if proof else [],
         "proof": attempts,
     }
+    return answer_document(found, diagnosis.wrong)
 
 
 def show(out: Stream, diagnosis: Diagnosis) -> None:
@@ -173,18 +186,9 @@ def _row(out: Stream, mark: str, name: str, detail: str, fix: str | None, *, wid
 
 
 def _verdict(out: Stream, diagnosis: Diagnosis) -> str:
-    proof = diagnosis.proof
-    if diagnosis.ok and proof is not None:
-        strength = proof.report.strength
-        sealed = f"✓ The sandbox is sealed (strength {strength}): {len(proof.attempts)} ways out tried, none open."
-        return f"{out.paint(sealed, 'green', 'bold')} Next: gloveport run -e '1 + 1'"
-    failed = [check.name for check in diagnosis.checks if not check.ok]
-    open_ = [attempt.name for attempt in proof.attempts if not attempt.held] if proof else []
-    named = ", ".join([*failed, *open_])
-    if proof is not None and any(attempt.escaped for attempt in proof.attempts):
-        verdict = f"✗ The sandbox is NOT sealed ({named})."
-    elif failed:
-        verdict = f"✗ The sandbox can't be used as it is ({named})."
-    else:
-        verdict = f"✗ No way out was found, but not every one could be tried ({named})."
-    return f"{out.paint(verdict, 'red', 'bold')} Apply the fixes above, then: gloveport doctor"
+    wrong, proof = diagnosis.wrong, diagnosis.proof
+    if wrong is not None or proof is None:
+        return f"{out.paint(f'✗ {wrong}', 'red', 'bold')} Apply the fixes above, then: gloveport doctor"
+    strength = proof.report.strength
+    sealed = f"✓ The sandbox is sealed (strength {strength}): {len(proof.attempts)} ways out tried, none open."
+    return f"{out.paint(sealed, 'green', 'bold')} Next: gloveport run -e '1 + 1'"

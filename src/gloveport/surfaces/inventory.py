@@ -21,9 +21,10 @@ from gloveport.policy.egress.urls import shown
 from gloveport.sources.approvals import needs_approval
 from gloveport.surfaces.changes import Change, ask, read_text
 from gloveport.surfaces.outcome_json import write_document
+from gloveport.surfaces.report import answer_document
 from gloveport.surfaces.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Colour, stream, visible_line
-from gloveport.surfaces.toolbox import View, with_port
+from gloveport.surfaces.toolbox import View, not_open, status, with_port
 
 COLOURS: Mapping[str, Colour] = {"open": "green", "unapproved": "yellow", "broken": "red"}
 
@@ -36,9 +37,10 @@ def sources_command(view: View) -> int:
 async def _sources(view: View, port: Gloveport) -> int:
     settings = view.settings()
     rows = [_row(port, config, settings.origins.get(f"sources.{config.name}.{config.kind}")) for config in settings.sources]
+    wrong = not_open(port)
     if view.as_json:
-        write_document(view.out, {"ok": True, "sources": rows})
-        return 0
+        write_document(view.out, answer_document({"sources": rows}, wrong))
+        return status(wrong)
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         state = view.out.paint(f"{row['state']:<10}", COLOURS[row["state"]])
@@ -48,7 +50,7 @@ async def _sources(view: View, port: Gloveport) -> int:
         view.out.line(f"{row['name']:<{width}}  {state}  {counted + suspended:<24}  {place}".rstrip())
     if not rows:
         view.err.line("there are no sources yet: `gloveport add` adds one")
-    return 0
+    return status(wrong)
 
 
 def _row(port: Gloveport, config: SourceConfig, place: str | None) -> dict[str, Any]:

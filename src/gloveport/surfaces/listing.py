@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 import gloveport
-from gloveport.errors import CODES, OptionError
+from gloveport.errors import CODES, OptionError, SandboxError, exit_code
 from gloveport.sandbox.engines import Engine, deno_version, engines
 from gloveport.surfaces.outcome_json import write_document
+from gloveport.surfaces.report import answer_document
 from gloveport.surfaces.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Stream, stream
 from gloveport.surfaces.topics import TOPICS, topic_text
@@ -21,14 +22,16 @@ def engines_command(*, as_json: bool, color: str) -> int:
     """List the engines; exit code 0 when at least one can be used, else 8."""
     found = asyncio.run(engines())
     out = stream(sys.stdout, color)
-    usable = any(engine.available for engine in found)
+    wrong = None
+    if not any(engine.available for engine in found):
+        wrong = SandboxError("no engine can be used here", hint=CODES["sandbox-unavailable"].fix)
     if as_json:
         listed = [asdict(engine) | {"available": engine.available} for engine in found]
-        write_document(out, {"ok": usable, "engines": listed})
+        write_document(out, answer_document({"engines": listed}, wrong))
     else:
         for engine in found:
             _show_engine(out, engine)
-    return 0 if usable else CODES["sandbox-unavailable"].exit
+    return exit_code(wrong.code) if wrong else 0
 
 
 def _show_engine(out: Stream, engine: Engine) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gloveport.errors import CODES, GloveportError, exit_code
 from gloveport.sandbox.values import to_json
 from gloveport.surfaces.outcome_json import to_text
@@ -100,5 +102,11 @@ def write_problem(err: Stream, error: GloveportError) -> None:
 
 
 def problem_document(error: GloveportError) -> dict[str, object]:
-    """The same as the JSON document of `--json`."""
-    return {"ok": False, "code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
+    """The same as JSON: what every document of `--json` says that is not `ok`, beside what there is to show."""
+    told = {"code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
+    return {"ok": False, "error": told}
+
+
+def answer_document(found: Mapping[str, object], wrong: GloveportError | None) -> dict[str, object]:
+    """What a command has found as the JSON document of `--json`, and what is wrong with it, if anything is."""
+    return {**(problem_document(wrong) if wrong else {"ok": True}), **found}

@@ -16,12 +16,13 @@ from typing import Any
 from gloveport.catalog import stubs
 from gloveport.config import Config, SourceConfig, load_config
 from gloveport.connections import accepted, is_outside, key_of, seen_now
-from gloveport.errors import OptionError, ToolError
+from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
 from gloveport.host import Gloveport
 from gloveport.sandbox.values import to_json
 from gloveport.sources.approvals import approve, needs_approval, what_it_does
 from gloveport.surfaces.changes import ask
 from gloveport.surfaces.outcome_json import to_text, write_document
+from gloveport.surfaces.report import answer_document
 from gloveport.surfaces.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
 from gloveport.types import Tool
@@ -52,42 +53,44 @@ class View:
 
 def list_command(view: View, source: str | None) -> int:
     """The tools of all sources, or of one."""
+    _check(view, source)
     return with_port(view, lambda port: _list(view, port, source), naming=source or "")
 
 
 async def _list(view: View, port: Gloveport, source: str | None) -> int:
-    if source is not None:
-        _known(source, [one.name for one in port.catalog.sources])
     found = [tool for tool in port.catalog.tools if source in (None, tool.source)]
+    wrong = not_open(port, source)
     if view.as_json:
-        rows = [_row(port, tool) for tool in found]
-        write_document(view.out, {"ok": True, "total": len(found), "tools": rows, "problems": _problems(port)})
-        return 0
+        about = {"total": len(found), "tools": [_row(port, tool) for tool in found], "problems": _problems(port)}
+        write_document(view.out, answer_document(about, wrong))
+        return status(wrong)
     _show_rows(view.out, port, found)
     for problem in port.problems if source is not None else ():
         if problem.source == source and not problem.broken:
             view.err.line(f"{view.err.paint('!', 'yellow')} {visible(problem.message)}")
     if not port.catalog.tools and not port.problems:
         view.err.line("there are no sources yet: `gloveport add` adds one")
-    return 0
+    return status(wrong)
 
 
 def search_command(view: View, query: str, source: str | None, limit: int) -> int:
     """The tools that match a query, the best first."""
+    _check(view, source)
     return with_port(view, lambda port: _search(view, port, query, source, limit), naming=source or "")
 
 
 async def _search(view: View, port: Gloveport, query: str, source: str | None, limit: int) -> int:
     found = port.catalog.search(query, source=source, limit=limit)
     rows = [_row(port, tool) for tool in found.tools]
+    wrong = not_open(port, source)
     if view.as_json:
         about = {"total": found.total, "of": len(port.catalog.tools), "tools": rows, "problems": _problems(port)}
-        write_document(view.out, {"ok": True, **about})
+        write_document(view.out, answer_document(about, wrong))
     else:
         _show_rows(view.out, port, list(found.tools))
         told = f"{len(rows):,} of {found.total:,} that match, among {len(port.catalog.tools):,} tools"
         view.err.line(view.err.paint(told, "dim"))
-    return 0
+    return status(wrong)
 
 
 def describe_command(view: View, name: str) -> int:
@@ -148,21 +151,21 @@ def _arguments(text: str | None) -> dict[str, Any]:
 
 def changes_command(view: View, source: str | None) -> int:
     """What has changed in definitions since they were accepted."""
-    if source is not None:
-        _configured(view, source)
+    _check(view, source)
     return with_port(view, lambda port: _changes(view, port, source), naming=source)
 
 
 async def _changes(view: View, port: Gloveport, source: str | None) -> int:
     rows = _changed(port, source)
+    wrong = not_open(port, source)
     if view.as_json:
-        write_document(view.out, {"ok": True, "changed": rows})
-        return 0
+        write_document(view.out, answer_document({"changed": rows}, wrong))
+        return status(wrong)
     _show_changes(view.out, rows)
     sources = sorted({row["tool"].partition(".")[0] for row in rows})
     told = [f"gloveport tools accept {name}" for name in sources]
-    view.err.line(f"to accept: {', '.join(told)}" if told else "nothing has changed")
-    return 0
+    view.err.line(f"to accept: {', '.join(told)}" if told else f"nothing has changed{' in what is open' if wrong else ''}")
+    return status(wrong)
 
 
 def _changed(port: Gloveport, source: str | None) -> list[dict[str, Any]]:
@@ -233,16 +236,30 @@ def _done(view: View, text: str, about: dict[str, Any]) -> None:
         view.err.line(f"{view.err.paint('✓', 'green')} {text}")
 
 
+def _check(view: View, source: str | None) -> None:
+    if source is not None:
+        _configured(view, source)
+
+
 def _configured(view: View, name: str) -> SourceConfig:
     found = {config.name: config for config in view.settings().sources}
-    _known(name, list(found))
+    if name not in found:
+        told = f"the sources are {', '.join(found)}" if found else "`gloveport add` adds one"
+        raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, found) or told)
     return found[name]
 
 
-def _known(name: str, names: list[str]) -> None:
-    if name not in names:
-        told = f"the sources are {', '.join(names)}" if names else "`gloveport add` adds one"
-        raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, names) or told)
+def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
+    """What a command on this source, or on all of them, lacks: those that are not open. What it has, it shows first."""
+    names = sorted({one.source for one in port.problems if one.broken and source in (None, one.source)})
+    if not names:
+        return None
+    return SourceError(f"not open: {', '.join(names)}", hint="`gloveport sources` says why", data={"sources": names})
+
+
+def status(wrong: GloveportError | None) -> int:
+    """The exit code of a command that has shown what it found."""
+    return exit_code(wrong.code) if wrong else 0
 
 
 def _no_tool(port: Gloveport, path: str) -> ToolError:

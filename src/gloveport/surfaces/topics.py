@@ -14,7 +14,7 @@ EXIT_CODES: Mapping[int, str] = {
     4: "a credential is missing",
     5: "an approval is pending or was refused",
     6: "a limit was hit: time, memory, calls, size",
-    7: "a tool failed and the program did not catch it",
+    7: "a tool failed and the program did not catch it, or a source is not open",
     8: "no sandbox of the required strength can be made here",
     130: "cancelled with Ctrl-C",
 }
