@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -69,12 +70,12 @@ def initialize(started: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_starts_it_and_works_with_it(mode: str) -> None:
     start = StdioServerParameters(
-        command=COMMAND[0], args=[*COMMAND[1:], "mcp", TOOLS, "nowhere.json"], env=environment(**folders())
+        command=COMMAND[0], args=[*COMMAND[1:], "mcp", TOOLS, "no-such-server --stdio"], env=environment(**folders())
     )
     async with Client(start, mode=mode) as client:
         search = (await client.list_tools()).tools[0]
         assert "- some_tools (8 tools)" in str(search.description)
-        assert "NOT connected: nowhere.json" in str(search.description)
+        assert "NOT connected: no_such_server" in str(search.description)
         code = "await tools.some_tools.print_much(); await tools.some_tools.greet({name: 'Ada'})"
         ran = await client.call_tool("execute", {"code": code})
         assert ran.content[0].text == "hello Ada"
@@ -175,6 +176,38 @@ def test_it_says_where_it_is_with_which_token_and_what_to_do_next() -> None:
     assert "MCP     http://127.0.0.1:" in shown
     assert f"token   {own_token().reveal()}" in shown
     assert len(shown.partition("Next:\n")[2].strip().splitlines()) == 3
+
+
+@pytest.mark.parametrize("command", ["mcp", "serve"])
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("nofile.py", "there is no file nofile.py"),
+        ("nofile", "there is no file and no command nofile"),
+        ("notes.json", "notes.json is neither an OpenAPI document"),
+        ("htp://shop.example.org", "it does not begin with http:// or https://"),
+        ("npx 'unclosed", "close the quotes"),
+    ],
+)
+def test_what_can_be_no_source_is_refused_before_anything_is_served(
+    command: str, source: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.json").write_text("{}")
+    refused = gloveport(command, TOOLS, source, cwd=tmp_path, **folders())
+    assert (refused.code, refused.out) == (2, "")
+    assert told in refused.err
+
+
+@pytest.mark.parametrize("command", ["mcp", "serve"])
+async def test_a_source_that_can_not_be_opened_stops_no_server(command: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        gone = f"http://127.0.0.1:{closed.getsockname()[1]}/openapi.json"
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
+    names = [gone, "no-such-server --stdio", str(tmp_path / "broken.py"), *([TOOLS] if command == "mcp" else [])]
+    async with asking(command, "--private", *names) as client:
+        assert str((await client.list_tools()).tools[0].description).count("NOT connected") == 3
+        ran = await client.call_tool("execute", {"code": "await tools.some_tools.greet({name: 'Ada'})"})
+        assert ran.content[0].text == "hello Ada"
 
 
 async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> None:

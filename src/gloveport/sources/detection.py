@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from gloveport.config import SourceConfig, SourceKind
-from gloveport.errors import GloveportError, SourceError
-from gloveport.policy.egress import Reach, Request
+from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
+from gloveport.policy.egress import Reach, Request, urls
 from gloveport.policy.egress.urls import shown
 from gloveport.sources.names import RESERVED, ROOT, problem_with
 from gloveport.sources.outside import Outside
@@ -35,7 +36,7 @@ async def detect(
     kind: SourceKind | None = None,
     allow_private: bool = False,
 ) -> SourceConfig:
-    """The settings for what the text points at; raises SourceError that says what it could be."""
+    """The settings for what the text points at; raises OptionError as `check` does, and SourceError that says why not."""
     words = _words(text)
     if "://" in text and len(words) == 1:
         title = ""
@@ -48,9 +49,20 @@ async def detect(
     if (found := _kind_of_file(text, kind)) is not None:
         kind, path = found
         return SourceConfig(name or name_for(text), kind, path, allow_private=allow_private and kind != "functions")
-    if _is_command(words):
-        return SourceConfig(name or name_for(_telling(words)), "mcp", tuple(words))
-    raise SourceError(f"there is no file {text}", hint="give a URL, a file, or the command of an MCP server in quotes")
+    _check_command(text, words)
+    return SourceConfig(name or name_for(_telling(words)), "mcp", tuple(words))
+
+
+def check(text: str) -> None:
+    """Raises OptionError for a text that can be no source, whatever is up or down elsewhere."""
+    words = _words(text)
+    if "://" in text and len(words) == 1:
+        try:
+            urls.parse(text)
+        except ToolError as error:
+            raise OptionError(error.message, hint="write https://host/path") from None
+    elif _kind_of_file(text, None) is None:
+        _check_command(text, words)
 
 
 def likely_name(text: str) -> str | None:
@@ -64,6 +76,14 @@ def likely_name(text: str) -> str | None:
     return None if name == NAMELESS else name
 
 
+def _check_command(text: str, words: list[str]) -> None:
+    hint = "give a URL, a file, or the command of an MCP server in quotes"
+    if not _is_command(words):
+        raise OptionError(f"there is no file {text}", hint=hint)
+    if len(words) == 1 and shutil.which(words[0]) is None:  # with arguments it can be nothing else: opening it says more
+        raise OptionError(f"there is no file and no command {text}", hint=hint)
+
+
 def _is_command(words: list[str]) -> bool:
     return len(words) > 1 or (bool(words) and "." not in words[0])
 
@@ -72,10 +92,13 @@ def _kind_of_file(text: str, known: SourceKind | None) -> tuple[SourceKind, str]
     path = Path(text).expanduser()
     if not path.is_file():
         return None
-    with path.open("rb") as file:
-        kind = known or ENDINGS.get(path.suffix.lower()) or _kind_of(file.read(PEEKED))
+    try:
+        with path.open("rb") as file:
+            kind = known or ENDINGS.get(path.suffix.lower()) or _kind_of(file.read(PEEKED))
+    except OSError as error:
+        raise OptionError(f"{text} can't be read: {error.strerror}") from None
     if kind is None:
-        raise SourceError(
+        raise OptionError(
             f"{text} is neither an OpenAPI document, a GraphQL schema nor a Python file",
             hint="give a document with `openapi:`, an introspection result, SDL, or a .py file",
         )
@@ -97,7 +120,7 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise SourceError(f"{text} can't be read as a command: {error}", hint="close the quotes") from None
+        raise OptionError(f"{text} can't be read as a command: {error}", hint="close the quotes") from None
 
 
 def _telling(words: list[str]) -> str:

@@ -21,6 +21,7 @@ from mcp.server.stdio import stdio_server
 from gloveport.config import load_config
 from gloveport.connections import Named
 from gloveport.host import Gloveport
+from gloveport.sources.detection import check
 from gloveport.surfaces.mcp_server import AgentServer
 from gloveport.surfaces.terminal import claim_stdout
 from gloveport.types import Strength
@@ -41,7 +42,12 @@ class Serving:
     private: bool
 
     def port(self) -> Gloveport:
-        """The port; programs of agents are type-checked before they run."""
+        """The port; programs of agents are type-checked before they run.
+
+        What is named here and can be no source is refused: one that can't be reached may be up later, this may not.
+        """
+        for text in self.sources:
+            check(text)
         settings = load_config(Path(self.config) if self.config else None)
         sources = [Named(text, allow_private=self.private) for text in self.sources]
         return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
