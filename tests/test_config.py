@@ -107,6 +107,11 @@ def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             ":3: there is no key `basurl` in [sources.a]; did you mean `base_url`?",
         ),
         ("[source.a]\nopenapi = 1\n", ": there is no key `source`; did you mean `sources`?"),
+        (
+            '[sources.a]\nbase_url = "y"\nopenapy = "x"\n',
+            ":3: there is no key `openapy` in [sources.a]; did you mean `openapi`?",
+        ),
+        ('[sources.a]\nurl = "x"\n', ":2: [sources.a] does not say what it is"),
         ('[sources.a]\nbase_url = "x"\n', ":2: [sources.a] does not say what it is"),
         ('[sources.a]\nopenapi = "x"\ngraphql = "y"\n', "[sources.a] says openapi and graphql"),
         ("[sources.a]\nopenapi = 5\n", ":2: openapi of [sources.a] must be a URL or a file, not 5"),

@@ -264,6 +264,8 @@ def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, se
     if not isinstance(table, Mapping):
         raise OptionError(f"{_at(origins, where)}{where} must be a table: [{where}]")
     kinds: list[SourceKind] = [kind for kind in KINDS if kind in table]
+    if misspelt := next((key for key in table if not kinds and _near(key) in KINDS), None):
+        raise _unknown(where, misspelt, (*KINDS, *_KEYS), origins)
     if len(kinds) != 1:
         said = f"says {' and '.join(kinds)}" if kinds else "does not say what it is"
         hint = f"give it exactly one of {', '.join(KINDS)}"
@@ -275,6 +277,12 @@ def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, se
         options[key] = _option(where, key, value, origins)
     location = _location(where, kinds[0], table[kinds[0]], origins, base)
     return SourceConfig(name, kinds[0], location, settings=settings, **options)
+
+
+def _near(key: str) -> str | None:
+    """The key of a source that one which is none is nearest to."""
+    known = (*KINDS, *_KEYS)
+    return None if key in known else next(iter(get_close_matches(key, known, n=1)), None)
 
 
 def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any:

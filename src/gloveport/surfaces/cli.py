@@ -10,7 +10,7 @@ import click
 
 import gloveport
 from gloveport.surfaces.address import HOST, PORT
-from gloveport.surfaces.pages import WIDTH, Front, Page
+from gloveport.surfaces.pages import WIDTH, Front, OneOf, Page
 
 if TYPE_CHECKING:
     from gloveport.errors import GloveportError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JSON = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
 COLOR = click.option(
     "--color",
-    type=click.Choice(["auto", "always", "never"]),
+    type=OneOf(["auto", "always", "never"]),
     default="auto",
     metavar="WHEN",
     help="Colour: auto (on a terminal), always or never.",
@@ -27,14 +27,14 @@ CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml
 YES = click.option("--yes", is_flag=True, help="Don't ask.")
 MINIMUM = click.option(
     "--minimum",
-    type=click.Choice(["full", "kernel", "none"]),
+    type=OneOf(["full", "kernel", "none"]),
     default="kernel",
     metavar="STRENGTH",
     help="Refuse a weaker sandbox than full, kernel (the default) or none.",
 )
 LEAST = click.option(  # where the settings may say it too
     "--minimum",
-    type=click.Choice(["full", "kernel", "none"]),
+    type=OneOf(["full", "kernel", "none"]),
     metavar="STRENGTH",
     help="Refuse a weaker sandbox than full, kernel (the default) or none.",
 )
@@ -217,7 +217,7 @@ def run(input_: str | None, **options: Any) -> int:
 @click.option("--name", metavar="NAME", help="What programs call it: tools.NAME.")
 @click.option(
     "--kind",
-    type=click.Choice(["openapi", "graphql", "mcp", "functions"]),
+    type=OneOf(["openapi", "graphql", "mcp", "functions"]),
     metavar="KIND",
     help="openapi, graphql, mcp or functions; else it is found out.",
 )
@@ -225,7 +225,7 @@ def run(input_: str | None, **options: Any) -> int:
 @click.option("--private", is_flag=True, help="Let it reach loopback and private addresses.")
 @click.option(
     "--scope",
-    type=click.Choice(["project", "user"]),
+    type=OneOf(["project", "user"]),
     default="project",
     metavar="SCOPE",
     help="Write the project's file (the default) or the user's own.",
@@ -248,7 +248,7 @@ def add(**options: Any) -> int:
 @click.argument("name", metavar="NAME")
 @click.option(
     "--scope",
-    type=click.Choice(["project", "user"]),
+    type=OneOf(["project", "user"]),
     metavar="SCOPE",
     help="Out of the project's file or the user's own; else the one that has it.",
 )
@@ -292,12 +292,12 @@ cli.add_command(tools)
 )
 @click.argument(
     "client",
-    type=click.Choice(["claude-code", "cursor", "vscode", "codex", "gemini"]),
+    type=OneOf(["claude-code", "cursor", "vscode", "codex", "gemini"], "client"),
     metavar="claude-code|cursor|vscode|codex|gemini",
 )
 @click.option(
     "--scope",
-    type=click.Choice(["user", "project"]),
+    type=OneOf(["user", "project"]),
     default="user",
     metavar="SCOPE",
     help="Write the user's own file (the default) or that of the project in this folder.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -30,6 +31,28 @@ class Page(click.Command):
         width = max((len(name) for name, _ in rows), default=0)
         for name, text in rows:
             formatter.write(f"  {name:<{width}}  {text}\n")
+
+
+class OneOf(click.Choice[str]):
+    """A word of a few: `word` says what they are; another word is an error that says what may be meant."""
+
+    def __init__(self, choices: Sequence[str], word: str | None = None) -> None:
+        super().__init__(choices)
+        self.word = word
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The word itself."""
+        if value in self.choices:
+            return value
+        from gloveport.errors import OptionError
+        from gloveport.surfaces.suggestions import did_you_mean
+
+        listed = ", ".join(self.choices)
+        meant = did_you_mean(value, self.choices)
+        if self.word is not None:
+            raise OptionError(f"there is no {self.word} `{value}`", hint=meant or f"the {self.word}s are {listed}")
+        option = param.opts[0] if param else "it"
+        raise OptionError(f"{option} takes {' or '.join(listed.rsplit(', ', 1))}, not `{value}`", hint=meant)
 
 
 class Front(click.Group):
