@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError, connections
-from gloveport.sources.detection import likely_name
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress
+from gloveport.sources.detection import detect, likely_name
 from gloveport.sources.opening import open_source
+from gloveport.sources.outside import Outside
 from gloveport.surfaces.agent_tools import AgentTools
 from gloveport.surfaces.outcome_json import outcome_document
 from tests.sources.mcp.support import LIBRARY
@@ -376,10 +379,37 @@ async def test_the_first_of_two_sources_of_one_name_has_it_however_late_it_opens
         ("https://api.github.com/openapi.json", "github"),
         ("http://127.0.0.1:8000/openapi.json", None),
         ("'unclosed", None),
+        ("people.json", "people"),
+        ("nowhere.json", "nowhere"),
     ],
 )
 def test_a_source_is_awaited_by_the_name_that_it_will_have(text: str, name: str | None) -> None:
     assert likely_name(text) == name
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "name"),
+    [
+        ("api.json", '{"openapi": "3.1.0", "info": {"title": "Acme Inc. Orders API", "version": "1"}}', "acme_inc_orders"),
+        ("openapi.yaml", 'openapi: 3.1.0\ninfo:\n  version: "1"\n  title: Pet Store, version 2\n', "pet_store"),
+        ("swagger.json", '{"swagger": "2.0", "definitions": {"title": {}}, "info": {"title": "Books"}}', "books"),
+        ("api.json", '{"openapi": "3.1.0", "info": {"title": "API v1", "version": "1"}}', "source"),
+        ("orders.json", '{"openapi": "3.1.0", "info": {"title": "Something else", "version": "1"}}', "orders"),
+        ("schema.graphql", "type Query { title: String }", "source"),
+        ("api.py", "title: str = 'x'", "source"),
+    ],
+)
+async def test_a_definition_whose_file_says_nothing_is_called_by_its_title(
+    file: str, content: str, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(content)
+    assert likely_name(str(tmp_path / file)) == name
+    egress = Egress()
+    try:
+        found = await detect(str(tmp_path / file), Outside(egress, EnvironmentCredentials({}, {}), tmp_path))
+    finally:
+        await egress.close()
+    assert found.name == name
 
 
 async def test_the_catalog_is_built_though_nobody_waits_for_it_any_more(

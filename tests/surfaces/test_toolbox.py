@@ -122,6 +122,9 @@ def test_a_definition_in_a_file_may_reach_private_addresses_if_that_was_said(pro
     (project / "local.json").write_text(json.dumps({**document, "paths": paths}))
     assert gloveport("add", "local.json", "--private", "--yes").code == 0
     assert "allow_private = true" in (project / "gloveport.toml").read_text()
+    (project / "api.json").write_text((project / "local.json").read_text().replace('"T"', '"Tiny Orders API"'))
+    added = gloveport("add", "./api.json", "--private", "--yes")
+    assert (added.code, "next: gloveport tools list tiny_orders" in added.err) == (0, True)
     assert (
         "Promise<unknown>" in gloveport("tools", "describe", "local_.x").out + gloveport("tools", "describe", "local.x").out
     )

@@ -19,10 +19,12 @@ ENDINGS: dict[str, SourceKind] = {".py": "functions", ".graphql": "graphql", ".g
 DOCUMENTS = (".json", ".yaml", ".yml")
 PEEKED = 64 * 1024
 NAMELESS = "source"
-TITLE = re.compile(rb"""["']?title["']?\s*:\s*["']?([^"'\n,}]{1,60})""")
+INFO = re.compile(rb"""\binfo["']?\s*:""")
+TITLE = re.compile(rb"""\btitle["']?\s*:\s*["']?([^"'\n,{}\[\]]{1,60})""")
 # What a host's or a file's name has around the word that people know the service by.
 COMMON = frozenset(
-    {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "v1"}
+    {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "docs"}
+    | {"v1", "v2", "v3"}
 )
 NAMED = {"openapi": "openapi", "swagger": "openapi", "discoveryVersion": "openapi", "__schema": "graphql"}
 KEY = re.compile(rb"""^[ \t{,]*["']?(openapi|swagger|discoveryVersion|__schema)["']?\s*:""", re.MULTILINE)
@@ -43,12 +45,10 @@ async def detect(
         kind = kind or _kind_by_name(urlsplit(text).path)
         if kind is None:
             kind, title = await _kind_of_url(text, outside, allow_private)
-        found = name_for(text)
-        name = name or (found if found != NAMELESS or not title else name_for(title))
-        return SourceConfig(name, kind, text, allow_private=allow_private)
-    if (found := _kind_of_file(text, kind)) is not None:
-        kind, path = found
-        return SourceConfig(name or name_for(text), kind, path, allow_private=allow_private and kind != "functions")
+        return SourceConfig(name or name_for(text, title), kind, text, allow_private=allow_private)
+    if (found := _file(text, kind)) is not None:
+        kind, path, title = found
+        return SourceConfig(name or name_for(text, title), kind, path, allow_private=allow_private and kind != "functions")
     _check_command(text, words)
     return SourceConfig(name or name_for(_telling(words)), "mcp", tuple(words))
 
@@ -61,17 +61,19 @@ def check(text: str) -> None:
             urls.parse(text)
         except ToolError as error:
             raise OptionError(error.message, hint="write https://host/path") from None
-    elif _kind_of_file(text, None) is None:
+    elif _file(text, None) is None:
         _check_command(text, words)
 
 
 def likely_name(text: str) -> str | None:
-    """What a source will be called, as far as its text alone tells; None where only its own title will."""
+    """What a source will be called, as far as its text and its file tell; None where only a title from elsewhere will."""
     try:
         words = shlex.split(text)
         is_url = "://" in text and len(words) == 1
-        name = name_for(_telling(words) if not is_url and not Path(text).is_file() and _is_command(words) else text)
-    except ValueError:
+        if not is_url and (found := _file(text, None)) is not None:
+            return name_for(text, found[2])
+        name = name_for(text if is_url or not _is_command(words) else _telling(words))
+    except (ValueError, OptionError):
         return None
     return None if name == NAMELESS else name
 
@@ -88,32 +90,38 @@ def _is_command(words: list[str]) -> bool:
     return len(words) > 1 or (bool(words) and "." not in words[0])
 
 
-def _kind_of_file(text: str, known: SourceKind | None) -> tuple[SourceKind, str] | None:
+def _file(text: str, known: SourceKind | None) -> tuple[SourceKind, str, str] | None:
+    """The kind of a file, its path, and its title if it says one; None if there is no such file."""
     path = Path(text).expanduser()
     if not path.is_file():
         return None
     try:
         with path.open("rb") as file:
-            kind = known or ENDINGS.get(path.suffix.lower()) or _kind_of(file.read(PEEKED))
+            start = file.read(PEEKED)
     except OSError as error:
         raise OptionError(f"{text} can't be read: {error.strerror}") from None
+    kind = known or ENDINGS.get(path.suffix.lower()) or _kind_of(start)
     if kind is None:
         raise OptionError(
             f"{text} is neither an OpenAPI document, a GraphQL schema nor a Python file",
             hint="give a document with `openapi:`, an introspection result, SDL, or a .py file",
         )
-    return kind, str(path.resolve())
+    return kind, str(path.resolve()), _title(start) if kind == "openapi" else ""
 
 
-def name_for(text: str) -> str:
-    """A name for a source: the telling word of its host, file or command."""
+def name_for(text: str, title: str = "") -> str:
+    """A name for a source: the telling word of its host, file or command, or that of its title where they have none."""
     parts = urlsplit(text) if "://" in text else None
     host = parts.hostname or "" if parts else ""
     spoken = host if host and not re.fullmatch(r"[\d.:]+|localhost", host) else Path(parts.path if parts else text).stem
-    found = [word for word in re.split(r"[^A-Za-z0-9]+", spoken) if word and word.lower() not in COMMON]
-    word = (found[-1] if host and spoken == host else "_".join(found)).lower() if found else ""
+    found = _telling_words(spoken)[-1 if spoken == host else 0 :] or _telling_words(title)
+    word = "_".join(found).lower()
     word = word if word[:1].isalpha() else f"{NAMELESS}{'_' if word else ''}{word}"
     return f"{word}_" if word in RESERVED or word == ROOT or problem_with(word) else word
+
+
+def _telling_words(text: str) -> list[str]:
+    return [word for word in re.split(r"[^A-Za-z0-9]+", text) if word and word.lower() not in COMMON]
 
 
 def _words(text: str) -> list[str]:
@@ -167,5 +175,11 @@ async def _kind_of_url(url: str, outside: Outside, allow_private: bool) -> tuple
             f"{shown(url)} is neither an OpenAPI document, a GraphQL endpoint nor an MCP server (status {reply.status})",
             hint="give the address of the definition itself, or say what it is with --kind",
         )
-    titled = TITLE.search(reply.body[:PEEKED])
-    return kind, titled[1].decode(errors="replace") if titled else ""
+    return kind, _title(reply.body[:PEEKED]) if kind == "openapi" else ""
+
+
+def _title(start: bytes) -> str:
+    """What a definition calls itself, as far as its beginning tells: the title of its `info`, or the first one."""
+    info = INFO.search(start)
+    found = TITLE.search(start, info.end() if info else 0)
+    return found[1].decode(errors="replace") if found else ""
