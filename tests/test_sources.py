@@ -227,6 +227,16 @@ async def test_a_missing_credential_names_its_variable(server: tuple[Orders, str
         assert orders.seen == []
 
 
+async def test_the_hint_for_a_missing_credential_says_whom_its_variable_would_not_be_meant_for_alone(
+    server: tuple[Orders, str],
+) -> None:
+    shop = replace(orders_at(server[1]), credentials={})
+    async with Gloveport(sources=[shop, replace(shop, name="Shop")]) as port:
+        hint = str(getattr((await port.run(GET["typescript"])).error, "hint", ""))
+        assert 'credentials = { key = "env:NAME" } under [sources.shop]' in hint
+        assert "GLOVEPORT_SHOP_KEY may be meant for the source Shop" in hint
+
+
 async def test_without_a_grant_a_private_address_is_not_reached(server: tuple[Orders, str]) -> None:
     async with Gloveport(sources=[orders_at(server[1], allow_private=False)]) as port:
         assert "allow_private" in (port.problems[0].hint or "")

@@ -31,6 +31,15 @@ def test_a_variable_belongs_to_the_source_that_it_names_best() -> None:
     assert "canary" not in repr(vars(caught.value))
 
 
+def test_what_must_be_set_is_said_with_the_clash_that_it_would_lead_to() -> None:
+    credentials = EnvironmentCredentials({("shop", "card"): "env:GLOVEPORT_SHOP_EU_CARD"}, {}, ["shop", "shop_eu"])
+    assert credentials.wanted("shop_eu", "token") == "GLOVEPORT_SHOP_EU_TOKEN"
+    assert credentials.wanted("shop", "card") == "GLOVEPORT_SHOP_EU_CARD"
+    named = 'a variable that you name with credentials = { eu_token = "env:NAME" } under [sources.shop]'
+    told = f"{named} (GLOVEPORT_SHOP_EU_TOKEN may be meant for the source shop_eu)"
+    assert credentials.wanted("shop", "eu_token") == told
+
+
 def test_two_names_that_differ_in_case_alone_are_told_apart_by_settings_only() -> None:
     credentials = EnvironmentCredentials({}, EU, ["shop_eu", "Shop_EU"])
     for source in ("shop_eu", "Shop_EU"):

@@ -51,6 +51,14 @@ def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(proje
     assert gloveport("sources", "--json").document["ok"] is True
 
 
+def test_what_is_added_says_which_credential_it_needs_and_whom_it_would_clash_with() -> None:
+    url = ("--base-url", "https://orders.example.org")
+    assert "needs bearer `key`: set GLOVEPORT_SHOP_KEY\n" in gloveport("add", "orders.json", "--name", "shop", *url).err
+    assert gloveport("add", "orders.json", "--name", "Shop", *url, "--yes").code == 0
+    clash = gloveport("add", "orders.json", "--name", "shop", *url).err
+    assert "GLOVEPORT_SHOP_KEY may be meant for the source Shop" in clash
+
+
 def test_a_source_is_removed_after_a_question_and_the_rest_of_the_file_stays(project: Path) -> None:
     file = Path("gloveport.toml")
     text = '# mine\n[limits]\nmax_calls = 50 # enough\n\n[sources.a]\nfunctions = "people.py" # of the team\n'

@@ -51,6 +51,10 @@ class Credentials(Protocol):
         """The secret of a source's slot, or None when nobody gave one."""
         ...
 
+    def wanted(self, source: str, slot: str) -> str:
+        """What a person must set for it to be found: the variable, and what else must be said."""
+        ...
+
 
 class EnvironmentCredentials:
     """Secrets from this process's environment: `env:NAME` as configured, or GLOVEPORT_<SOURCE>_<SLOT>.
@@ -75,6 +79,15 @@ class EnvironmentCredentials:
     def variable(self, source: str, slot: str) -> str:
         """The name of the environment variable that fills a slot."""
         return self._configured.get((source, slot), "").removeprefix("env:") or default_variable(source, slot)
+
+    def wanted(self, source: str, slot: str) -> str:
+        """The variable to set; one of the person's choice where the usual one may be meant for another source too."""
+        variable = self.variable(source, slot)
+        rival = None if (source, slot) in self._configured else self._rival(source, variable)
+        if rival is None:
+            return variable
+        named = f'credentials = {{ {slot} = "env:NAME" }} under [sources.{source}]'
+        return f"a variable that you name with {named} ({variable} may be meant for the source {rival})"
 
     def find(self, source: str, slot: str) -> Secret | None:
         """The secret, or None when its variable is not set; raises ToolError when that may be meant for another source."""

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gloveport.config import FILE, SourceConfig, SourceKind, find_project
+from gloveport.config import FILE, SourceConfig, SourceKind, find_project, load_config
 from gloveport.connections import accepted, is_outside, key_of, seen_now
 from gloveport.errors import GloveportError, OptionError
 from gloveport.folders import cache_folder, config_folder
@@ -140,9 +141,14 @@ def _relative(location: str, path: Path) -> str:
 def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
     """What the source brings: operations, reads and writes, the credentials that it needs."""
     tools = source.tools()
-    credentials = EnvironmentCredentials({})
+    credentials = EnvironmentCredentials({}, sources=_names())
     slots = [
-        {"slot": slot.name, "kind": slot.kind, "variable": credentials.variable(config.name, slot.name)}
+        {
+            "slot": slot.name,
+            "kind": slot.kind,
+            "variable": credentials.variable(config.name, slot.name),
+            "hint": f"set {credentials.wanted(config.name, slot.name)}",
+        }
         for slot in getattr(source, "slots", ())
     ]
     return {
@@ -158,6 +164,13 @@ def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
     }
 
 
+def _names() -> list[str]:
+    """What the other sources are called, as far as the settings can be read."""
+    with suppress(OptionError):
+        return [config.name for config in load_config().sources]
+    return []
+
+
 def _show(err: Stream, about: dict[str, Any]) -> None:
     err.line(f"{err.paint(visible_line(about['title']), 'bold')} · {about['kind']} · tools.{about['name']}")
     err.line(f"  {about['tools']:,} tools: {about['reads']:,} read, {about['writes']:,} write")
@@ -166,7 +179,7 @@ def _show(err: Stream, about: dict[str, Any]) -> None:
     if about["tools"] > SHOWN:
         err.line(f"    … and {about['tools'] - SHOWN:,} more")
     for slot in about["credentials"]:
-        err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: set {slot['variable']}")
+        err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
     for warning in about["warnings"][:SHOWN]:
         err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
     if len(about["warnings"]) > SHOWN:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gloveport.errors import ToolError
+from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.sources.graphql import GraphQLSource, open_graphql
 from gloveport.sources.outside import Outside
 from tests.policy.servers import ok, serving
@@ -123,7 +124,6 @@ async def test_the_credential_and_fixed_headers_go_with_every_request(library: L
 
 
 async def test_a_slot_of_another_name_is_the_header_that_carries_it(library: Library, tmp_path: Any) -> None:
-    from gloveport.policy.credentials import EnvironmentCredentials
     from gloveport.policy.egress import Egress
 
     credentials = EnvironmentCredentials({("lib", "X-Admin-Secret"): "env:ADMIN"}, {"ADMIN": "canary-admin"})
@@ -150,16 +150,12 @@ async def test_a_missing_credential_names_its_variable(library: Library, outside
     schema = tmp_path / "library.graphql"
     schema.write_text(SDL)
     config = settings(schema, base_url=f"{library.url}/graphql", credentials={"token": "env:LIBRARY_CARD"})
-    source = await open_graphql(config, Outside(outside.egress, _Nothing(), tmp_path))
+    nothing = EnvironmentCredentials({("lib", "token"): "env:LIBRARY_CARD"}, {})
+    source = await open_graphql(config, Outside(outside.egress, nothing, tmp_path))
     with pytest.raises(ToolError) as caught:
         await call(source, "hello")
     assert caught.value.code == "credential-missing"
     assert "LIBRARY_CARD" in (caught.value.hint or "")
-
-
-class _Nothing:
-    def find(self, source: str, slot: str) -> None:
-        return None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import msgspec
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.policy.credentials import Attachment, default_variable
+from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request, urls
 from gloveport.sources.openapi.operation import Slot
 from gloveport.sources.outside import Outside
@@ -65,8 +65,7 @@ class Endpoint:
 
     def _unauthorized(self, *, given: bool) -> ToolError:
         slot = next(iter(self._config.credentials), TOKEN)
-        origin = self._config.credentials.get(slot, "").removeprefix("env:")
-        variable = origin or default_variable(self._config.name, slot)
+        variable = self._outside.credentials.wanted(self._config.name, slot)
         if given:
             hint = f"check the credential in the environment variable {variable}"
             return ToolError("the endpoint refused the credential", code="http-error", status=401, hint=hint)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.policy.credentials import Attachment, default_variable
+from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, urls
 from gloveport.sources.approvals import needs_approval, refusal
 from gloveport.sources.mcp.asking import Answer, OnElicit, OnProgress, Progress, Question
@@ -69,12 +69,11 @@ def _over_http(config: SourceConfig, url: str, outside: Outside) -> Callable[[],
     attachments = (
         [Attachment("header", "Authorization", secret, frozenset({origin}), template="Bearer {}")] if secret else []
     )
-    configured = config.credentials.get(TOKEN, "").removeprefix("env:") or default_variable(config.name, TOKEN)
     return lambda: HttpConnection(
         url,
         outside.egress.transport(reach, attachments),
         headers=config.headers,
-        missing="" if secret else configured,
+        missing="" if secret else outside.credentials.wanted(config.name, TOKEN),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gloveport.errors import ToolError
-from gloveport.policy.credentials import Attachment, Credentials, Secret, default_variable
+from gloveport.policy.credentials import Attachment, Credentials, Secret
 from gloveport.sources.openapi.operation import Slot
 
 Alternatives = Sequence[Sequence[str]]
@@ -41,8 +41,7 @@ class Keys:
         raise self._missing(alternatives)
 
     def _missing(self, alternatives: Alternatives) -> ToolError:
-        variable: Callable[[str, str], str] = getattr(self._credentials, "variable", default_variable)
-        ways = [" and ".join(variable(self._source, name) for name in names) for names in alternatives]
+        ways = [" and ".join(self._credentials.wanted(self._source, name) for name in names) for names in alternatives]
         message = f"the source {self._source} has no credential for this call"
         return ToolError(message, code="credential-missing", hint=f"set {', or '.join(dict.fromkeys(ways))}")
 
