@@ -352,6 +352,54 @@ async def test_a_source_that_hangs_is_waited_for_by_programs_that_name_it_and_ho
     await port.close()
 
 
+@pytest.mark.parametrize("engine", ["deno", "quickjs", "cpython", "monty"])
+async def test_a_program_that_can_reach_no_tool_waits_for_no_source(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "people.py").write_text("def greet() -> str:\n    return 'hello'\n")
+    opened: list[str] = []
+
+    async def record(config: SourceConfig, *args: Any) -> Any:
+        opened.append(config.name)
+        return await open_source(config, *args)
+
+    monkeypatch.setattr(connections, "open_source", record)
+    python = engine in ("cpython", "monty")
+
+    async def run(code: str) -> Any:
+        port = Gloveport(sources=[SourceConfig("people", "functions", str(tmp_path / "people.py"))])
+        try:
+            return await port.run(code, language="python" if python else "typescript", engine=engine)
+        finally:
+            await port.close()
+
+    assert (await run("[n * n for n in [1, 2, 3]]" if python else "[1, 2, 3].map((n) => n * n)")).value == [1, 4, 9]
+    assert opened == []
+    for code in ("await tools.people.greet()", "await people.greet()"):
+        assert (await run(code)).value == "hello"
+    assert opened == ["people", "people"]
+    forgotten = await run("greet()")
+    assert (forgotten.error.hint, opened[2:]) == ("did you mean tools.people.greet(…)?", ["people"])
+    hidden = {"deno": "globalThis['to' + 'ols'].people.greet()", "cpython": "eval('to' + 'ols').people.greet()"}
+    if code := hidden.get(engine):
+        looked = code.replace("people.greet()", "search('greet')")
+        assert (await run(f"await {code}")).value == "hello"
+        assert [row["path"] for row in (await run(f"await {looked}")).value] == ["people.greet"]
+
+
+async def test_a_way_to_tools_that_nobody_thought_of_leads_to_an_honest_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "people.py").write_text("def greet() -> str:\n    return 'hello'\n")
+    monkeypatch.setattr(connections, "may_reach", lambda text: False)
+    port = Gloveport(sources=[SourceConfig("people", "functions", str(tmp_path / "people.py"))])
+    outcome = await port.run("await tools['peo' + 'ple'].greet()")
+    assert outcome.error is not None
+    assert (outcome.error.code, "has not been opened yet" in outcome.error.message) == ("source-failed", True)
+    assert outcome.error.hint == "a program that says `tools` waits for it"
+    await port.close()
+
+
 async def test_a_port_is_closed_while_a_source_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(*_: Any) -> Any:
         await asyncio.Event().wait()

@@ -17,6 +17,7 @@ from gloveport.policy import AllowAll, Policy
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress.urls import shown
 from gloveport.policy.writes import WritesShut
+from gloveport.prepare import may_reach
 from gloveport.sources import Source
 from gloveport.sources.accepted import Accepted, Seen
 from gloveport.sources.detection import detect, likely_name
@@ -49,7 +50,10 @@ class Connections:
     def __init__(self, functions: Source, given: Iterable[Given]) -> None:
         self._given = tuple(_checked(item) for item in given)
         self._own = (functions, *(item for item in self._given if not isinstance(item, Named | SourceConfig)))
-        self.catalog = Catalog(self._own)
+        self._likely = {item: likely_name(item.text) for item in self._given if isinstance(item, Named)}
+        configured = (item.name for item in self._given if isinstance(item, SourceConfig))
+        self._names = (*configured, *self._likely.values())  # None where a name is known only once it is open
+        self.catalog = self._unopened()
         self.problems: tuple[Problem, ...] = ()
         self.on_change: Callable[[Catalog], None] = lambda catalog: None
         self._forget()
@@ -63,6 +67,15 @@ class Connections:
         self._patient_until = 0.0
         self._is_built = True
         self._egress: Egress | None = None
+
+    def _unopened(self) -> Catalog:
+        hint = "a program that says `tools` waits for it"
+        problems = [Problem(name, f"the source {name} has not been opened yet", hint) for name in self._names if name]
+        return Catalog(self._own, broken={problem.source: problem for problem in problems})
+
+    def concern(self, program: str) -> bool:
+        """Whether a program of this text could reach a source, and so has to wait for them."""
+        return bool(self._names) and (may_reach(program) or any(not name or name in program for name in self._names))
 
     async def open(self, naming: str | None = None) -> None:
         """Opens every source. Callers at the same time wait for the same opening, each for what it needs of it.
@@ -98,7 +111,7 @@ class Connections:
     def forsake(self) -> None:
         """The event loop was closed under the connections: they are made anew on the next one."""
         self._forget()
-        self.catalog = Catalog(self._own)
+        self.catalog = self._unopened()
 
     def _begin(self) -> None:
         from gloveport.policy.egress import Egress
@@ -123,7 +136,7 @@ class Connections:
         for place, config in enumerate(configs):
             self._opening[loop.create_task(self._open(config, outside, place))] = config.name
         for place, item in enumerate(named, len(configs)):
-            name = likely_name(item.text)
+            name = self._likely[item]
             if name is not None:
                 self._guessed[_shown(item)] = name
                 self._places.setdefault(name, place)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
+from gloveport.bridge.hints import hinted, is_about_a_name
 from gloveport.catalog import Catalog
 from gloveport.checks import TypeChecks
 from gloveport.config import Config, config_from
@@ -150,7 +151,9 @@ class Gloveport:
             return _closed(order)
         order = await self._choose_engine(order)
         pool = self._pool(order.kind)
-        await self._connections.open(naming=order.code)
+        waits = self._connections.concern(order.code)
+        if waits:
+            await self._connections.open(naming=order.code)
         if self._closed:
             return _closed(order)
         bridge = self._bridge
@@ -169,10 +172,13 @@ class Gloveport:
             return Outcome(order.run, "failed", error=failure(program, told(error)))
         try:
             outcome = await self._leg(order, program, worker, bridge)
-            return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
         finally:
             pool.retire(worker)
             pool.refill()
+        if outcome.error is not None and not waits and is_about_a_name(outcome.error):
+            await self._connections.open(naming="")  # the name may be that of a tool, without `tools.` before it
+            outcome = replace(outcome, error=hinted(outcome.error, self.catalog))
+        return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
 
     async def _choose_engine(self, order: _Order) -> _Order:
         """The order; for `monty` where Python was asked for, of any engine, and no jail here holds `cpython`."""

@@ -139,6 +139,8 @@ def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Pa
         )
         for name in ("silent", "people"):
             assert gloveport("tools", "approve", name, "--yes").code == 0
+        ran = gloveport("run", "-e", "1 + 1")
+        assert (ran.out, ran.err) == ("2\n", "")
         called = gloveport("tools", "call", "people.greet", '{"name": "Ada"}')
         assert called.out == "hello Ada\n", called.err
         assert "the source silent is still being opened" in called.err

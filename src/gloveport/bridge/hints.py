@@ -27,10 +27,15 @@ def hinted(failure: Failure, catalog: Catalog) -> Failure:
     return failure if failure.hint else replace(failure, hint=_hint(failure, catalog))
 
 
+def is_about_a_name(failure: Failure) -> bool:
+    """Whether a name that nothing has ended the program."""
+    return failure.type in ("ReferenceError", "NameError")
+
+
 def _hint(failure: Failure, catalog: Catalog) -> str | None:
     if failure.type == "EvalError":
         return _EVAL_OFF
-    if failure.type not in ("ReferenceError", "NameError"):
+    if not is_about_a_name(failure):
         return None
     found = _MISSING.fullmatch(failure.message[:LONGEST])
     name = found[1] if found else ""

@@ -17,9 +17,10 @@ from gloveport.prepare.index import ToolIndex
 from gloveport.prepare.judging import Judged, judge
 from gloveport.prepare.names import Certain, check_each
 from gloveport.prepare.positions import locate
+from gloveport.prepare.reach import may_reach
 from gloveport.types import LANGUAGES, MIB, Finding, Language, Program
 
-__all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "prepare"]
+__all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "may_reach", "prepare"]
 
 
 def prepare(
