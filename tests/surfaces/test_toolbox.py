@@ -120,7 +120,13 @@ def test_a_definition_in_a_file_may_reach_private_addresses_if_that_was_said(pro
     paths = {"/x": {"get": {"operationId": "x", "responses": {"200": {"description": "ok"}}}}}
     document = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9"}]}
     (project / "local.json").write_text(json.dumps({**document, "paths": paths}))
-    assert gloveport("add", "local.json", "--private", "--yes").code == 0
+    shut = gloveport("add", "local.json")
+    assert "its calls go to http://127.0.0.1:9, which may not be reached (loopback, 127.0.0.0/8)" in shut.err
+    assert "--private" in shut.err
+    (project / "nowhere.json").write_text(json.dumps({**document, "servers": [], "paths": paths}))
+    assert "names no server: its definition says only '/'; give --base-url" in gloveport("add", "nowhere.json").err
+    opened = gloveport("add", "local.json", "--private", "--yes")
+    assert (opened.code, "may not be reached" in opened.err) == (0, False)
     assert "allow_private = true" in (project / "gloveport.toml").read_text()
     (project / "api.json").write_text((project / "local.json").read_text().replace('"T"', '"Tiny Orders API"'))
     added = gloveport("add", "./api.json", "--private", "--yes")

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +17,11 @@ from tomlkit.exceptions import TOMLKitError
 
 from gloveport.config import FILE, SourceConfig, SourceKind, find_project, load_config
 from gloveport.connections import accepted, is_outside, key_of, seen_now
-from gloveport.errors import GloveportError, OptionError
+from gloveport.errors import GloveportError, OptionError, ToolError
 from gloveport.folders import cache_folder, config_folder
 from gloveport.policy.credentials import EnvironmentCredentials
-from gloveport.policy.egress import Egress
+from gloveport.policy.egress import Egress, urls
+from gloveport.policy.egress.addresses import refusal
 from gloveport.sources import Source
 from gloveport.sources.approvals import approve, what_it_does
 from gloveport.sources.detection import detect
@@ -32,6 +33,7 @@ from gloveport.surfaces.outcome_json import write_document
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 
 SHOWN = 8
+PRIVATE = ": add it with --private if it may reach your own network"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +161,22 @@ def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
         "reads": sum(not tool.writes for tool in tools),
         "writes": sum(tool.writes for tool in tools),
         "credentials": slots,
-        "warnings": list(getattr(source, "warnings", ())),
+        "warnings": [*_unreachable(source, config), *getattr(source, "warnings", ())],
         "examples": [tool.address for tool in tools[:SHOWN]],
     }
+
+
+def _unreachable(source: Source, config: SourceConfig) -> Iterator[str]:
+    """Why its calls will lead nowhere, where that can be told before any is made."""
+    try:
+        server = getattr(source, "server", None)
+        host = urls.parse(server).host if server else ""
+        if host and (rule := refusal("127.0.0.1" if host == "localhost" else host, allow_private=config.allow_private)):
+            yield f"its calls go to {server}, which may not be reached ({rule}){PRIVATE if rule.kind == 'private' else ''}"
+    except ToolError as error:
+        yield f"{error.message}; give --base-url"
+    except ValueError:
+        return  # a name, and what it leads to is known when it is called
 
 
 def _names() -> list[str]:
@@ -173,7 +188,7 @@ def _names() -> list[str]:
 
 def _show(err: Stream, about: dict[str, Any]) -> None:
     err.line(f"{err.paint(visible_line(about['title']), 'bold')} · {about['kind']} · tools.{about['name']}")
-    err.line(f"  {about['tools']:,} tools: {about['reads']:,} read, {about['writes']:,} write")
+    err.line(f"  {about['tools']:,} tool{'s' * (about['tools'] != 1)}: {about['reads']:,} read, {about['writes']:,} write")
     for example in about["examples"]:
         err.line(f"    tools.{example}")
     if about["tools"] > SHOWN:

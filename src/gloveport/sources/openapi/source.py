@@ -74,6 +74,11 @@ class OpenApiSource:
         self.warnings = (*warnings, *unused)
 
     @property
+    def server(self) -> str:
+        """Where the requests of its first operation go; raises ToolError where nothing says it."""
+        return self._plan(self._tools[0]).base.url if self._tools else ""
+
+    @property
     def slots(self) -> tuple[Slot, ...]:
         """The credentials that its operations may need."""
         return self._keys.slots
