@@ -157,6 +157,7 @@ def test_sources_are_globals_where_that_shadows_nothing() -> None:
         ("github.pull_requests.merge", "github.pulls.merge"),
         ("gihub.repos.get", "github.repos.get"),
         ("sendEmail", "send_email"),
+        ("weather_tools.get_weather", "get_weather"),
     ],
 )
 def test_a_misspelt_name_suggests_the_right_one_first(catalog: Catalog, wrong: str, meant: str) -> None:

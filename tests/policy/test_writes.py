@@ -40,3 +40,5 @@ def test_a_refusal_names_the_line_that_would_open_it() -> None:
     reason = WritesShut({}).decide(tool("github.issues.create"), {}).reason
     assert 'writes = ["issues.create"]' in reason
     assert "[sources.github]" in reason
+    assert reason.startswith("it writes.")
+    assert WritesShut({}).decide(tool("memory.read", kind="mcp"), {}).reason.startswith("it may write.")

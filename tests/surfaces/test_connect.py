@@ -202,6 +202,12 @@ def test_on_a_terminal_the_question_is_asked(home: Path, project: Path) -> None:
         shown.press(b"y\n")
         code, _ = shown.rest()
     assert (code, entry(path, "cursor")["args"]) == (0, ["mcp"])
+    path.write_text('{"mcpServers": {"gloveport": {"command": "old"}}}')
+    with terminal("connect", "cursor", HOME=str(home), NO_COLOR="1") as shown:
+        shown.until(r"Replace it\? \[y/N\] ")
+        shown.press(b"\x03")
+        code, rest = shown.rest()
+    assert (code, "✗ cancelled: it was interrupted" in rest) == (130, True)
 
 
 def test_a_codex_file_keeps_its_comments_and_tables(connect: Connect, home: Path) -> None:

@@ -59,6 +59,10 @@ def test_the_lists_of_codes_are_complete() -> None:
         (("help", "engine"), "did you mean `engines`?"),
         (("doctor", "--jsno"), "did you mean `--json`?"),
         (("connect", "claude-cod"), "did you mean `claude-code`?"),
+        (("connect", "claude"), "did you mean `claude-code`?"),
+        (("connect",), "`gloveport connect` needs claude-code|cursor|vscode|codex|gemini"),
+        (("tools", "search"), "`gloveport tools search` needs WORDS…"),
+        (("help", "tools", "lst"), "there is no help on `tools lst`"),
         (("connect", "emacs"), "the clients are claude-code, cursor, vscode, codex, gemini"),
         (("add", "x.json", "--kind", "opnapi"), "did you mean `openapi`?"),
         (("remove", "x", "--scope", "all"), "--scope takes project or user"),
@@ -71,6 +75,13 @@ def test_a_wrong_word_gets_the_right_one(args: tuple[str, ...], hint: str) -> No
     assert done.code == 2
     assert hint in done.err
     assert done.out == ""
+
+
+def test_a_group_alone_and_the_words_of_a_command_below_it_show_their_pages() -> None:
+    alone = gloveport("tools")
+    assert (alone.code, alone.err) == (0, "")
+    assert alone.out == gloveport("help", "tools").out == gloveport("tools", "--help").out
+    assert gloveport("help", "tools", "list").out == gloveport("tools", "list", "--help").out
 
 
 def test_version_says_what_it_stands_on() -> None:

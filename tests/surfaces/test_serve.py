@@ -22,7 +22,17 @@ from mcp.client.streamable_http import streamable_http_client
 from gloveport.errors import OptionError
 from gloveport.surfaces.http_server import listen
 from gloveport.surfaces.token import own_token, own_token_file, read_token
-from tests.surfaces.command import COMMAND, DEADLINE, TOOLS, all_end, descendants, environment, gloveport, read_until
+from tests.surfaces.command import (
+    COMMAND,
+    DEADLINE,
+    TOOLS,
+    all_end,
+    descendants,
+    environment,
+    gloveport,
+    read_until,
+    terminal,
+)
 
 MODES = ("legacy", "2026-07-28")
 
@@ -91,6 +101,13 @@ def test_standard_output_is_for_the_protocol_alone() -> None:
     assert (out, started.returncode) == (b"", 0)
     for printed in (b"printed by python", b"written to descriptor 1", b"echoed by a shell"):
         assert printed in err
+
+
+def test_by_hand_it_says_what_it_is_for() -> None:
+    with terminal("mcp", **folders()) as opened:
+        assert "`gloveport connect` sets one up" in opened.until("Ctrl-C ends it")
+        opened.press(b"\x03")
+        assert "Traceback" not in opened.rest()[1]
 
 
 @pytest.mark.parametrize("how", ["stdin closed", "SIGTERM", "SIGINT"])

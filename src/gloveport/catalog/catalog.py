@@ -231,6 +231,8 @@ def _apart(wanted: str, spelling: str) -> float | None:
             apart = 3.0 + 0.25 * len(has - said)  # the same words in another order, or with a step left out
         elif same_source and near <= tolerated(leaf):
             apart = 4.0 + near  # the same verb of the same source, in another place
+        elif spelling == wanted.rpartition(".")[2]:
+            apart = 5.0  # a function that has no source before it
         else:
             return None
     return apart - 0.5 * same_source

@@ -28,4 +28,5 @@ class WritesShut:
         if any(fnmatchcase(path, pattern) for pattern in self._opened.get(source, ())):
             return _YES
         line = f'writes = ["{path}"]'
-        return Decision("deny", f'it writes. To open it: `{line}` (or `writes = "allow"`) under [sources.{source}]')
+        does = "may write" if tool.kind == "mcp" else "writes"  # a server that says nothing of it may do anything
+        return Decision("deny", f'it {does}. To open it: `{line}` (or `writes = "allow"`) under [sources.{source}]')

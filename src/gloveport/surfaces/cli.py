@@ -47,9 +47,13 @@ PRIVATE = click.option("--private", is_flag=True, help="Let the sources named he
     cls=Front,
     help="See and call what the configured sources offer.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
+    invoke_without_command=True,
 )
-def tools() -> None:
-    """The tools of the configured sources."""
+@click.pass_context
+def tools(ctx: click.Context) -> None:
+    """Show the page of the group when there is no command."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 @tools.command("search", cls=Page, help="Find tools by what they do.", examples=("gloveport tools search create issue",))
@@ -402,25 +406,22 @@ def version(as_json: bool) -> int:
     help="Explain a command, the exit codes, the error codes, or one of them.",
     examples=("gloveport help run", "gloveport help exit-codes", "gloveport help codes", "gloveport help time-limit"),
 )
-@click.argument("topic", required=False, metavar="[TOPIC]")
+@click.argument("topic", nargs=-1, metavar="[TOPIC]")
 @JSON
 @click.pass_context
-def help_(ctx: click.Context, topic: str | None, as_json: bool) -> int:
+def help_(ctx: click.Context, topic: tuple[str, ...], as_json: bool) -> int:
     """Explain a topic."""
     from gloveport.surfaces.listing import help_command
 
-    return help_command(_page(ctx, topic), topic, tuple(cli.commands), as_json=as_json)
+    return help_command(_page(ctx.parent, topic), " ".join(topic) or None, tuple(cli.commands), as_json=as_json)
 
 
-def _page(ctx: click.Context, topic: str | None) -> str | None:
-    front = ctx.parent
-    if front is None or topic is None:
-        return front.get_help() if front else None
-    command = cli.commands.get(topic)
-    if command is None:
-        return None
-    with click.Context(command, info_name=topic, parent=front, max_content_width=WIDTH) as inner:
-        return command.get_help(inner)
+def _page(ctx: click.Context | None, words: tuple[str, ...]) -> str | None:
+    """The page of a command, or of one below it; None when there is none of these words."""
+    for word in words:
+        command = ctx.command.commands.get(word) if ctx and isinstance(ctx.command, click.Group) else None
+        ctx = click.Context(command, info_name=word, parent=ctx, max_content_width=WIDTH) if command else None
+    return ctx.get_help() if ctx else None
 
 
 # The outer edge: every way for a command to fail becomes an exit code and, with --json, a document.
@@ -446,7 +447,7 @@ def _main(args: list[str]) -> int:
     except GloveportError as error:
         return _fail(args, error)
     except (KeyboardInterrupt, click.Abort):
-        return _fail(args, GloveportError("cancelled", code="cancelled"))
+        return _fail(args, GloveportError("it was interrupted", code="cancelled"))
     except Exception as error:  # the outer edge: a defect of ours is told as one
         import logging
 
@@ -464,6 +465,8 @@ def _usage(error: click.UsageError) -> GloveportError:
         known = [name for parameter in ctx.command.get_params(ctx) for name in parameter.opts if name.startswith("--")]
         hint = did_you_mean(error.option_name, known) or f"`{path} --help` lists the options"
         return OptionError(f"there is no option `{error.option_name}`", hint=hint)
+    if isinstance(error, click.MissingParameter) and error.param is not None and ctx is not None:
+        return OptionError(f"`{path}` needs {error.param.make_metavar(ctx)}", hint=f"`{path} --help` shows how it is used")
     return OptionError(error.format_message(), hint=f"`{path} --help` shows how it is used")
 
 

@@ -23,10 +23,11 @@ from gloveport.connections import Named
 from gloveport.host import Gloveport
 from gloveport.sources.detection import check
 from gloveport.surfaces.mcp_server import AgentServer
-from gloveport.surfaces.terminal import claim_stdout
+from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import Strength
 
 LONGEST_LINE = 16 * 1024 * 1024
+BY_HAND = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,10 @@ def mcp_command(serving: Serving) -> int:
     requests = _claim_stdin()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with redirect_stdout(sys.stderr):  # so that what tools print is seen when they print it
-        asyncio.run(_serve(serving.port(), requests, out))
+        port = serving.port()
+        if os.isatty(requests):
+            stream(sys.stderr).line(BY_HAND)
+        asyncio.run(_serve(port, requests, out))
     return 0
 
 
