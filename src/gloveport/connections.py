@@ -217,7 +217,7 @@ class Connections:
         hint = "check that it is up; a program that names it waits for it"
         current = asyncio.current_task()
         slow = [name for task, name in self._opening.items() if task is not current and not task.done()]
-        return [Problem(name, f"the source {name} is still being opened", hint) for name in slow]
+        return [Problem(name, f"the source {name} is still being opened", hint, opening=True) for name in slow]
 
     @property
     def policy(self) -> Policy:

@@ -76,12 +76,16 @@ def _check_limit(name: str, value: object, *, whole: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A source that could not be opened, or something about one that its owner should know."""
+    """A source that could not be opened, or something about one that its owner should know.
+
+    With `opening`, it may still be open soon.
+    """
 
     source: str
     message: str
     hint: str | None = None
     broken: bool = True
+    opening: bool = False
 
     def refusal(self, tool: str) -> str:
         """Why a tool of this source can't be called."""

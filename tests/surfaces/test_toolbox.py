@@ -145,6 +145,9 @@ def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Pa
         )
         for name in ("silent", "people"):
             assert gloveport("tools", "approve", name, "--yes").code == 0
+        listed = gloveport("sources", "--json")
+        assert {row["name"]: row["state"] for row in listed.document["sources"]} == {"silent": "opening", "people": "open"}
+        assert (listed.code, listed.document["error"]["data"]) == (7, {"sources": ["silent"]})
         ran = gloveport("run", "-e", "1 + 1")
         assert (ran.out, ran.err) == ("2\n", "")
         called = gloveport("tools", "call", "people.greet", '{"name": "Ada"}')

@@ -25,8 +25,9 @@ from gloveport.surfaces.report import answer_document
 from gloveport.surfaces.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Colour, stream, visible_line
 from gloveport.surfaces.toolbox import View, not_open, status, with_port
+from gloveport.types import Problem
 
-COLOURS: Mapping[str, Colour] = {"open": "green", "unapproved": "yellow", "broken": "red"}
+COLOURS: Mapping[str, Colour] = {"open": "green", "unapproved": "yellow", "opening": "yellow", "broken": "red"}
 
 
 def sources_command(view: View) -> int:
@@ -63,13 +64,19 @@ def _row(port: Gloveport, config: SourceConfig, place: str | None) -> dict[str, 
         "kind": config.kind,
         "location": _location(config),
         "file": place,
-        "state": "open" if opened else "unapproved" if needs_approval(config) else "broken",
+        "state": _state(config, problem, opened=opened),
         "tools": len(tools),
         "writes": sum(tool.writes for tool in tools),
         "suspended": sum(bool(entry and entry.suspended) for entry in entries),
         "problem": problem.message if problem else None,
         "hint": problem.hint if problem else None,
     }
+
+
+def _state(config: SourceConfig, problem: Problem | None, *, opened: bool) -> str:
+    if opened:
+        return "open"
+    return "unapproved" if needs_approval(config) else "opening" if problem and problem.opening else "broken"
 
 
 def _location(config: SourceConfig) -> str:
