@@ -88,7 +88,8 @@ def requests() -> list[dict[str, Any]]:
 def use_stdio(world: World) -> None:
     """`gloveport mcp`, with sources that are named on its command line."""
     host, key = world.services.origin.removeprefix("http://"), world.text("command-line")
-    named = (f"http://ada:{key}@{host}/mcp", f"http://{host}/quietly?key={key}", f"http://{host}/quietly/graphql?key={key}")
+    world.gloveport("mcp, refused", "mcp", f"http://ada:{key}@{host}/mcp", "--private")
+    named = (f"http://{host}/quietly?key={key}", f"http://{host}/quietly/graphql?key={key}")
     with world.start((*COMMAND, "mcp", *named, "--private")) as process:
         assert process.stdin
         assert process.stdout
@@ -175,7 +176,7 @@ def test_a_secret_reaches_its_own_service_and_no_other(world: World) -> None:
 
 def test_everything_was_tried(world: World) -> None:
     """What the other tests search is what they mean: each source was called, and each failure happened."""
-    assert (len(world.canaries), len(world.started)) == (28, 13)  # as the specification says
+    assert (len(world.canaries), len(world.started)) == (28, 14)  # as the specification says
     library = world.outputs["library: stdout"].decode()
     for source in (
         "api.header",
