@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -18,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 # Starting an engine is all CPU; more at once than this only makes the first one later.
 MOST_STARTING = 2 * (os.cpu_count() or 1)
+AT_ONCE_SECONDS = 5.0
 
 Start = Callable[[Launcher], Awaitable[Worker]]
 
@@ -102,14 +104,26 @@ class Pool:
 
     async def _start_one(self) -> None:
         try:
-            await self._open()
-            worker = await self._start(self._launcher)
+            worker = await self._start_worker()
         except GloveportError as error:
             self._fail(error)
         except OSError as error:  # out of descriptors, processes or memory
             self._fail(SandboxError(f"a sandbox could not be started: {error}"))
         else:
             self._offer(worker)
+
+    async def _start_worker(self) -> Worker:
+        """A worker. One that dies at once is started a second time: nothing of a run has reached it."""
+        await self._open()
+        began = time.monotonic()
+        try:
+            return await self._start(self._launcher)
+        except SandboxError as error:
+            if error.code != "sandbox-crashed" or time.monotonic() - began > AT_ONCE_SECONDS:
+                raise
+            logger.warning("a sandbox died while it was started, and is started again: %s", error)
+        await self._open()
+        return await self._start(self._launcher)
 
     def _offer(self, worker: Worker) -> None:
         while self._waiting and not self._closed:
