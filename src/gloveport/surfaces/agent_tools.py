@@ -160,7 +160,7 @@ class AgentTools:
     def _more(self, result_id: str, offset: int) -> Answer:
         whole = self._kept.get(result_id)
         if whole is None:
-            hint = "the latest results are kept for a while; run the program again"
+            hint = "only the latest results are kept; run the program again if it changes nothing"
             raise OptionError(f"there is no result `{visible_line(result_id)[:60]}`", hint=hint)
         if offset > len(whole):
             raise OptionError(f"offset {offset:,} is beyond the end: the result has {len(whole):,} characters")
