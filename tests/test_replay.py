@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 
 from gloveport import Gloveport, MemoryJournal, OptionError
 from gloveport.journal.memory import MOST_BYTES, Tape
-from gloveport.types import MIB
+from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.replay import replay as replay_on
+from gloveport.sandbox.worker import Worker
+from gloveport.types import MIB, Limits
 from tests.engines import ENGINES, Engine, Per, said
 from tests.replaying import Elsewhere
 
@@ -145,6 +149,36 @@ async def test_what_could_tell_one_run_from_another_does_not(own: Gloveport, els
     outcome = await own.run(code, language=engine.language, engine=engine.name)
     assert (outcome.error is not None) == (name in ENDS_BADLY), outcome.error
     await assert_replays(outcome.run, elsewhere)
+
+
+# The name is that of the call in a rehearsal. A failed call names its place, also after the first few, if all are in one.
+AS_REHEARSED = """
+const places = new Set(), name = "warm";
+for (let n = 0; n < 40; n++) await tools[name].up().catch((e: any) => places.add(e.stack.split("\\n")[1]));
+[...places]
+"""
+
+
+@pytest.mark.parametrize("engine", [JS, QUICKJS], ids=str)
+async def test_a_rehearsal_leaves_nothing_to_the_run(own: Gloveport, engine: Engine) -> None:
+    outcome = await own.run(AS_REHEARSED, engine=engine.name)
+    assert len(outcome.value) == 1
+    assert "program.ts:3" in outcome.value[0]
+
+
+async def test_a_run_without_a_rehearsal_replays_after_one() -> None:
+    async with Gloveport(spare=0, journal=journal) as port:
+        recording = journal.find((await port.run(AS_REHEARSED, engine="deno")).run)
+    assert recording is not None
+    launch = deno_launch(DenoOptions())
+    launcher = Launcher(launch)
+    await launcher.start()
+    worker = await Worker.start(launcher)
+    worker.send(launch.idle)
+    try:
+        assert await replay_on(worker, recording, Limits()) is None
+    finally:
+        await launcher.close()
 
 
 async def assert_replays(run: str, elsewhere: Elsewhere) -> None:

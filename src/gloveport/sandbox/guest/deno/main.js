@@ -9,7 +9,7 @@ import { seed } from "./random.js";
 import { begin, fail, noteUnhandled, run } from "./run.js";
 import { installMentioned, installSurroundings } from "./surroundings.js";
 import { timerRequest } from "./timers.js";
-import { installTools, resetCalls, setClock, settleCall } from "./tools.js";
+import { installTools, rehearsalTools, resetCalls, setClock, settleCall } from "./tools.js";
 import { decode, encode } from "./values.js";
 import { discard, flush, send } from "./wire.js";
 
@@ -21,7 +21,7 @@ const REHEARSAL = `export default async (tools) => {
 
 async function rehearse() {
   const module = await load({ code: REHEARSAL, dialect: "javascript", entry: "function" }, () => {});
-  const running = run(module, "function", { has_input: false }, tools);
+  const running = run(module, "function", { has_input: false }, rehearsalTools());
   discard();
   settleCall(["reply", 0, 1, true, decode(parseJson(encode({ a: [1], b: "", c: { d: null } }, "warm")))]);
   encode(await running, "result");

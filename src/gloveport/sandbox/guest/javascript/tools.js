@@ -248,7 +248,12 @@ export function installSources(sources) {
   }
 }
 
-/** Forgets the calls that were made while warming up. */
+/** Other `tools` for a rehearsal: each notes where it was called. */
+export function rehearsalTools() {
+  return node("");
+}
+
+/** Forgets the calls that were made in a rehearsal. */
 export function resetCalls() {
   nextId = 1;
 }

@@ -9,7 +9,7 @@ import { seed } from "./random.js";
 import { begin, noteUnhandled, run } from "./run.js";
 import { installSurroundings } from "./surroundings.js";
 import { timerRequest } from "./timers.js";
-import { installTools, resetCalls, setClock, settleCall } from "./tools.js";
+import { installTools, rehearsalTools, resetCalls, setClock, settleCall } from "./tools.js";
 import { decode, encode } from "./values.js";
 import { flush, send } from "./wire.js";
 
@@ -45,7 +45,7 @@ function main() {
 /** Walks the paths that a program takes; what it would send is dropped by the one who asks for it. */
 function rehearse(name) {
   promiseThen(load({ code: REHEARSAL }, () => {}, name), (module) => {
-    const running = run(module, "function", { has_input: false }, tools);
+    const running = run(module, "function", { has_input: false }, rehearsalTools());
     settleCall(["reply", 0, 1, true, decode(parseJson(encode({ a: [1], b: "", c: { d: null } }, "warm")))]);
     promiseThen(running, (value) => encode(value, "result"));
   });
