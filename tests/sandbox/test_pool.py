@@ -1,8 +1,10 @@
 """A pool gives workers, also when one dies while it is started. Threat S18."""
 
 import os
+import select
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -49,3 +51,39 @@ async def test_an_engine_whose_workers_all_die_is_told_to_who_waits(pool: Pool, 
         await pool.take()
     assert caught.value.code == "sandbox-crashed"
     pool.retire(await pool.take())
+
+
+def kill_servers(patch: pytest.MonkeyPatch, count: int) -> None:
+    """Have so many fork servers die with an order in hand, and the host go on only when that has come to pass."""
+    send, left = Launcher._send, [count]
+
+    async def send_watched(launcher: Launcher, message: Mapping[str, Any], fds: Sequence[int]) -> None:
+        doomed = message["op"] == "spawn" and left[0] > 0
+        assert launcher._server is not None
+        if doomed:
+            left[0] -= 1
+            os.kill(launcher._server.pid, signal.SIGSTOP)
+        await send(launcher, message, fds)
+        if doomed:
+            os.kill(launcher._server.pid, signal.SIGKILL)
+            hung_up = select.poll()
+            hung_up.register(launcher._orders[message["id"]].socket, 0)
+            assert hung_up.poll(20_000)
+
+    patch.setattr(Launcher, "_send", send_watched)
+
+
+async def test_who_waits_while_the_fork_server_dies_gets_a_worker_of_the_next(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_servers(monkeypatch, 1)
+    worker = await pool.take()
+    assert worker.alive()
+    pool.retire(worker)
+
+
+async def test_fork_servers_that_all_die_are_told_to_who_waits(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill_servers(monkeypatch, 2)
+    with pytest.raises(SandboxError, match="the fork server died") as caught:
+        await pool.take()
+    assert caught.value.code == "sandbox-crashed"

@@ -125,14 +125,16 @@ class Launcher:
         try:
             await self._send({"op": "spawn", "id": number}, [theirs.detach(), stderr_writer])
             async with asyncio.timeout(_SPAWN_SECONDS):
+                guest = await order.guest
                 if self._launch.first:
-                    await self._loop.sock_sendall(ours, self._launch.first)
-                return await order.guest
+                    with contextlib.suppress(ConnectionError):  # it has died: who listens to it will hear
+                        await self._loop.sock_sendall(guest.socket, self._launch.first)
+                return guest
         except BaseException as error:
             if self._orders.pop(number, None):
                 order.cancel()
             elif order.guest.done() and not order.guest.cancelled() and not order.guest.exception():
-                order.guest.result().close()  # it came while this task was being cancelled
+                order.guest.result().close()  # it came too late, or takes nothing in
             if isinstance(error, TimeoutError):
                 raise SandboxError("a guest did not start in time", code="sandbox-crashed") from None
             raise
