@@ -324,6 +324,7 @@ async def test_guests_do_not_outlive_their_fork_server_and_their_owner_is_told(l
         ([], "full", set()),
         (["namespaces"], "kernel", {"namespaces", "root"}),
         (["mount"], "kernel", {"namespaces", "root"}),
+        (["networks"], "kernel", {"namespaces", "root"}),
         (["listener"], "full", {"single exec"}),
         (["namespaces", "listener"], "kernel", {"namespaces", "root", "single exec"}),
     ],
@@ -343,6 +344,7 @@ async def test_the_report_names_the_layers_that_hold(
     ("without", "minimum", "strength", "words"),
     [
         (["namespaces"], "full", "kernel", ("unshare", "user namespaces")),
+        (["networks"], "full", "kernel", ("setns: Operation not permitted", "permits mount, pivot_root and setns")),
         (["landlock"], "kernel", "none", ("landlock: landlock_create_ruleset", "Linux 5.13")),
         (["namespaces", "landlock"], "kernel", "none", ("landlock_create_ruleset", "permits landlock_*")),
         (["seccomp"], "kernel", "none", ("seccomp: Operation not permitted", "CONFIG_SECCOMP_FILTER")),

@@ -20,7 +20,7 @@ Note = Callable[[str, bool, str], None]
 
 _FIXES = {
     "namespaces": "allow user namespaces: {sysctl}in a container, a seccomp profile that permits unshare and clone",
-    "root": "allow mounts in user namespaces: {sysctl}in a container, a profile that permits mount and pivot_root",
+    "root": "allow mounts in user namespaces: {sysctl}in a container, a profile that permits mount, pivot_root and setns",
     "landlock": "use Linux 5.13 or later with `landlock` in `lsm=`; in a container, a profile that permits landlock_*",
     "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER; in a container, a profile that permits seccomp",
     "single exec": "leave the container whose own filter has a listener; meanwhile Landlock limits exec to the engine",

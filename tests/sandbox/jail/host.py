@@ -46,6 +46,7 @@ TAKEN_AWAY: dict[str, dict[str, seccomp.Rule]] = {
         "clone": ((seccomp.Test(0, 0, mask=NAMESPACE_FLAGS),),),
     },
     "mount": {"mount": seccomp.errno_action(EPERM)},
+    "networks": {"setns": seccomp.errno_action(EPERM)},
     "landlock": {"landlock_create_ruleset": seccomp.errno_action(ENOSYS)},
     "seccomp": {"seccomp": seccomp.errno_action(EPERM)},
     "listener": {"seccomp": ((seccomp.Test(1, 0, mask=NEW_LISTENER),),)},
