@@ -13,6 +13,7 @@ import pytest
 
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
 from tests.sandbox.jail.host import descriptors, launch, python_launch
+from tests.sandbox.jail.stage import play
 
 _GET_OWNER = 0xB701  # NS_GET_USERNS
 _KEPT = 16
@@ -97,3 +98,9 @@ async def test_after_many_at_once_only_a_few_networks_are_kept(launcher: Launche
     assert launcher._server is not None
     held = descriptors(launcher._server.pid)
     assert len([link for link in held if link.startswith("net:")]) == _KEPT + 1  # and its own
+
+
+async def test_the_network_of_a_guest_that_could_not_be_jailed_comes_back() -> None:
+    told = await play("lost_scout", {}, user="self", without=[])
+    assert "setns: Invalid argument" in told["said"]
+    assert told["out"] == 0

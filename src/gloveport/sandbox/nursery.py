@@ -87,8 +87,14 @@ class Nursery:
 
     def _find_pages(self, parent: int) -> bytes:
         """The pages that guests of this zygote touch, as one of them did that was sent ahead."""
-        ours, theirs = socket.socketpair()
         network = self._networks.take()
+        try:
+            return self._send_ahead(network, parent)
+        finally:
+            self._networks.give_back(network)
+
+    def _send_ahead(self, network: int, parent: int) -> bytes:
+        ours, theirs = socket.socketpair()
         with ours:
             with theirs:
                 pid, pidfd = self._spawn(network, theirs.fileno(), _COMPLAINTS, zygote.SCOUT)
@@ -99,7 +105,6 @@ class Nursery:
                 return pages.table(self._jail.proc, pid, parent)
             finally:
                 _end(pid, pidfd)
-                self._networks.give_back(network)
 
     def _rehearse(self) -> bool:
         with suppress(ConnectionError):

@@ -23,10 +23,11 @@ from deno import find_deno_bin
 
 from gloveport import Gloveport, MemoryJournal
 from gloveport.errors import SandboxError
-from gloveport.sandbox import forkserver, jail, privileges, seccomp
+from gloveport.sandbox import forkserver, jail, nursery, privileges, quarters, seccomp
 from gloveport.sandbox.cpython import PACKAGE, CPythonOptions, cpython_launch
 from gloveport.sandbox.engines import engines
 from gloveport.sandbox.launcher import Folder, Guest, Launch, Launcher
+from gloveport.sandbox.networks import NoNetworks
 from gloveport.sandbox.syscalls import MACHINE, call
 from gloveport.types import Strength
 from tests.sandbox.jail import commands, container
@@ -367,6 +368,33 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
     return {"said": said, "children": left()["children"]}
 
 
+class _Dead(NoNetworks):
+    """Networks that nobody can be put into."""
+
+    def __init__(self) -> None:
+        self._null = os.open(os.devnull, os.O_RDWR)
+        self.out = 0
+
+    def take(self) -> int:
+        self.out += 1
+        return self._null
+
+    def give_back(self, network: int) -> None:
+        self.out -= 1
+
+
+async def play_lost_scout(_: dict[str, Any]) -> dict[str, Any]:
+    """What a zygote says whose first guest can't be jailed, and how many networks are still out then."""
+    made, dead = python_launch("echo.py"), _Dead()
+    spec = quarters.Spec(made.executable, made.argv, made.env, made.files, made.folders, zygote=True)
+    prepared, _, place, _ = forkserver.prepare(spec)
+    try:
+        nursery.Nursery(prepared, place, dead).open()
+    except forkserver.SpawnError as error:
+        return {"said": str(error), "out": dead.out}
+    return {}
+
+
 async def play_hostile_python(plan: dict[str, Any]) -> dict[str, Any]:
     """What the hostile Python got done to its host, its fork server, its zygote and its sibling."""
     launcher = Launcher(python_launch("hostile.py"))
@@ -441,6 +469,7 @@ SCENES = {
     "linger": play_linger,
     "churn": play_churn,
     "broken": play_broken,
+    "lost_scout": play_lost_scout,
     "orphan": play_orphan,
 }
 
