@@ -380,6 +380,8 @@ async def test_a_program_that_can_reach_no_tool_waits_for_no_source(
     assert opened == ["people", "people"]
     forgotten = await run("greet()")
     assert (forgotten.error.hint, opened[2:]) == ("did you mean tools.people.greet(…)?", ["people"])
+    given = "def run(t):\n    return t.search('greet')" if python else "(t) => t.search('greet')"
+    assert [row["path"] for row in (await run(given)).value] == ["people.greet"]
     hidden = {"deno": "globalThis['to' + 'ols'].people.greet()", "cpython": "eval('to' + 'ols').people.greet()"}
     if code := hidden.get(engine):
         looked = code.replace("people.greet()", "search('greet')")
@@ -439,6 +441,10 @@ async def test_the_first_of_two_sources_of_one_name_has_it_however_late_it_opens
         ("'unclosed", None),
         ("people.json", "people"),
         ("nowhere.json", "nowhere"),
+        ("docs", "docs"),
+        ("http://127.0.0.1:8000/v3/api-docs", None),
+        ("~nobody-of-this-name/people.json", "people"),
+        (f"uvx mcp-server-git --author {'x' * 300}", "git"),
     ],
 )
 def test_a_source_is_awaited_by_the_name_that_it_will_have(text: str, name: str | None) -> None:
@@ -453,6 +459,8 @@ def test_a_source_is_awaited_by_the_name_that_it_will_have(text: str, name: str 
         ("swagger.json", '{"swagger": "2.0", "definitions": {"title": {}}, "info": {"title": "Books"}}', "books"),
         ("api.json", '{"openapi": "3.1.0", "info": {"title": "API v1", "version": "1"}}', "source"),
         ("orders.json", '{"openapi": "3.1.0", "info": {"title": "Something else", "version": "1"}}', "orders"),
+        ("docs.json", '{"openapi": "3.1.0", "info": {"title": "Books", "version": "1"}}', "books"),
+        ("docs.py", "title: str = 'x'", "docs"),
         ("schema.graphql", "type Query { title: String }", "source"),
         ("api.py", "title: str = 'x'", "source"),
     ],

@@ -23,9 +23,9 @@ INFO = re.compile(rb"""\binfo["']?\s*:""")
 TITLE = re.compile(rb"""\btitle["']?\s*:\s*["']?([^"'\n,{}\[\]]{1,60})""")
 # What a host's or a file's name has around the word that people know the service by.
 COMMON = frozenset(
-    {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "docs"}
-    | {"v1", "v2", "v3"}
+    {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "v1"}
 )
+COMMON_OF_DOCUMENTS = COMMON | {"docs", "v2", "v3"}
 NAMED = {"openapi": "openapi", "swagger": "openapi", "discoveryVersion": "openapi", "__schema": "graphql"}
 KEY = re.compile(rb"""^[ \t{,]*["']?(openapi|swagger|discoveryVersion|__schema)["']?\s*:""", re.MULTILINE)
 
@@ -92,8 +92,11 @@ def _is_command(words: list[str]) -> bool:
 
 def _file(text: str, known: SourceKind | None) -> tuple[SourceKind, str, str] | None:
     """The kind of a file, its path, and its title if it says one; None if there is no such file."""
-    path = Path(text).expanduser()
-    if not path.is_file():
+    try:
+        path = Path(text).expanduser()
+        if not path.is_file():
+            return None
+    except (OSError, RuntimeError):  # the name is too long for a file's, as a command's may be, or of nobody's folder
         return None
     try:
         with path.open("rb") as file:
@@ -114,14 +117,15 @@ def name_for(text: str, title: str = "") -> str:
     parts = urlsplit(text) if "://" in text else None
     host = parts.hostname or "" if parts else ""
     spoken = host if host and not re.fullmatch(r"[\d.:]+|localhost", host) else Path(parts.path if parts else text).stem
-    found = _telling_words(spoken)[-1 if spoken == host else 0 :] or _telling_words(title)
+    common = COMMON_OF_DOCUMENTS if parts or Path(text).suffix.lower() in DOCUMENTS else COMMON
+    found = _telling_words(spoken, common)[-1 if spoken == host else 0 :] or _telling_words(title, COMMON_OF_DOCUMENTS)
     word = "_".join(found).lower()
     word = word if word[:1].isalpha() else f"{NAMELESS}{'_' if word else ''}{word}"
     return f"{word}_" if word in RESERVED or word == ROOT or problem_with(word) else word
 
 
-def _telling_words(text: str) -> list[str]:
-    return [word for word in re.split(r"[^A-Za-z0-9]+", text) if word and word.lower() not in COMMON]
+def _telling_words(text: str, common: frozenset[str]) -> list[str]:
+    return [word for word in re.split(r"[^A-Za-z0-9]+", text) if word and word.lower() not in common]
 
 
 def _words(text: str) -> list[str]:
