@@ -1,6 +1,7 @@
 """A library that brings its own client gets the same judgement, and event streams as they come."""
 
 import asyncio
+import time
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -135,6 +136,16 @@ async def test_a_secret_that_comes_in_pieces_is_still_blacked_out() -> None:
     async with serving(pieces) as server, client(LOCAL, key(server)) as opened:
         text = (await opened.get(server.origin)).text
     assert text == "data: •••(shop.key) and on\n\ndata: •••(shop.key)"
+
+
+async def test_a_long_line_in_many_pieces_is_put_together_once() -> None:
+    piece = b"x" * 4000
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"fa0\r\n%s\r\n" % piece * 7000
+    async with serving(chunked + b"0\r\n\r\n") as server, client(LOCAL, key(server)) as opened:
+        began = time.monotonic()
+        body = (await opened.get(server.origin)).content
+    assert body == piece * 7000
+    assert time.monotonic() - began < 5
 
 
 async def test_an_event_stream_may_outlast_the_total_and_is_left_after_silence() -> None:

@@ -1,7 +1,7 @@
 """A server over HTTP: reached through egress alone, with a token bound to its origin, and what fails is told to its call."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
+from gloveport.sources.mcp.http import _whole
 from tests.sources.mcp.servers.library import Legacy, build
 from tests.sources.mcp.support import WAYS, call, library, opened, served
 
@@ -155,6 +156,24 @@ async def test_a_reply_of_more_lists_than_anyone_means_is_not_built(kind: str) -
         assert caught.value.code == "reply-too-large"
         gate.status = None
         assert await call(source, "note", text="y") == "1 notes"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\r\r", "\r\n\n", "\n\r\n"])
+async def test_an_event_does_not_wait_for_the_next_wherever_it_is_cut(end: str, size: int) -> None:
+    event = f": still here{end}event: message{end[: len(end) // 2]}data: 1{end}".encode()
+    given = b""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            for start in range(0, len(event), size):
+                yield event[start : start + size]
+            assert given.endswith(event)
+        yield b"data: cut off"
+
+    async for events in _whole(pieces()):
+        given += events
+    assert given == event * 3 + b"data: cut off"
 
 
 async def test_a_connection_that_breaks_off_fails_the_call_and_it_is_not_made_again() -> None:

@@ -14,7 +14,7 @@ from gloveport.policy.egress.values import Hop, Reach
 from gloveport.policy.redaction import Redaction
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_EVENT_ENDS = re.compile(rb"\n\n|\r\r|\r\n\r\n")
+EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 
 
 class Incoming:
@@ -56,7 +56,7 @@ class Incoming:
         size, events = 0, self.is_events
         async for chunk in self._response.aiter_stream():
             for piece in decoder.feed(chunk):
-                ends = [match.end() for match in _EVENT_ENDS.finditer(piece)] if events else []
+                ends = [match.end() for match in EVENT_END.finditer(piece)] if events else []
                 size = len(piece) - ends[-1] if ends else size + len(piece)
                 self._count(size)
                 yield piece

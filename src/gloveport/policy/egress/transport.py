@@ -64,13 +64,15 @@ class _Stream(httpx2.AsyncByteStream):
         self._patience = patience
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        held = b""
+        held: list[bytes] = []
         async for piece in self._timed():
-            whole, held = _split(held + piece) if self._redaction else (piece, b"")
-            if whole:
-                yield self._redaction.clean(whole)
-        if held:
-            yield self._redaction.clean(held)
+            end = _lines_end(piece) if self._redaction else len(piece)
+            if end:
+                yield self._redaction.clean(b"".join([*held, piece[:end]]))
+                held.clear()
+            held.append(piece[end:])
+        if rest := b"".join(held):
+            yield self._redaction.clean(rest)
 
     async def aclose(self) -> None:
         await self._incoming.close()
@@ -94,6 +96,5 @@ class _Stream(httpx2.AsyncByteStream):
         raise failure
 
 
-def _split(data: bytes) -> tuple[bytes, bytes]:
-    end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-    return data[:end], data[end:]
+def _lines_end(data: bytes) -> int:
+    return max(data.rfind(b"\n"), data.rfind(b"\r")) + 1

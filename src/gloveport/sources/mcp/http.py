@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
@@ -15,12 +14,12 @@ from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gloveport.errors import ToolError
+from gloveport.policy.egress.incoming import EVENT_END
 from gloveport.sources import jsontext
 from gloveport.sources.mcp.connection import CURRENT, Call
 
 RETRYABLE = frozenset({429, 502, 503, 504})
 SHOWN_BODY = 4000
-EVENT_END = re.compile(rb"\n\n|\r\r|\r\n\r\n")
 # Calls have deadlines of their own; these are for the streams on which a server only speaks when something happens.
 TIMES = httpx2.Timeout(30, read=300)
 
