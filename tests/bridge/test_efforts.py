@@ -48,9 +48,18 @@ async def test_a_million_wrong_items_are_refused_at_once_and_the_first_are_named
     assert "`values[0]` must be a string, not a number" in error.message
 
 
-async def test_a_wrong_item_far_behind_is_refused_with_what_the_tool_takes() -> None:
+async def test_a_wrong_item_far_behind_is_refused_with_where_to_look_and_what_the_tool_takes() -> None:
     error = await soon("names", {"values": ["a"] * 100_000 + [1]})
-    assert "do not fit the schema; it takes values?: " in error.message
+    assert "the first 5 items of each list are right: see the others, and how many there may be" in error.message
+    assert "; it takes values?: " in error.message
+
+
+async def test_a_short_list_beside_a_long_one_is_told_to_be_too_short() -> None:
+    few = {"type": "array", "minItems": 2}
+    batch = {"type": "object", "properties": {"ids": {"type": "array", "items": {"type": "string"}}, "of": few}}
+    many = port(sources=[FakeSource("far", [Tool("far.get", "", batch)])])
+    error = await refused(many, "far.get", {"ids": ["a"] * 5000, "of": [1]})
+    assert "`of`: [1] has less than 2 items" in error.message
 
 
 @pytest.mark.parametrize("depth", [16, 100])

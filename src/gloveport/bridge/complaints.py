@@ -16,6 +16,7 @@ from gloveport.types import Tool
 MOST_PROBLEMS = 5
 MOST_LISTED = 30
 MOST_LOOKED_AT = 5
+BEHIND = f", though the first {MOST_LOOKED_AT} items of each list are right: see the others, and how many there may be"
 LONGEST_PROBLEM = 300
 LONGEST = 4000
 
@@ -26,22 +27,28 @@ def complaint(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> str:
         errors = _errors(validator, args, tool)
     except ValueError as error:
         return f"{error}; {_takes(tool)}"[:LONGEST]
-    errors.sort(key=lambda error: error.kind.name != "additionalProperties")
-    said = "; ".join(dict.fromkeys(_problem(error, tool) for error in errors))
-    return f"{said or 'they do not fit the schema'}; {_takes(tool)}"[:LONGEST]
+    unfit = f"they do not fit the schema{'' if errors is None else BEHIND}"
+    first = sorted(errors or (), key=lambda error: error.kind.name != "additionalProperties")
+    said = "; ".join(dict.fromkeys(_problem(error, tool) for error in first))
+    return f"{said or unfit}; {_takes(tool)}"[:LONGEST]
 
 
-def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[jsonschema_rs.ValidationError]:
+def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[jsonschema_rs.ValidationError] | None:
     """The first problems. The validator finds them all, each with a copy of what it is about, so of much data only the
-    beginning of each list is shown to it; of too much, nothing.
+    beginning of each list is shown to it; of too much, nothing: None.
     """
     if not takes_long(tool.input_schema, args):
         return list(itertools.islice(validator.iter_errors(args), MOST_PROBLEMS))
     args = _beginning(args)
     if takes_long(tool.input_schema, args):
-        return []
-    errors = (error for error in validator.iter_errors(args) if error.kind.name not in ("minItems", "contains"))
+        return None
+    errors = (error for error in validator.iter_errors(args) if not _is_of_the_cut(error))
     return list(itertools.islice(errors, MOST_PROBLEMS))
+
+
+def _is_of_the_cut(error: jsonschema_rs.ValidationError) -> bool:
+    """Whether a list may lack something only because its end was not shown."""
+    return error.kind.name in ("minItems", "contains") and len(error.instance) >= MOST_LOOKED_AT
 
 
 def _beginning(value: Any) -> Any:
