@@ -48,7 +48,8 @@ def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[j
 
 def _is_of_the_cut(error: jsonschema_rs.ValidationError) -> bool:
     """Whether a list may lack something only because its end was not shown."""
-    return error.kind.name in ("minItems", "contains") and len(error.instance) >= MOST_LOOKED_AT
+    shown = error.instance if isinstance(error.instance, list) else ()
+    return error.kind.name in ("minItems", "contains") and len(shown) >= MOST_LOOKED_AT
 
 
 def _beginning(value: Any) -> Any:
