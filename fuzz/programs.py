@@ -91,8 +91,8 @@ def _judge_program(program: Program, text: str) -> None:
     if program.source != text:
         raise BrokenPromise("the source is not the text")
     for span in program.spans:
-        here = program.code[span.code : span.code + span.length]
-        there = text[span.source : span.source + span.length].replace("\r", "\n")  # it ends lines just as well
+        here = program.code[span.code : span.code + span.length].replace("\r", "\n")  # which ends lines just as well
+        there = text[span.source : span.source + span.length].replace("\r", "\n")
         if here != there or len(here) != span.length:
             raise BrokenPromise(f"{span} is not the same in code and text")
     for line in (1, program.code.count("\n") + 1, 10**6):

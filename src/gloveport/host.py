@@ -175,7 +175,7 @@ class Gloveport:
         finally:
             pool.retire(worker)
             pool.refill()
-        if outcome.error is not None and not waits and is_about_a_name(outcome.error):
+        if outcome.error is not None and not waits and not self._closed and is_about_a_name(outcome.error):
             await self._connections.open(naming="")  # the name may be that of a tool, without `tools.` before it
             outcome = replace(outcome, error=hinted(outcome.error, self.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome

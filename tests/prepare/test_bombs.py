@@ -106,3 +106,14 @@ def test_five_megabytes_on_one_line_are_refused_unparsed() -> None:
         prepare("x=" + "(" * 5_000_000)
     assert caught.value.code == "code-too-large"
     assert time.perf_counter() - started < SECONDS / 10
+
+
+@pytest.mark.parametrize("size", [0, 2000, 10_000, 40_000])
+def test_a_text_with_which_the_parser_never_ends_is_refused(size: int) -> None:
+    # Of these few characters tree-sitter makes an endless loop; they come at any place of a text of any size.
+    text = "x = 1\n" * (size // 6) + "class<T/*>[[]}A<y>c "
+    began = time.thread_time()
+    with pytest.raises(ProgramError) as caught:
+        prepare(text, language="typescript")
+    assert caught.value.code == "syntax-error"
+    assert time.thread_time() - began < SECONDS

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from gloveport.prepare.grammar import TooDeepError, parse, shape_of
+from gloveport.prepare.grammar import TooDeepError, TooHardError, parse, shape_of
 from gloveport.prepare.index import ToolIndex
 from gloveport.prepare.literals import given
 from gloveport.prepare.names import TOOLS, Call, Certain, Chain
@@ -75,7 +75,7 @@ def certain_calls(program: Program, catalog: ToolIndex) -> Certain:
         return Certain()
     try:
         parsed = parse(shape_of(code))
-    except TooDeepError:
+    except (TooDeepError, TooHardError):
         return Certain()
     if parsed.root.has_error or not parsed.complete:
         return Certain()

@@ -6,7 +6,9 @@ The parser is C code that was not written for hostile text. What was found, and 
   parsed on a thread whose stack has room for one level per byte;
 - error recovery is quadratic (32 KB of `'a'b` take 3 s) → the text is handed over in slices, and no more slices come
   once the time is used up;
-- `a<` × 400,000 takes 4 s and 1.2 GB, most of it after the last slice → nesting is judged before parsing (`lexer`).
+- `a<` × 400,000 takes 4 s and 1.2 GB, most of it after the last slice → nesting is judged before parsing (`lexer`);
+- with `class<T/*>[[]}A<y>c ` it never comes to an end → it stops itself after some seconds. Version 0.26 has no such
+  limit any more, and what it has instead crashes, so it is not used.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from __future__ import annotations
 import re
 import threading
 import time
+import warnings
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +39,8 @@ SMALLEST_STACK = 16 << 20
 LARGEST_STACK = 1 << 30
 SECONDS = 0.3
 SECONDS_PER_BYTE = 3.0 / (1 << 20)
+MOST_SECONDS = 0.3
+MOST_SECONDS_LARGE = 20.0
 
 
 class Parsed(NamedTuple):
@@ -56,6 +62,44 @@ class TooDeepError(Exception):
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
         self.offset = offset
+
+
+class TooHardError(Exception):
+    """The parser did not come to an end."""
+
+
+class _Parsers:
+    """Parsers that stop after a time, each used by one thread at a time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._idle: deque[Parser] = deque()
+
+    def parse(self, source: bytes | Callable[[int, Point], bytes]) -> Tree:
+        """The tree of a source; raises `TooHardError`."""
+        try:
+            parser = self._idle.pop()
+        except IndexError:
+            parser = self._make()
+        try:
+            while True:
+                began = time.thread_time()
+                try:
+                    return parser.parse(source)
+                except ValueError:
+                    parser.reset()
+                if time.thread_time() - began > self._seconds / 2:  # if not, it was the machine that had no time
+                    raise TooHardError
+        finally:
+            self._idle.append(parser)
+
+    def _make(self) -> Parser:
+        with warnings.catch_warnings():  # its successor, a callback, crashes the process
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return Parser(TYPESCRIPT, timeout_micros=int(self._seconds * 1e6))
+
+
+_PARSERS, _PARSERS_LARGE = _Parsers(MOST_SECONDS), _Parsers(MOST_SECONDS_LARGE)
 
 
 class _Shapes(dict[int, str]):
@@ -92,18 +136,18 @@ def parse(shape: str) -> Parsed:
     """The syntax tree of a shape, in bounded time and without ever overflowing the stack."""
     data = shape.encode("ascii")
     if len(data) <= DIRECT_BYTES and len(data) <= MAX_BRACKETS:
-        return Parsed(Parser(TYPESCRIPT).parse(data), shape, True)
+        return Parsed(_PARSERS.parse(data), shape, True)
     offset = too_deep(shape, data, MAX_BRACKETS)
     if offset is not None:
         raise TooDeepError(offset)
     if len(data) <= DIRECT_BYTES:
-        return Parsed(Parser(TYPESCRIPT).parse(data), shape, True)
+        return Parsed(_PARSERS.parse(data), shape, True)
     if len(data) <= INLINE_BYTES:
-        return _parse_slices(shape, data)
-    return _on_large_stack(lambda: _parse_slices(shape, data), len(data))
+        return _parse_slices(_PARSERS, shape, data)
+    return _on_large_stack(lambda: _parse_slices(_PARSERS_LARGE, shape, data), len(data))
 
 
-def _parse_slices(shape: str, data: bytes) -> Parsed:
+def _parse_slices(parsers: _Parsers, shape: str, data: bytes) -> Parsed:
     deadline = time.thread_time() + SECONDS + SECONDS_PER_BYTE * len(data)
     complete = True
 
@@ -114,7 +158,7 @@ def _parse_slices(shape: str, data: bytes) -> Parsed:
             return b""
         return data[offset : offset + SLICE_BYTES]
 
-    tree = Parser(TYPESCRIPT).parse(read)
+    tree = parsers.parse(read)
     return Parsed(tree, shape, complete)
 
 
@@ -123,8 +167,15 @@ _stack_size = threading.Lock()
 
 def _on_large_stack(work: Callable[[], Parsed], size: int) -> Parsed:
     """What `work` returns. `threading.stack_size` is global: it changes under a lock, only while the thread starts."""
-    results: list[Parsed] = []
-    thread = threading.Thread(target=lambda: results.append(work()), name="gloveport-parse", daemon=True)
+    results: list[Parsed | TooHardError] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except TooHardError as error:
+            results.append(error)
+
+    thread = threading.Thread(target=run, name="gloveport-parse", daemon=True)
     stack = min(max(size * STACK_PER_BYTE, SMALLEST_STACK), LARGEST_STACK)
     with _stack_size:
         before = threading.stack_size(stack)
@@ -133,6 +184,8 @@ def _on_large_stack(work: Callable[[], Parsed], size: int) -> Parsed:
         finally:
             threading.stack_size(before)
     thread.join()
+    if isinstance(results[0], TooHardError):
+        raise results[0]
     return results[0]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from gloveport.errors import ProgramError
 from gloveport.prepare import fences
 from gloveport.prepare.diagnostics import LINE_END, problem
-from gloveport.prepare.grammar import Parsed, TooDeepError, parse, shape_of
+from gloveport.prepare.grammar import Parsed, TooDeepError, TooHardError, parse, shape_of
 from gloveport.prepare.lexer import in_literal, last_braces
 from gloveport.prepare.positions import Edit
 from gloveport.prepare.survey import NestedTooDeeplyError, Survey, literals, survey
@@ -62,6 +62,9 @@ def read(source: str) -> Sheet:
     except (TooDeepError, NestedTooDeeplyError) as error:
         hint = "split it into steps; keep large data in variables, or pass it as `input`"
         raise problem(source, error.offset, "the program is nested too deeply", hint=hint) from None
+    except TooHardError:
+        hint = "look for a comment, a string or a bracket that is never closed"
+        raise problem(source, 0, "the program can't be read: the parser does not come to an end", hint=hint) from None
     items = [node for node in parsed.root.named_children if node.type not in NOT_CODE]
     sheet = Sheet(source, parsed, found, items)
     for start, end in outside:

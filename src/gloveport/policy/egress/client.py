@@ -79,7 +79,9 @@ class Egress:
 
     async def close(self) -> None:
         """Closes every connection of the running event loop."""
-        for pool in self._pools.pop(asyncio.get_running_loop(), {}).values():
+        loop = asyncio.get_running_loop()
+        self._turns.pop(loop, None)
+        for pool in self._pools.pop(loop, {}).values():
             await pool.aclose()
 
     async def open(self, hop: Hop, reach: Reach, attachments: Sequence[Attachment]) -> Incoming:
