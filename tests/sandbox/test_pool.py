@@ -3,7 +3,7 @@
 import os
 import select
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +12,8 @@ from gloveport.errors import SandboxError
 from gloveport.sandbox.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import Guest, Launcher
 from gloveport.sandbox.pool import Pool
+
+Kill = Callable[[pytest.MonkeyPatch, int], None]
 
 
 @pytest.fixture
@@ -35,24 +37,6 @@ def kill_newborns(patch: pytest.MonkeyPatch, count: int) -> None:
     patch.setattr(Launcher, "spawn", spawn_watched)
 
 
-async def test_who_waits_for_a_worker_that_dies_gets_another(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    kill_newborns(monkeypatch, 1)
-    worker = await pool.take()
-    assert worker.alive()
-    assert "a sandbox died while it was started, and is started again" in caplog.text
-    pool.retire(worker)
-
-
-async def test_an_engine_whose_workers_all_die_is_told_to_who_waits(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    kill_newborns(monkeypatch, 2)
-    with pytest.raises(SandboxError, match="the engine did not start") as caught:
-        await pool.take()
-    assert caught.value.code == "sandbox-crashed"
-    pool.retire(await pool.take())
-
-
 def kill_servers(patch: pytest.MonkeyPatch, count: int) -> None:
     """Have so many fork servers die with an order in hand, and the host go on only when that has come to pass."""
     send, left = Launcher._send, [count]
@@ -73,17 +57,25 @@ def kill_servers(patch: pytest.MonkeyPatch, count: int) -> None:
     patch.setattr(Launcher, "_send", send_watched)
 
 
-async def test_who_waits_while_the_fork_server_dies_gets_a_worker_of_the_next(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kill", [kill_newborns, kill_servers])
+async def test_who_waits_gets_a_worker_of_the_second_start(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kill: Kill
 ) -> None:
-    kill_servers(monkeypatch, 1)
+    kill(monkeypatch, 1)
     worker = await pool.take()
     assert worker.alive()
+    assert "a sandbox died while it was started, and is started again" in caplog.text
     pool.retire(worker)
 
 
-async def test_fork_servers_that_all_die_are_told_to_who_waits(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    kill_servers(monkeypatch, 2)
-    with pytest.raises(SandboxError, match="the fork server died") as caught:
+@pytest.mark.parametrize(
+    ("kill", "said"), [(kill_newborns, "the engine did not start"), (kill_servers, "the fork server died")]
+)
+async def test_who_waits_is_told_when_the_second_start_fails_too(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, kill: Kill, said: str
+) -> None:
+    kill(monkeypatch, 2)
+    with pytest.raises(SandboxError, match=said) as caught:
         await pool.take()
     assert caught.value.code == "sandbox-crashed"
+    pool.retire(await pool.take())
