@@ -125,7 +125,7 @@ def command(name: str, arguments: list[str], bar: str) -> Row:
     times = []
     for _ in range(5):
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "gloveport.surfaces.cli", *arguments], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "gloveport.surfaces.cli.main", *arguments], check=True, capture_output=True)
         times.append(time.perf_counter() - began)
     bare = []
     for _ in range(5):

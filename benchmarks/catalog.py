@@ -8,10 +8,10 @@ import time
 
 from benchmarks.sampling import Row, median
 from gloveport.catalog import Catalog
-from gloveport.catalog.slices import declarations
-from gloveport.checks import TypeChecks
+from gloveport.catalog.declarations import declarations
+from gloveport.host.type_check import TypeChecks
 from gloveport.prepare import prepare
-from gloveport.surfaces.agent_tools import AgentTools
+from gloveport.surfaces.agents.tools import AgentTools
 from gloveport.types import Language, Tool
 
 VERBS = [

@@ -24,10 +24,10 @@ import jsonschema_rs
 import msgspec
 
 from gloveport.errors import SourceError
-from gloveport.sources.names import problem_with
+from gloveport.sources.definition_cache import Shelf
 from gloveport.sources.openapi.opening import shelve
 from gloveport.sources.openapi.operation import Definition
-from gloveport.sources.shelf import Shelf
+from gloveport.tool_names import problem_with
 
 FOLDER = Path(__file__).parent / "corpus.tmp"
 SAMPLE = 8

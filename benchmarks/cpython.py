@@ -7,7 +7,7 @@ import os
 from benchmarks.forked import Bench, Kind, echo, with_floor
 from benchmarks.sampling import Row
 from gloveport import Gloveport
-from gloveport.sandbox.cpython import CPythonOptions, cpython_launch
+from gloveport.sandbox.engines.cpython import CPythonOptions, cpython_launch
 from gloveport.sandbox.launcher import Launch, Launcher
 
 PROGRAM = """

@@ -23,10 +23,10 @@ from graphql import build_client_schema, parse, validate
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
 from gloveport.sources.graphql import GraphQLSource, open_graphql
 from gloveport.sources.graphql.documents import Documents
 from gloveport.sources.graphql.roots import roots_of
-from gloveport.sources.outside import Outside
 
 Row = tuple[str, str, str, str, str]
 PACKAGE = "@octokit/graphql-schema@15.26.1"

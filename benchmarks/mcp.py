@@ -25,10 +25,10 @@ from benchmarks.processes import spent
 from benchmarks.sampling import Row
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
-from gloveport.surfaces.guard import Names
-from gloveport.surfaces.http_server import HttpServer, listen
-from gloveport.surfaces.places import Places
-from gloveport.surfaces.token import TokenCheck
+from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.http.guard import Names
+from gloveport.surfaces.http.server import HttpServer, listen
+from gloveport.surfaces.http.token import TokenCheck
 
 HERE = Path(__file__).parent / "beside"
 FASTMCP = next((one.module, one.packages) for one in CONTENDERS if one.module == "fastmcp_code_mode")
@@ -133,7 +133,7 @@ def ours(settings: str = "") -> Iterator[Served]:
         token.write_text(TOKEN)
         env = os.environ | {"XDG_CONFIG_HOME": folder, "XDG_DATA_HOME": folder}
         (Path(folder) / "gloveport.toml").write_text(settings)
-        command = [sys.executable, "-m", "gloveport.surfaces.cli", "serve", TOOLS, "--port", "0", "--json"]
+        command = [sys.executable, "-m", "gloveport.surfaces.cli.main", "serve", TOOLS, "--port", "0", "--json"]
         with subprocess.Popen(
             [*command, "--token-file", str(token)], stdout=subprocess.PIPE, env=env, cwd=folder
         ) as process:

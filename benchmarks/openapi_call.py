@@ -15,10 +15,10 @@ import msgspec
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
+from gloveport.sources.definition_cache import Shelf
 from gloveport.sources.openapi.operation import Body, Content, Definition, Head, Operation, Parameter
 from gloveport.sources.openapi.source import OpenApiSource
-from gloveport.sources.outside import Outside
-from gloveport.sources.shelf import Shelf
 
 Row = tuple[str, str, str, str, str]
 Call = Callable[[], Awaitable[object]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.forked import Bench, Kind, echo, with_floor
 from benchmarks.sampling import Row
 from gloveport import Gloveport
+from gloveport.sandbox.engines.quickjs import QuickJSOptions, quickjs_launch
 from gloveport.sandbox.launcher import Launch, Launcher
-from gloveport.sandbox.quickjs import QuickJSOptions, quickjs_launch
 
 CALLS = "let sum = 0; for (let i = 0; i < 2000; i++) sum += await tools.echo({value: i}); return sum"
 PARALLEL = "return (await Promise.all(Array.from({length: 100}, (_, i) => tools.echo({value: i})))).length"

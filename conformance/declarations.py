@@ -11,16 +11,16 @@ from pathlib import Path
 
 from benchmarks.corpus import npm
 
-from gloveport.catalog import pystubs, stubs
+from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
 from gloveport.sources.openapi import open_openapi
-from gloveport.sources.outside import Outside
 
 COUNT, LARGEST = 200, 1_500_000
-HEAD = f"{pystubs.HEAD}{pystubs.ALIASES}class _Open(type):\n    def __getattr__(self, name: str) -> Any: ...\n"
+HEAD = f"{python_stubs.HEAD}{python_stubs.ALIASES}class _Open(type):\n    def __getattr__(self, name: str) -> Any: ...\n"
 
 
 def definitions() -> list[Path]:
@@ -44,8 +44,8 @@ async def declare(paths: list[Path], folder: Path) -> int:
             continue
         listed = [(tool.address, tool) for tool in source.tools()]
         tools += len(listed)
-        (folder / f"d{number}.ts").write_text(f"{stubs.declaration(listed)}\nexport {{}};\n")
-        (folder / f"d{number}.pyi").write_text(HEAD + pystubs.declaration(listed, checked=True))
+        (folder / f"d{number}.ts").write_text(f"{typescript_stubs.declaration(listed)}\nexport {{}};\n")
+        (folder / f"d{number}.pyi").write_text(HEAD + python_stubs.declaration(listed, checked=True))
         await source.close()
     await egress.close()
     return tools

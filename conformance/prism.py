@@ -26,9 +26,9 @@ from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment, EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reach, Reply, Request
+from gloveport.sources.context import Outside
 from gloveport.sources.openapi import open_openapi
 from gloveport.sources.openapi.source import OpenApiSource
-from gloveport.sources.outside import Outside
 from gloveport.types import Tool
 
 HERE = Path(__file__).parent

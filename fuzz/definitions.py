@@ -16,7 +16,7 @@ from graphql import build_schema, introspection_from_schema
 
 from fuzz.mutation import mutate_bytes, mutate_json, mutate_tokens
 from fuzz.target import BrokenPromise, Target
-from gloveport.catalog import pystubs, stubs
+from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.sources.graphql import _compiled
@@ -173,8 +173,8 @@ def _show(tools: list[Tool]) -> None:
             if schema is not None:
                 jsonschema_rs.Draft202012Validator(dict(schema))
     pairs = [(tool.address, tool) for tool in tools]
-    stubs.declaration(pairs)
-    ast.parse(pystubs.declaration(pairs, checked=True))
+    typescript_stubs.declaration(pairs)
+    ast.parse(python_stubs.declaration(pairs, checked=True))
 
 
 CONFIG = SourceConfig("lib", "graphql", "schema.graphql", base_url="https://example.com/graphql")

@@ -22,9 +22,9 @@ from fuzz.wire import FRAMES, LEAVES, same
 from gloveport import Gloveport
 from gloveport.errors import ValueCrossingError, WireError
 from gloveport.sandbox import wire
-from gloveport.sandbox.monty.nodes import EXCEPTIONS
-from gloveport.sandbox.values import encode, from_wire
+from gloveport.sandbox.engines.monty.nodes import EXCEPTIONS
 from gloveport.types import ErrorValue
+from gloveport.values import encode, from_wire
 
 HERE = Path(__file__).parent / "guest"
 ECHO = Per(

@@ -11,13 +11,13 @@ from fuzz.mutation import mutate_json
 from fuzz.target import BrokenPromise, Target
 from fuzz.wire import FRAMES, LEAVES
 from gloveport.errors import CODES, ToolError
-from gloveport.failures import believed, failure
+from gloveport.host.failures import believed, failure
 from gloveport.prepare import prepare
 from gloveport.sandbox import wire
 from gloveport.sandbox.launcher import Exit
-from gloveport.sandbox.leg import Leg, Setup
-from gloveport.sandbox.values import to_json
+from gloveport.sandbox.run_attempt import Leg, Setup
 from gloveport.types import Limits, LogLine, ToolCall
+from gloveport.values import to_json
 
 PROGRAM = prepare("const x = 1;\nreturn x")
 LIMITS = Limits(max_calls=100, max_log_bytes=200, max_result_bytes=2000, max_frame_bytes=64 * 1024)
@@ -122,6 +122,6 @@ TARGETS = (
         judge,
         mutate_json(LEAVES),
         SEEDS,
-        ("sandbox/leg.py", "sandbox/values.py", "sandbox/endings.py", "failures.py"),
+        ("sandbox/run_attempt.py", "values.py", "sandbox/exit_reason.py", "host/failures.py"),
     ),
 )

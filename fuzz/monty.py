@@ -12,11 +12,11 @@ from fuzz.mutation import mutate_message
 from fuzz.target import BrokenPromise, Target
 from fuzz.wire import same
 from gloveport.errors import ValueCrossingError, WireError
-from gloveport.sandbox.monty import messages, protobuf
-from gloveport.sandbox.monty.driver import Driver
-from gloveport.sandbox.monty.nodes import Table, TooHeavyError, Writer
-from gloveport.sandbox.values import encode
+from gloveport.sandbox.engines.monty import messages, protobuf
+from gloveport.sandbox.engines.monty.driver import Driver
+from gloveport.sandbox.engines.monty.nodes import Table, TooHeavyError, Writer
 from gloveport.types import ErrorValue
+from gloveport.values import encode
 
 BUDGET = 64 * 1024
 START = {
@@ -120,4 +120,4 @@ def _added(writer: Writer, value: Any) -> bytes:
     return writer.table()
 
 
-TARGETS = (Target("monty", judge, mutate_message, (*SEEDS, _table(*VALUES), ODD), ("sandbox/monty",)),)
+TARGETS = (Target("monty", judge, mutate_message, (*SEEDS, _table(*VALUES), ODD), ("sandbox/engines/monty",)),)

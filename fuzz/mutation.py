@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from gloveport.errors import WireError
-from gloveport.sandbox.monty import protobuf
+from gloveport.sandbox.engines.monty import protobuf
 
 WHOLE = (127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64, 10**30)
 NUMBERS = (0, 1, -1, *WHOLE, *(-number for number in WHOLE))

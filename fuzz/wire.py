@@ -14,8 +14,8 @@ from fuzz.mutation import mutate_json
 from fuzz.target import SOURCE, BrokenPromise, Target
 from gloveport.errors import ValueCrossingError, WireError
 from gloveport.sandbox import wire
-from gloveport.sandbox.values import encode, from_wire, to_json
 from gloveport.types import ErrorValue
+from gloveport.values import encode, from_wire, to_json
 
 MOST_FRAME, MOST_TOTAL = 64 * 1024, 256 * 1024
 TAGS = ("undefined", "number", "bigint", "date", "bytes", "map", "set", "error", "nothing")
@@ -142,12 +142,12 @@ def _guest_codec() -> Any:
 
 mutate = mutate_json(LEAVES)
 TARGETS = (
-    Target("wire", judge_frames, mutate, SEEDS, ("sandbox/wire.py", "sandbox/values.py")),
+    Target("wire", judge_frames, mutate, SEEDS, ("sandbox/wire.py", "values.py")),
     Target(
         "python-codec",
         judge_python_codec,
         mutate,
         tuple(json.dumps(frame[-1]).encode() for frame in FRAMES),
-        ("sandbox/guest/python/gloveport_guest/values.py", "sandbox/values.py"),
+        ("sandbox/engines/cpython/guest/gloveport_guest/values.py", "values.py"),
     ),
 )

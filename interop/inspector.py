@@ -12,7 +12,7 @@ from typing import Any
 from interop.node import NODE, environment, installed
 
 TOOLS = str(Path(__file__).parents[1] / "examples" / "demo_tools.py")
-COMMAND = [sys.executable, "-m", "gloveport.surfaces.cli"]
+COMMAND = [sys.executable, "-m", "gloveport.surfaces.cli.main"]
 CODE = "(await tools.demo_tools.list_orders({customer: 'ada'})).length"
 
 

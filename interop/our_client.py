@@ -16,8 +16,8 @@ from gloveport import Gloveport
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
 from gloveport.sources.mcp import Answer, Question, open_mcp
-from gloveport.sources.outside import Outside
 from gloveport.types import Tool
 from interop.scenarios import arguments, asks, filled_in
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
-from gloveport.surfaces.guard import Names
-from gloveport.surfaces.http_server import HttpServer, listen
-from gloveport.surfaces.places import Places
-from gloveport.surfaces.token import TokenCheck
+from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.http.guard import Names
+from gloveport.surfaces.http.server import HttpServer, listen
+from gloveport.surfaces.http.token import TokenCheck
 from interop.node import NODE, environment, installed
 
 TOOLS = str(Path(__file__).parents[1] / "examples" / "demo_tools.py")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
 from tests.escapes import ways
 from tests.escapes.corpus import Escape, corpus, runnable
 from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere

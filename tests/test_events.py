@@ -7,9 +7,9 @@ import pytest
 
 from gloveport import Gloveport
 from gloveport.prepare import prepare
-from gloveport.sandbox.deno import DenoOptions, deno_launch
-from gloveport.sandbox.leg import Leg, Setup
+from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
 from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.run_attempt import Leg, Setup
 from gloveport.types import Limits, LogLine, ToolCall
 
 START = 1_700_000_000_000_000

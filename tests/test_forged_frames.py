@@ -18,7 +18,7 @@ import pytest
 
 from gloveport import Gloveport, Outcome
 from gloveport.sandbox import engines as engines_module
-from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import Launch
 from tests.conftest import TOOLS
 from tests.escapes.ways import HERE

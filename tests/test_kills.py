@@ -19,10 +19,10 @@ import pytest
 import pytest_asyncio
 
 from gloveport import Gloveport, Outcome
-from gloveport.sandbox.guests import Guest
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 from gloveport.sandbox.launcher import Launcher
-from gloveport.sandbox.leg import Leg
-from gloveport.sandbox.syscalls import MACHINE, NUMBERS
+from gloveport.sandbox.run_attempt import Leg
 from tests.engines import ENGINES, Engine, Per, said
 from tests.leftovers import DEADLINE, Leftovers, assert_nothing_left, settled, strangers
 

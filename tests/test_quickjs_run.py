@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from gloveport import Gloveport, OptionError
 from gloveport.bridge import hints
 from gloveport.errors import SandboxError
-from gloveport.prepare.quickjs import LACKING
-from gloveport.sandbox import engines, quickjs
+from gloveport.prepare.typescript.quickjs import LACKING
+from gloveport.sandbox import engines
+from gloveport.sandbox.engines import quickjs
 from tests.conftest import TOOLS
 from tests.sandbox.jail.stage import play
 from tests.sandbox.test_cpython_jail import SURROUNDINGS

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gloveport import Gloveport, MemoryJournal, OptionError
 from gloveport.journal.memory import MOST_BYTES, Tape
-from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.replay import replay as replay_on
 from gloveport.sandbox.worker import Worker

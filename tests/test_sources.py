@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError, connections
+from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
+from gloveport.host import connections
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
 from gloveport.sources.detection import detect, likely_name
 from gloveport.sources.opening import open_source
-from gloveport.sources.outside import Outside
-from gloveport.surfaces.agent_tools import AgentTools
-from gloveport.surfaces.outcome_json import outcome_document
+from gloveport.surfaces.agents.tools import AgentTools
+from gloveport.surfaces.documents import outcome_document
 from tests.sources.mcp.support import LIBRARY
 
 ORDERS = {"openapi": "3.1.0", "info": {"title": "Orders", "version": "1"}, "paths": {

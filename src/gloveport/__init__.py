@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gloveport.config import SourceConfig
     from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError, ToolError
-    from gloveport.host import Gloveport
+    from gloveport.host.port import Gloveport
     from gloveport.journal.memory import MemoryJournal
     from gloveport.sources.functions import tool
-    from gloveport.surfaces.code_tool import code_tool
+    from gloveport.surfaces.agents.code_tool import code_tool
     from gloveport.types import CallRecord, Divergence, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
 
 __all__ = [
@@ -43,10 +43,10 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Gloveport": "host",
+    "Gloveport": "host.port",
     "MemoryJournal": "journal.memory",
     "SourceConfig": "config",
-    "code_tool": "surfaces.code_tool",
+    "code_tool": "surfaces.agents.code_tool",
     "tool": "sources.functions",
 } | dict.fromkeys(("GloveportError", "OptionError", "SandboxError", "SourceError", "ToolError"), "errors")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gloveport.bridge.branches import ENDLESS, branches_of
+from gloveport.bridge.schema_cost import ENDLESS, branches_of
 from gloveport.errors import ToolError
 from gloveport.types import Tool
 from tests.bridge.test_calls import FakeSource, call, port

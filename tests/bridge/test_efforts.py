@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gloveport.bridge.efforts import takes_long
+from gloveport.bridge.schema_effort import takes_long
 from gloveport.errors import ToolError
 from gloveport.types import Tool
 from tests.bridge.support import FakeSource, port, refused

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gloveport.bridge.failures import LONGEST, failure, without_paths
+from gloveport.bridge.tool_errors import LONGEST, failure, without_paths
 from gloveport.errors import ToolError
 
 from .support import call, port, refused

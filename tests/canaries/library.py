@@ -14,7 +14,7 @@ import gloveport.sources.mcp
 import gloveport.sources.openapi
 from gloveport import Gloveport, MemoryJournal, ToolError
 from gloveport.config import load_config
-from gloveport.surfaces.outcome_json import outcome_document
+from gloveport.surfaces.documents import outcome_document
 from tests.canaries.programs import CALLS, ENDINGS, PYTHON, SLOW_CALLS, TYPESCRIPT
 
 # Loaded beforehand: on a busy machine that takes longer than a connection which has begun meanwhile is waited for.

@@ -15,7 +15,7 @@ import pytest
 from gloveport import Gloveport
 from gloveport.catalog import search, semantic
 from gloveport.catalog.search import Index
-from gloveport.surfaces.agent_tools import AgentTools
+from gloveport.surfaces.agents.tools import AgentTools
 from gloveport.types import Tool
 
 TOOLS = [

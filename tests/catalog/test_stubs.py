@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.catalog import stubs
+from gloveport.catalog import typescript_stubs
 from gloveport.types import Tool
 
 
 def type_of(schema: Any, root: Any = None) -> str:
-    types = stubs.Types(root or {}, dates="Date | string", binary="Uint8Array | string")
+    types = typescript_stubs.Types(root or {}, dates="Date | string", binary="Uint8Array | string")
     return " ".join(types.of(schema, "").split())
 
 
@@ -66,13 +66,15 @@ def test_a_schema_that_explodes_stays_small() -> None:
     for n in range(1, 40):
         ref = {"$ref": f"#/$defs/d{n - 1}"}
         definitions[f"d{n}"] = {"properties": {"a": ref, "b": ref}}
-    text = stubs.declaration([("x", Tool("s.x", "", {"$defs": definitions, "properties": {"p": {"$ref": "#/$defs/d39"}}}))])
+    text = typescript_stubs.declaration(
+        [("x", Tool("s.x", "", {"$defs": definitions, "properties": {"p": {"$ref": "#/$defs/d39"}}}))]
+    )
     assert len(text) < 100_000
 
 
 def test_a_description_can_not_close_its_comment_or_hide_in_invisible_letters() -> None:
     schema = {"properties": {"a": {"description": "x */ evil() /* \u202e\u200b\x07y"}}, "additionalProperties": False}
-    text = stubs.declaration([("x", Tool("s.x", "Does */ harm", schema))])
+    text = typescript_stubs.declaration([("x", Tool("s.x", "Does */ harm", schema))])
     assert "*/ evil" not in text
     assert "*/ harm" not in text
     assert not {"\u202e", "\u200b", "\x07"} & set(text)
@@ -81,7 +83,9 @@ def test_a_description_can_not_close_its_comment_or_hide_in_invisible_letters() 
 def test_tools_are_declared_under_their_paths_with_notes() -> None:
     number = {"type": "integer", "description": "How many", "default": 10, "maximum": 100, "deprecated": True}
     schema = {"type": "object", "properties": {"n": number}, "additionalProperties": False}
-    text = stubs.declaration([("a.b.delete", Tool("a.b.delete", "Lines\nof text", schema)), ("a.c", Tool("a.c", "", {}))])
+    text = typescript_stubs.declaration(
+        [("a.b.delete", Tool("a.b.delete", "Lines\nof text", schema)), ("a.c", Tool("a.c", "", {}))]
+    )
     assert text == (
         "declare const tools: {\n  a: {\n    b: {\n      /**\n       * Lines\n       * of text\n       */\n"
         "      delete(args?: {\n        /** How many @deprecated Default 10. maximum 100. */\n        n?: number;\n"
@@ -102,6 +106,8 @@ plain = st.recursive(
 
 @given(st.dictionaries(WORDS, plain, max_size=5))
 def test_no_schema_however_odd_breaks_the_declaration(schema: dict[str, Any]) -> None:
-    text = stubs.declaration([("x", Tool("s.x", "", {"properties": {"p": schema}}, {"properties": {"q": schema}}))])
+    text = typescript_stubs.declaration(
+        [("x", Tool("s.x", "", {"properties": {"p": schema}}, {"properties": {"q": schema}}))]
+    )
     assert text.startswith("declare const tools: {")
     assert json.dumps(text)

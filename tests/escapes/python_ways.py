@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, Outcome
-from gloveport import host as host_module
+from gloveport.host import port as host_module
 from gloveport.prepare import prepare
 from gloveport.sandbox import worker
-from gloveport.sandbox.cpython import GUEST_FOLDER, PACKAGE, CPythonOptions, cpython_launch, find_python
+from gloveport.sandbox.engines.cpython import GUEST_FOLDER, PACKAGE, CPythonOptions, cpython_launch, find_python
 from gloveport.sandbox.launcher import Guest, Launch
 from gloveport.types import MIB, Program
 from tests.conftest import TOOLS

@@ -18,13 +18,13 @@ import orjson
 import pytest
 
 from gloveport import Gloveport, Outcome
-from gloveport import host as host_module
+from gloveport.host import port as host_module
 from gloveport.prepare import prepare
-from gloveport.sandbox import leg, worker
-from gloveport.sandbox.deno import ENVIRONMENT, find_deno
+from gloveport.sandbox import run_attempt, worker
 from gloveport.sandbox.engines import Kind, launch_for
+from gloveport.sandbox.engines.deno import ENVIRONMENT, find_deno
+from gloveport.sandbox.jail.privileges import MOST_THREADS
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
-from gloveport.sandbox.privileges import MOST_THREADS
 from gloveport.types import MIB, Program, Strength
 from tests.conftest import TOOLS
 from tests.escapes.calls import NUMBERS
@@ -217,10 +217,10 @@ async def drive(
 
 async def _watch_memory(guest: Guest) -> None:
     """What a leg does beside setting limits: look at what no limit counts."""
-    most = worker.held_bytes(guest.pid) + 256 * MIB * leg.RESIDENT_SLACK
+    most = worker.held_bytes(guest.pid) + 256 * MIB * run_attempt.RESIDENT_SLACK
     with contextlib.suppress(OSError):
         while worker.held_bytes(guest.pid) < most and not _has_many_threads(guest):  # noqa: ASYNC110
-            await asyncio.sleep(leg.MEMORY_SECONDS)
+            await asyncio.sleep(run_attempt.MEMORY_SECONDS)
         guest.kill()
 
 
@@ -365,9 +365,9 @@ async def baited_port(minimum: Strength = "full", **options: Any) -> Any:
 def eavesdropping() -> Iterator[list[str]]:
     """Put a token into every frame that a guest is sent, another into our environment, and hear what engines write to stderr."""
     said: list[str] = []
-    event, read = leg.Leg._event, worker._read_stderr
+    event, read = run_attempt.Leg._event, worker._read_stderr
 
-    def baited_event(self: leg.Leg, payload: bytes) -> None:
+    def baited_event(self: run_attempt.Leg, payload: bytes) -> None:
         event(self, payload[:-1] + f',"{ENGINE_TOKENS["wire"]}"]'.encode())
 
     def heard(guest: Guest) -> str:
@@ -375,7 +375,7 @@ def eavesdropping() -> Iterator[list[str]]:
         return said[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leg.Leg, "_event", baited_event)
+        patch.setattr(run_attempt.Leg, "_event", baited_event)
         patch.setattr(worker, "_read_stderr", heard)
         patch.setattr(host_module, "prepare", _read)
         patch.setenv(VARIABLE, HOST_VARIABLE)

@@ -10,7 +10,7 @@ from typing import Any
 import httpcore2
 
 from gloveport.policy.credentials import Attachment
-from gloveport.policy.egress import Egress, Reach, Reply, Request, dialing
+from gloveport.policy.egress import Egress, Reach, Reply, Request, connect
 
 LOCAL = Reach(allow_private=True, connect_seconds=20, total_seconds=30)
 
@@ -99,10 +99,10 @@ class Dialled:
         self.addresses.append(address)
         if self._port is None:
             raise httpcore2.ConnectError("nobody is there")
-        return await dialing.dial("127.0.0.1", self._port, seconds)
+        return await connect.dial("127.0.0.1", self._port, seconds)
 
 
-def answering(*answers: Sequence[str]) -> dialing.Resolve:
+def answering(*answers: Sequence[str]) -> connect.Resolve:
     """A resolver that gives these answers one after another, and the last one for ever."""
     waiting = list(answers)
 

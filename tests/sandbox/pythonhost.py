@@ -24,7 +24,7 @@ from typing import Any
 
 import gloveport
 
-GUEST = Path(gloveport.__file__).parent / "sandbox/guest/python"
+GUEST = Path(gloveport.__file__).parent / "sandbox/engines/cpython/guest"
 DEADLINE = 20.0
 START = 1_700_000_000_000_000  # microseconds: 2023-11-14T22:13:20Z
 STEP = 1_000

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from gloveport.sandbox.syscalls import MACHINE, NUMBERS
+from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 from tests.sandbox.jail.host import HERE
 from tests.sandbox.jail.stage import host_env, play
 from tests.sandbox.test_jail import FOR_ROOT, Lure, wins

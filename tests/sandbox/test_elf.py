@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from deno import find_deno_bin
 
-from gloveport.sandbox import elf
-from gloveport.sandbox.syscalls import MACHINE
+from gloveport.sandbox.jail import elf
+from gloveport.sandbox.jail.syscalls import MACHINE
 
 
 def loaded(pid: int | str) -> set[str]:

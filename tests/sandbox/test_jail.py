@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from deno import find_deno_bin
 
-from gloveport.sandbox.syscalls import MACHINE, NUMBERS
+from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 from tests.sandbox.jail.host import ENV, FLAGS, HERE
 from tests.sandbox.jail.stage import play, run
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.errors import WireError
-from gloveport.sandbox.monty import messages, protobuf
-from gloveport.sandbox.monty.driver import Driver
-from gloveport.sandbox.monty.nodes import MAX_NODES, Table, TooHeavyError, Writer
+from gloveport.sandbox.engines.monty import messages, protobuf
+from gloveport.sandbox.engines.monty.driver import Driver
+from gloveport.sandbox.engines.monty.nodes import MAX_NODES, Table, TooHeavyError, Writer
 from gloveport.types import ErrorValue
 
 PLAIN = st.recursive(

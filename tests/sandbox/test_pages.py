@@ -9,8 +9,8 @@ import resource
 import struct
 from collections.abc import Callable
 
-from gloveport.sandbox import pages
-from gloveport.sandbox.syscalls import MACHINE, NUMBERS
+from gloveport.sandbox.jail import prefault
+from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 
 PAGES = 64
 WRITTEN = (3, 4, 5, 20, 63)
@@ -37,7 +37,7 @@ def seen_of_child(work: Callable[[], None]) -> bytes:
         os._exit(0)
     os.read(done, 1)
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
-    made = pages.table(proc, child, os.getpid())
+    made = prefault.table(proc, child, os.getpid())
     for fd in (proc, done, told, stop, stopped):
         os.close(fd)
     os.waitpid(child, 0)
@@ -56,7 +56,7 @@ def test_the_pages_that_a_fork_wrote_to_are_in_its_table_and_no_others_of_the_sa
             memory[page * mmap.PAGESIZE] = 2
 
     made = seen_of_child(write)
-    assert len(made) == pages.TABLE_BYTES
+    assert len(made) == prefault.TABLE_BYTES
     inside = [(at - start, size) for at, size in ranges(made) if start <= at < start + len(memory)]
     page = mmap.PAGESIZE
     assert inside == [(3 * page, 3 * page), (20 * page, page), (63 * page, page)]
@@ -65,16 +65,16 @@ def test_the_pages_that_a_fork_wrote_to_are_in_its_table_and_no_others_of_the_sa
 def test_a_process_that_may_not_be_looked_at_has_an_empty_table() -> None:
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
     try:
-        assert pages.table(proc, 2**22 + 1, 2**22 + 1) == bytes(pages.TABLE_BYTES)
+        assert prefault.table(proc, 2**22 + 1, 2**22 + 1) == bytes(prefault.TABLE_BYTES)
     finally:
         os.close(proc)
 
 
 def test_a_fork_that_takes_its_pages_pays_for_none_of_them_later() -> None:
     memory, start = shared_with_children()
-    table = mmap.mmap(-1, pages.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    table = mmap.mmap(-1, prefault.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     struct.pack_into("=QQ", table, 0, start, len(memory))
-    take = pages.taker(table)
+    take = prefault.taker(table)
 
     def faults_of_writing(*, taken: bool) -> int:
         child = os.fork()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
 from gloveport.sandbox.launcher import Guest, Launcher
 from gloveport.sandbox.pool import Pool
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gloveport.sandbox.values import from_wire, to_wire
+from gloveport.values import from_wire, to_wire
 from tests.sandbox.pythonhost import START, Frames, Host, Still, Zygote, pack, setup_of
 
 pytestmark = pytest.mark.timeout(60)

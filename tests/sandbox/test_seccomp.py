@@ -5,8 +5,8 @@ from errno import ENOSYS, EPERM
 
 import pytest
 
-from gloveport.sandbox import seccomp
-from gloveport.sandbox.syscalls import NUMBERS
+from gloveport.sandbox.jail import seccomp
+from gloveport.sandbox.jail.syscalls import NUMBERS
 from tests.sandbox.jail.bpf import decide
 
 REFUSED = seccomp.errno_action(EPERM)

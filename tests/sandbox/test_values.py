@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.errors import ValueCrossingError, WireError
-from gloveport.sandbox.values import encode, from_wire, to_json
 from gloveport.types import ErrorValue
+from gloveport.values import encode, from_wire, to_json
 
 
 class Colour(StrEnum):

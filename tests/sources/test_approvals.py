@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gloveport.config import SourceConfig
-from gloveport.sources.approvals import approve, needs_approval, what_it_does
+from gloveport.sources.trust import approve, needs_approval, what_it_does
 
 PROJECT = {"settings": "/project/gloveport.toml"}
 

@@ -18,7 +18,7 @@ import pytest
 
 from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import functions, tool
-from gloveport.sources.threads import GOES_ON, Threads
+from gloveport.sources.functions.threads import GOES_ON, Threads
 from gloveport.types import Tool
 
 DEADLINE = 5

@@ -8,7 +8,7 @@ import pytest
 
 from gloveport.errors import OptionError
 from gloveport.sources.functions import functions
-from gloveport.sources.modules import load_module
+from gloveport.sources.functions.modules import load_module
 
 
 def write(folder: Path, text: str, name: str = "shop_tools.py") -> str:

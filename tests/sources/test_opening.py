@@ -13,7 +13,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.sources.opening import open_source
-from gloveport.sources.outside import Outside
+from gloveport.sources.context import Outside
 from pathlib import Path
 
 class Watch:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from gloveport.errors import SourceError
+from gloveport.sources.definition_cache import LazySchema, Shelf, digest
 from gloveport.sources.openapi.operation import Head
-from gloveport.sources.shelf import LazySchema, Shelf, digest
 
 HEADS = (Head("pets.list", "All pets.", ("limit",), "f1"), Head("pets.create", "A new pet.", ("name",), "f2", writes=True))
 DEFINITIONS = [("pets.list", b'{"n":1}'), ("pets.create", b'{"n":2}')]

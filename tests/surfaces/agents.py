@@ -14,11 +14,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
-from gloveport.surfaces.guard import Names
-from gloveport.surfaces.http_server import HttpServer, listen
-from gloveport.surfaces.mcp_server import AgentServer
-from gloveport.surfaces.places import Places
-from gloveport.surfaces.token import TokenCheck
+from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.http.guard import Names
+from gloveport.surfaces.http.server import HttpServer, listen
+from gloveport.surfaces.http.token import TokenCheck
+from gloveport.surfaces.mcp.server import AgentServer
 
 TOKEN = "a-token-of-32-characters-or-more"
 AUTHORIZATION = {"Authorization": f"Bearer {TOKEN}"}

@@ -19,7 +19,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).parents[2]
 TOOLS = str(Path(__file__).with_name("some_tools.py"))
-COMMAND = (sys.executable, "-m", "gloveport.surfaces.cli")
+COMMAND = (sys.executable, "-m", "gloveport.surfaces.cli.main")
 DEADLINE = 60.0
 
 

@@ -12,9 +12,9 @@ import jsonschema_rs
 import pytest
 
 from gloveport import Gloveport, OptionError
-from gloveport.surfaces.agent_offer import INSTRUCTIONS
-from gloveport.surfaces.agent_tools import AgentTools, Answer
-from gloveport.surfaces.kept import MOST_TEXTS, Kept
+from gloveport.surfaces.agents.descriptions import INSTRUCTIONS
+from gloveport.surfaces.agents.result_store import MOST_TEXTS, Kept
+from gloveport.surfaces.agents.tools import AgentTools, Answer
 from gloveport.types import Event, Tool
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gloveport.sandbox.proof import ATTEMPTS, Attempt, Canaries, Proof, _judge, _lines, proof_launch
-from gloveport.sandbox.report import JailReport, Layer
-from gloveport.surfaces import doctor
+from gloveport.sandbox.jail.strength import JailReport, Layer
+from gloveport.sandbox.self_test import ATTEMPTS, Attempt, Canaries, Proof, _judge, _lines, proof_launch
+from gloveport.surfaces.cli import doctor
 from tests.surfaces.command import gloveport
 
 NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"', "sh")

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from gloveport import Gloveport
-from gloveport.surfaces import patience
-from gloveport.surfaces.guard import DEEPEST, LARGEST_BODY, Names
-from gloveport.surfaces.places import Places
+from gloveport.surfaces.http import idle_timeout
+from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.http.guard import DEEPEST, LARGEST_BODY, Names
 from tests.surfaces.agents import TOKEN, Lingering, http_client, http_server
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
@@ -287,7 +287,7 @@ async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> No
 
 @pytest.mark.parametrize("said", [b"", b"POST /mcp HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"])
 async def test_a_client_that_says_nothing_more_is_not_waited_for(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(idle_timeout, "HEAD_SECONDS", 0.2)
     async with http_server(Gloveport(spare=0)) as url:
         reader, writer = await asyncio.open_connection(urlsplit(url).hostname, urlsplit(url).port)
         writer.write(said)
@@ -297,12 +297,12 @@ async def test_a_client_that_says_nothing_more_is_not_waited_for(said: bytes, mo
 
 
 async def test_an_answer_that_takes_its_time_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(idle_timeout, "HEAD_SECONDS", 0.05)
     tool = Lingering()
     async with http_server(Gloveport(tools=[tool.linger])) as url, http_client(url, "2026-07-28") as client:
         calling = asyncio.create_task(client.call_tool("execute", {"code": "await tools.linger()"}))
         await tool.started.wait()
         for _ in range(10):
-            await asyncio.sleep(patience.HEAD_SECONDS)
+            await asyncio.sleep(idle_timeout.HEAD_SECONDS)
         tool.released.set()
         assert not (await calling).is_error

@@ -7,8 +7,8 @@ import pytest
 
 import gloveport as package
 from gloveport.errors import CODES
-from gloveport.surfaces.cli import cli
-from gloveport.surfaces.topics import EXIT_CODES
+from gloveport.surfaces.cli.main import cli
+from gloveport.surfaces.cli.topics import EXIT_CODES
 from tests.surfaces.command import environment, gloveport
 
 COMMANDS = tuple(cli.commands)
@@ -93,8 +93,8 @@ def test_version_says_what_it_stands_on() -> None:
 
 
 def test_the_command_line_loads_nothing_heavy_to_show_its_help() -> None:
-    heavy = ("asyncio", "orjson", "msgspec", "jsonschema_rs", "tree_sitter", "gloveport.host", "gloveport.types")
-    script = f"import sys, gloveport.surfaces.cli; print([name for name in {heavy} if name in sys.modules])"
+    heavy = ("asyncio", "orjson", "msgspec", "jsonschema_rs", "tree_sitter", "gloveport.host.port", "gloveport.types")
+    script = f"import sys, gloveport.surfaces.cli.main; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=60, check=True
     )

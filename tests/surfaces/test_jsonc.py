@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.errors import OptionError
-from gloveport.surfaces.jsonc import parse, put, remove
+from gloveport.surfaces.cli.connect.jsonc import parse, put, remove
 
 COMMENTED = """// servers of mine
 {

@@ -11,9 +11,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import ToolListChangedNotification
 
-from gloveport import Gloveport, connections
+from gloveport import Gloveport
+from gloveport.host import connections
 from gloveport.sources.opening import open_source
-from gloveport.surfaces import mcp_server
+from gloveport.surfaces.mcp import server
 from tests.conftest import TOOLS
 from tests.surfaces.agents import WAYS, Lingering, client_of
 
@@ -136,7 +137,7 @@ async def test_a_cancelled_request_ends_its_run(way: str, mode: str) -> None:
 async def test_sources_that_open_late_hold_up_runs_but_not_the_list(
     way: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_server, "LIST_SECONDS", 0.01)
+    monkeypatch.setattr(server, "LIST_SECONDS", 0.01)
     gate, changed = asyncio.Event(), asyncio.Event()
     (tmp_path / "late.py").write_text("def hello() -> str:\n    return 'hello'\n")
     port = Gloveport(sources=[str(tmp_path / "late.py"), str(tmp_path / "gone.json")], spare=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gloveport.surfaces.outcome_json import FIELDS
+from gloveport.surfaces.documents import FIELDS
 from tests.surfaces.command import REPOSITORY, TOOLS, all_end, descendants, gloveport, read_until, started
 
 

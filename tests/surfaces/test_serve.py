@@ -20,8 +20,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from gloveport.errors import OptionError
-from gloveport.surfaces.http_server import listen
-from gloveport.surfaces.token import own_token, own_token_file, read_token
+from gloveport.surfaces.http.server import listen
+from gloveport.surfaces.http.token import own_token, own_token_file, read_token
 from tests.surfaces.command import (
     COMMAND,
     DEADLINE,
@@ -331,7 +331,7 @@ async def asking(command: str, *args: str) -> AsyncIterator[Client]:
 
 def test_nothing_of_this_is_loaded_by_other_commands() -> None:
     heavy = ("mcp", "starlette", "uvicorn")
-    script = f"import sys, gloveport.surfaces.running; print([name for name in {heavy} if name in sys.modules])"
+    script = f"import sys, gloveport.surfaces.cli.run; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=60, check=True
     )

@@ -12,9 +12,9 @@ from typing import Any, cast
 import jsonschema_rs
 import msgspec
 
-from gloveport.bridge.branches import branches_of
-from gloveport.bridge.complaints import complaint
-from gloveport.bridge.plain import copied
+from gloveport.bridge.schema_cost import branches_of
+from gloveport.bridge.to_data import copied
+from gloveport.bridge.validation_errors import complaint
 from gloveport.errors import ToolError
 from gloveport.sources import Paged, Source
 from gloveport.types import Tool

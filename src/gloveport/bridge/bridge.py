@@ -6,7 +6,7 @@ from typing import cast
 
 from gloveport.bridge.arguments import Contract, PagedContract
 from gloveport.bridge.builtins import Builtins
-from gloveport.bridge.runs import OnCall, RunBridge
+from gloveport.bridge.run_bridge import OnCall, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.policy import AllowAll, Policy
 from gloveport.sources import Paged

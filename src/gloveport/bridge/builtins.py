@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from gloveport.bridge.failures import without_paths
-from gloveport.catalog import Catalog, stubs
+from gloveport.bridge.tool_errors import without_paths
+from gloveport.catalog import Catalog, typescript_stubs
 from gloveport.errors import ToolError
 from gloveport.policy import Policy
 from gloveport.types import Tool
@@ -96,12 +96,12 @@ class Builtins:
         listed: list[tuple[str, Tool]] = []
         size = 0
         for tool in self._catalog.tools:
-            size += len(stubs.signature(tool)) + len(tool.description)
+            size += len(typescript_stubs.signature(tool)) + len(tool.description)
             if size > LONGEST_LISTING:
                 more = len(self._catalog.tools) - len(listed)
-                return stubs.declaration(listed) + f"// and {more} more tools: use tools.search\n"
+                return typescript_stubs.declaration(listed) + f"// and {more} more tools: use tools.search\n"
             listed.append((self._catalog.spelled(tool), tool))
-        return stubs.declaration(listed)
+        return typescript_stubs.declaration(listed)
 
     def _interface(self, args: list[Any]) -> str | None:
         found = self._catalog.describe(args[0]) if args and isinstance(args[0], str) else None

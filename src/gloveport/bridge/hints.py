@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from gloveport.catalog import Catalog
-from gloveport.catalog.nearest import fold
+from gloveport.suggestions import fold
 from gloveport.types import Failure
 
 LONGEST = 300

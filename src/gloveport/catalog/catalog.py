@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from gloveport.catalog import pystubs, stubs
+from gloveport.catalog import python_stubs, typescript_stubs
+from gloveport.catalog.confusables import look_alike
 from gloveport.catalog.fingerprint import fingerprint
-from gloveport.catalog.globals import TAKEN
-from gloveport.catalog.lookalikes import look_alike
-from gloveport.catalog.nearest import Sieve, distance, fold, tolerated
+from gloveport.catalog.guest_globals import TAKEN
 from gloveport.catalog.search import Index, Matches, words
 from gloveport.errors import OptionError
 from gloveport.sources import Source
-from gloveport.sources.names import RESERVED, ROOT, problem_with
+from gloveport.suggestions import Sieve, distance, fold, tolerated
+from gloveport.tool_names import RESERVED, ROOT, problem_with
 from gloveport.types import Problem, Tool
 
 SUGGESTED = 3
@@ -186,9 +186,9 @@ class Catalog:
             description=tool.description,
             kind=tool.kind,
             writes=tool.writes,
-            parameters=tuple(stubs.parameters(tool)),
-            typescript=stubs.declaration([(path, tool)]),
-            python=pystubs.declaration([(path, tool)]),
+            parameters=tuple(typescript_stubs.parameters(tool)),
+            typescript=typescript_stubs.declaration([(path, tool)]),
+            python=python_stubs.declaration([(path, tool)]),
             pages=tool.pages,
         )
 

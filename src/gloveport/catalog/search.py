@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from gloveport.catalog.nearest import Sieve, distance, tolerated
 from gloveport.catalog.semantic import Meanings, fused, meanings_of
+from gloveport.suggestions import Sieve, distance, tolerated
 from gloveport.types import Tool
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gloveport.errors import OptionError, ProgramError
+from gloveport.prepare.call_check import Certain, check_each
 from gloveport.prepare.diagnostics import frame, problem
-from gloveport.prepare.index import ToolIndex
-from gloveport.prepare.judging import Judged, judge
-from gloveport.prepare.names import Certain, check_each
 from gloveport.prepare.positions import locate
 from gloveport.prepare.reach import may_reach
+from gloveport.prepare.tool_index import ToolIndex
+from gloveport.prepare.type_findings import Judged, judge
 from gloveport.types import LANGUAGES, MIB, Finding, Language, Program
 
 __all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "may_reach", "prepare"]
@@ -56,7 +56,7 @@ def _certain_calls(program: Program, catalog: ToolIndex) -> Certain:
     if program.language == "python":
         from gloveport.prepare.python.calls import certain_calls
     else:
-        from gloveport.prepare.calls import certain_calls
+        from gloveport.prepare.typescript.calls import certain_calls
 
     return certain_calls(program, catalog)
 

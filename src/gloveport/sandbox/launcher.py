@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox import channel
-from gloveport.sandbox.guests import Exit, Guest
-from gloveport.sandbox.quarters import Folder
-from gloveport.sandbox.report import NEEDS, JailReport, Layer, holds_forks, judge
+from gloveport.sandbox.guest import Exit, Guest
+from gloveport.sandbox.jail import channel
+from gloveport.sandbox.jail.filesystem import Folder
+from gloveport.sandbox.jail.strength import NEEDS, JailReport, Layer, holds_forks, judge
 from gloveport.types import Strength
 
 __all__ = ["Exit", "Folder", "Guest", "JailReport", "Launch", "Launcher", "Layer"]
@@ -33,7 +33,7 @@ _SPAWN_SECONDS = 30.0
 _END_SECONDS = 10.0
 _RANK: Mapping[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
-_SERVER = f"import sys; sys.path.insert(0, {_PACKAGE_ROOT!r}); from gloveport.sandbox.forkserver import main; main()"
+_SERVER = f"import sys; sys.path.insert(0, {_PACKAGE_ROOT!r}); from gloveport.sandbox.jail.fork_server import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Launch:
     written: Deno wants DENO_EMIT_CACHE_MODE=disable for that, or else spends 150 ms in vain on its first TypeScript.
 
     `folders` of the host are to be seen in the jail (guest path → folder), where they are in one of `kernel` strength.
-    With `zygote` the engine is exec'd once and forks guests that are ready to run, as `gloveport.sandbox.zygote` does;
+    With `zygote` the engine is exec'd once and forks guests that are ready to run, as `gloveport.sandbox.jail.zygote` does;
     it needs a jail that holds native code: of strength `full`, or `kernel` with the layer `signal scope`.
 
     `first` is what each guest finds on its standard input before all else, `idle` what a pool then sends to one that

@@ -17,9 +17,9 @@ from typing import Any
 import orjson
 
 from gloveport.errors import WireError
+from gloveport.values import MAX_DEPTH
 
 HEADER = 4
-MAX_DEPTH = 128
 PROTOCOL = 1
 
 # What a message may hold beside its size: Python spends up to a microsecond and a hundred bytes on each.

@@ -12,8 +12,8 @@ from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.policy.egress import Reach, Request, urls
 from gloveport.policy.egress.urls import shown
-from gloveport.sources.names import RESERVED, ROOT, problem_with
-from gloveport.sources.outside import Outside
+from gloveport.sources.context import Outside
+from gloveport.tool_names import RESERVED, ROOT, problem_with
 
 ENDINGS: dict[str, SourceKind] = {".py": "functions", ".graphql": "graphql", ".gql": "graphql", ".graphqls": "graphql"}
 DOCUMENTS = (".json", ".yaml", ".yml")

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError
 from gloveport.sources import Source
-from gloveport.sources.approvals import needs_approval, refusal
-from gloveport.sources.outside import Outside
+from gloveport.sources.context import Outside
+from gloveport.sources.trust import needs_approval, refusal
 
 
 async def open_source(config: SourceConfig, outside: Outside) -> Source:
@@ -48,7 +48,7 @@ def _opener(kind: SourceKind) -> Callable[[SourceConfig, Outside], Awaitable[Sou
 
 async def _open_functions(config: SourceConfig, outside: Outside) -> Source:
     from gloveport.sources.functions import functions
-    from gloveport.sources.modules import load_module
+    from gloveport.sources.functions.modules import load_module
 
     if not isinstance(config.location, str):
         raise OptionError(f"functions of [sources.{config.name}] must be a file or a module")

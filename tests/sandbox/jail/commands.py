@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from gloveport.sandbox.syscalls import call
+from gloveport.sandbox.jail.syscalls import call
 
 CLONE_NEWUSER = 0x10000000
 
@@ -25,7 +25,7 @@ async def play_commands(plan: dict[str, Any]) -> dict[str, Any]:
 
 async def _command(args: list[str], home: str) -> tuple[int | None, str, str]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gloveport.surfaces.cli", *args),
+        *(sys.executable, "-m", "gloveport.surfaces.cli.main", *args),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,8 +9,8 @@ import socket
 import struct
 from errno import ENOSYS, EPERM
 
-from gloveport.sandbox import seccomp
-from gloveport.sandbox.syscalls import MACHINE, call, prctl
+from gloveport.sandbox.jail import seccomp
+from gloveport.sandbox.jail.syscalls import MACHINE, call, prctl
 
 UNSHARE = ("unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--net", "--ipc", "--uts")
 """The command that puts another into namespaces of its own; without root, into a user namespace in which it has that."""

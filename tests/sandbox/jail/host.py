@@ -23,12 +23,12 @@ from deno import find_deno_bin
 
 from gloveport import Gloveport, MemoryJournal
 from gloveport.errors import SandboxError
-from gloveport.sandbox import forkserver, jail, nursery, privileges, quarters, seccomp
-from gloveport.sandbox.cpython import PACKAGE, CPythonOptions, cpython_launch
 from gloveport.sandbox.engines import engines
+from gloveport.sandbox.engines.cpython import PACKAGE, CPythonOptions, cpython_launch
+from gloveport.sandbox.jail import filesystem, fork_server, jail, privileges, seccomp, zygote_client
+from gloveport.sandbox.jail.networks import NoNetworks
+from gloveport.sandbox.jail.syscalls import MACHINE, call
 from gloveport.sandbox.launcher import Folder, Guest, Launch, Launcher
-from gloveport.sandbox.networks import NoNetworks
-from gloveport.sandbox.syscalls import MACHINE, call
 from gloveport.types import Strength
 from tests.sandbox.jail import commands, container
 
@@ -362,8 +362,8 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
     said: dict[str, str] = {}
     for name, made in broken.items():
         try:
-            forkserver.spawn(made, null, stdio=null, stderr=null)
-        except forkserver.SpawnError as error:
+            fork_server.spawn(made, null, stdio=null, stderr=null)
+        except fork_server.SpawnError as error:
             said[name] = str(error)
     return {"said": said, "children": left()["children"]}
 
@@ -386,11 +386,11 @@ class _Dead(NoNetworks):
 async def play_lost_scout(_: dict[str, Any]) -> dict[str, Any]:
     """What a zygote says whose first guest can't be jailed, and how many networks are still out then."""
     made, dead = python_launch("echo.py"), _Dead()
-    spec = quarters.Spec(made.executable, made.argv, made.env, made.files, made.folders, zygote=True)
-    prepared, _, place, _ = forkserver.prepare(spec)
+    spec = filesystem.Spec(made.executable, made.argv, made.env, made.files, made.folders, zygote=True)
+    prepared, _, place, _ = fork_server.prepare(spec)
     try:
-        nursery.Nursery(prepared, place, dead).open()
-    except forkserver.SpawnError as error:
+        zygote_client.Nursery(prepared, place, dead).open()
+    except fork_server.SpawnError as error:
         return {"said": str(error), "out": dead.out}
     return {}
 

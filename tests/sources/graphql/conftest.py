@@ -9,8 +9,8 @@ import pytest
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
 from gloveport.sources.graphql import GraphQLSource, open_graphql
-from gloveport.sources.outside import Outside
 from gloveport.types import Tool
 from tests.sources.graphql.server import Library, serving
 

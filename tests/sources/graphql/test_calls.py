@@ -8,8 +8,8 @@ import pytest
 
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.sources.context import Outside
 from gloveport.sources.graphql import GraphQLSource, open_graphql
-from gloveport.sources.outside import Outside
 from tests.policy.servers import ok, serving
 from tests.sources.graphql.conftest import call, settings, tool
 from tests.sources.graphql.server import SDL, Library

@@ -13,9 +13,9 @@ import pytest
 from graphql import build_schema, introspection_from_schema
 
 from gloveport.errors import SourceError
+from gloveport.sources.context import Outside
 from gloveport.sources.graphql import open_graphql
 from gloveport.sources.graphql.definition import read_schema
-from gloveport.sources.outside import Outside
 from tests.sources.graphql.conftest import call, settings
 from tests.sources.graphql.server import SDL, Library
 

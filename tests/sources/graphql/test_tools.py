@@ -7,12 +7,12 @@ import pytest
 from graphql import build_schema
 
 from gloveport.bridge.arguments import Contract
-from gloveport.catalog import stubs
+from gloveport.catalog import typescript_stubs
 from gloveport.errors import ToolError
+from gloveport.sources.context import Outside
 from gloveport.sources.graphql import GraphQLSource, open_graphql
 from gloveport.sources.graphql.roots import roots_of
-from gloveport.sources.names import problem_with
-from gloveport.sources.outside import Outside
+from gloveport.tool_names import problem_with
 from gloveport.types import Tool
 from tests.sources.graphql.conftest import settings, tool
 from tests.sources.graphql.server import SDL
@@ -144,7 +144,7 @@ async def test_the_output_schema_is_that_of_the_default_selection(outside: Outsi
 
 
 def declared(one: Tool) -> str:
-    return stubs.declaration([(one.address, one)])
+    return typescript_stubs.declaration([(one.address, one)])
 
 
 async def test_tools_read_well_as_typescript(outside: Outside) -> None:

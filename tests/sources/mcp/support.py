@@ -12,8 +12,8 @@ import uvicorn
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
 from gloveport.sources.mcp import McpSource, open_mcp
-from gloveport.sources.outside import Outside
 from gloveport.types import Tool
 from tests.sources.mcp.servers.library import Legacy, build
 

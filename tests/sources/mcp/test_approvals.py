@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import SourceError
-from gloveport.sources.approvals import FILE, approve, needs_approval
+from gloveport.sources.trust import FILE, approve, needs_approval
 from tests.sources.mcp.support import LIBRARY, call, on_stdio, opened
 
 METACHARACTERS = [

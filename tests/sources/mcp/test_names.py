@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gloveport.sources.mcp.lines import Lines, Overlong
 from gloveport.sources.mcp.names import RESERVED, identifiers
-from gloveport.sources.names import problem_with
+from gloveport.tool_names import problem_with
 
 NAMES = st.lists(st.text(max_size=200) | st.from_regex(r"[a-c._-]{1,4}", fullmatch=True), max_size=30)
 

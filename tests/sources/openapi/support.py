@@ -12,10 +12,10 @@ import msgspec
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
+from gloveport.sources.definition_cache import Shelf
 from gloveport.sources.openapi.operation import Definition, Head, Operation, Slot
 from gloveport.sources.openapi.source import OpenApiSource
-from gloveport.sources.outside import Outside
-from gloveport.sources.shelf import Shelf
 from gloveport.types import Tool
 
 

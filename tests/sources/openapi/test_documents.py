@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.notation import MOST_BYTES, parse
+from gloveport.sources.openapi.compile.document.notation import MOST_BYTES, parse
 from tests.sources.openapi.compiled import Compiled, openapi, operation, returning, sending
 
 PETS = openapi({"/pets": {"get": {"operationId": "list", "tags": ["pets"], "responses": returning({"type": "array"})}}})

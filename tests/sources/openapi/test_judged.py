@@ -20,8 +20,8 @@ from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.context import Outside
 from gloveport.sources.openapi import open_openapi
-from gloveport.sources.outside import Outside
 from tests.sources.openapi.support import Seen, Server
 
 Json = dict[str, Any]

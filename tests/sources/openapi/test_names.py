@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.sources.names import problem_with
-from gloveport.sources.openapi.names import Named, addresses
-from gloveport.sources.openapi.sharing import shared_names
+from gloveport.sources.openapi.compile.addresses import Named, addresses
+from gloveport.sources.openapi.compile.shared_schemas import shared_names
+from gloveport.tool_names import problem_with
 
 
 def address(method: str, path: str, name: str | None = None, tag: str | None = None, lists: bool | None = None) -> str:

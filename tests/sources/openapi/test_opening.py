@@ -12,9 +12,9 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reply
+from gloveport.sources.context import Outside
 from gloveport.sources.openapi import opening
 from gloveport.sources.openapi.opening import open_definition
-from gloveport.sources.outside import Outside
 from tests.sources.openapi.compiled import openapi, operation, returning
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.sources.openapi.cursors import Cursors, Step
+from gloveport.sources.openapi.call.cursors import Cursors, Step
 from gloveport.sources.openapi.operation import Body, Content, Operation, Paging, Parameter, Slot
 from gloveport.sources.openapi.source import OpenApiSource
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of

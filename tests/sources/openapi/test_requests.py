@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gloveport.policy.egress import Request
+from gloveport.sources.openapi.call.request import Recipe
 from gloveport.sources.openapi.operation import Body, Content, Operation, Parameter
-from gloveport.sources.openapi.requests import Recipe
 
 BASE = "https://api.example.com/v1"
 JSON = Content("application/json", "json")

@@ -8,7 +8,7 @@ import pytest
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply
-from gloveport.sources.openapi import retries
+from gloveport.sources.openapi.call import retries
 from gloveport.sources.openapi.operation import Operation
 from tests.sources.openapi.support import Kit, answer, tool_of
 

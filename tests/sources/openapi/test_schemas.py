@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gloveport.sources.openapi.schemas import RULES
+from gloveport.sources.openapi.compile.schemas import RULES
 from tests.sources.openapi.compiled import Compiled, operation, returning, sending
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.servers import choose_base, lies_below
+from gloveport.sources.openapi.call.base_url import choose_base, lies_below
 
 REGION = {
     "https://{region}.example.com/{stage}": {"region": {"default": "eu", "enum": ["eu", "us"]}, "stage": {"default": "v2"}}

@@ -9,7 +9,7 @@ import uritemplate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.sources.openapi import styles
+from gloveport.sources.openapi.call import styles
 
 EMPTY, ONE, MANY, RECORD = "", "teal", ["teal", "jade", "rust"], {"x": 4, "y": 8, "z": 15}
 

@@ -14,12 +14,12 @@ import httpx2
 
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
-from gloveport.policy.egress import dialing, headers, urls
+from gloveport.policy.egress import connect, headers, urls
 from gloveport.policy.egress.addresses import is_metadata_name
-from gloveport.policy.egress.attaching import attach_headers, attach_query, check_origins
 from gloveport.policy.egress.decoding import ACCEPTED
-from gloveport.policy.egress.failures import FAILURES, explain
-from gloveport.policy.egress.incoming import Incoming
+from gloveport.policy.egress.inject import attach_headers, attach_query, check_origins
+from gloveport.policy.egress.network_errors import FAILURES, explain
+from gloveport.policy.egress.response import Incoming
 from gloveport.policy.egress.transport import Transport
 from gloveport.policy.egress.urls import Url
 from gloveport.policy.egress.values import Hop, Reach, Reply, Request
@@ -37,7 +37,7 @@ _MOST_LARGE = 4
 class Egress:
     """Sends requests. Connections are kept for the next request of the same reach to the same origin."""
 
-    def __init__(self, *, resolve: dialing.Resolve = dialing.resolve, dial: dialing.Dial = dialing.dial) -> None:
+    def __init__(self, *, resolve: connect.Resolve = connect.resolve, dial: connect.Dial = connect.dial) -> None:
         self._resolve = resolve
         self._dial = dial
         self._contexts: dict[bool, ssl.SSLContext] = {}
@@ -149,7 +149,7 @@ class Egress:
                 max_connections=_MOST_CONNECTIONS,
                 max_keepalive_connections=_MOST_IDLE,
                 keepalive_expiry=_IDLE_SECONDS,
-                network_backend=dialing.Dialer(reach.allow_private, self._resolve, self._dial),
+                network_backend=connect.Dialer(reach.allow_private, self._resolve, self._dial),
             )
         return pools[reach]
 

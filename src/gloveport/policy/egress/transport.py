@@ -11,8 +11,8 @@ import httpx2
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import headers, urls
-from gloveport.policy.egress.failures import FAILURES, explain
-from gloveport.policy.egress.incoming import Incoming
+from gloveport.policy.egress.network_errors import FAILURES, explain
+from gloveport.policy.egress.response import Incoming
 from gloveport.policy.egress.values import Hop, Reach
 from gloveport.policy.redaction import Redaction
 

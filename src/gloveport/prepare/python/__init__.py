@@ -18,13 +18,13 @@ from gloveport.prepare.mistakes import name_character
 from gloveport.prepare.positions import nearest_source_offset, rewrite, through
 from gloveport.prepare.python import monty
 from gloveport.prepare.python.entry import entry_function
-from gloveport.prepare.python.grammar import Lines, TooDeepError, TooLargeError, parse
+from gloveport.prepare.python.foreign_names import foreign_name
 from gloveport.prepare.python.imports import refused
 from gloveport.prepare.python.layout import Layout, layouts, too_long
-from gloveport.prepare.python.names import foreign_name
+from gloveport.prepare.python.parser import Lines, TooDeepError, TooLargeError, parse
 from gloveport.prepare.python.scopes import survey
 from gloveport.prepare.python.survey import Survey, place_of
-from gloveport.prepare.python.syntax import DEEP, DEEP_HINT, explain
+from gloveport.prepare.python.syntax_errors import DEEP, DEEP_HINT, explain
 from gloveport.types import Program
 
 

@@ -9,12 +9,12 @@ from functools import cached_property, partial
 from keyword import iskeyword
 from typing import Any
 
-from gloveport.prepare.arguments import Given
-from gloveport.prepare.index import ToolIndex
-from gloveport.prepare.names import TOOLS, Call, Certain, Chain
-from gloveport.prepare.python.grammar import Lines, TooDeepError, TooLargeError, children, parse
-from gloveport.prepare.python.names import BINDING, bound_names
+from gloveport.prepare.argument_check import Given
+from gloveport.prepare.call_check import TOOLS, Call, Certain, Chain
+from gloveport.prepare.python.foreign_names import BINDING, bound_names
+from gloveport.prepare.python.parser import Lines, TooDeepError, TooLargeError, children, parse
 from gloveport.prepare.python.scopes import suppressed
+from gloveport.prepare.tool_index import ToolIndex
 from gloveport.types import Program
 
 

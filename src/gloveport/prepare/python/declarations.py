@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gloveport.prepare.python.grammar import children
-from gloveport.prepare.python.names import bound_names
+from gloveport.prepare.python.foreign_names import bound_names
+from gloveport.prepare.python.parser import children
 from gloveport.prepare.python.survey import Function, Scope, Survey, place_of
 
 Uses = dict[str, tuple[tuple[int, int], bool]]

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gloveport.prepare.python.grammar import children
+from gloveport.prepare.python.parser import children
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

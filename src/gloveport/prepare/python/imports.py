@@ -7,7 +7,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from gloveport.prepare.python.grammar import Lines
+from gloveport.prepare.python.parser import Lines
 
 AVAILABLE = sys.stdlib_module_names | {"__main__"}
 
@@ -107,7 +107,7 @@ def _explained(name: str) -> tuple[str, str]:
 
 
 def _misspelt(package: str) -> str | None:
-    from gloveport.catalog.nearest import near  # only for messages
+    from gloveport.suggestions import near  # only for messages
 
     public = [name for name in sys.stdlib_module_names if not name.startswith("_")]
     close = near(package, public, limit=1) if 2 < len(package) <= 40 else ()

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 
-from gloveport.prepare.names import TOOLS
+from gloveport.prepare.call_check import TOOLS
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.python.grammar import Lines
-from gloveport.prepare.python.names import bound_names
+from gloveport.prepare.python.foreign_names import bound_names
+from gloveport.prepare.python.parser import Lines
 from gloveport.prepare.python.survey import place_of
 
 _MODULES = """

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gloveport.prepare.python.declarations import check_declarations
-from gloveport.prepare.python.grammar import FIELDS
+from gloveport.prepare.python.parser import FIELDS
 from gloveport.prepare.python.survey import Function, Scope, Survey
 
 FUTURES = frozenset(__future__.all_feature_names)

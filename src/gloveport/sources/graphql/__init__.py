@@ -12,11 +12,11 @@ from graphql import get_introspection_query
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.egress.urls import shown
+from gloveport.sources.context import Outside
 from gloveport.sources.graphql.definition import LARGEST_JSON, MOST_CONTAINERS, read_schema
 from gloveport.sources.graphql.endpoint import Endpoint
 from gloveport.sources.graphql.replies import read_body, trimmed
 from gloveport.sources.graphql.source import GraphQLSource
-from gloveport.sources.outside import Outside
 
 __all__ = ["GraphQLSource", "open_graphql"]
 

@@ -14,8 +14,8 @@ from graphql import (
     parse,
 )
 
+from gloveport import bounded_json
 from gloveport.errors import SourceError
-from gloveport.sources import jsontext
 from gloveport.types import MIB
 
 LARGEST_JSON = 32 * MIB
@@ -83,8 +83,8 @@ def _from_json(raw: bytes) -> GraphQLSchema:
     if len(raw) > LARGEST_JSON:
         raise SourceError(f"the definition has {len(raw):,} bytes; at most {LARGEST_JSON:,} are read")
     try:
-        jsontext.check(raw, MOST_CONTAINERS)
-    except jsontext.Excess as problem:
+        bounded_json.check(raw, MOST_CONTAINERS)
+    except bounded_json.Excess as problem:
         raise SourceError(f"the definition is too much JSON: {problem}") from None
     result = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"), type=_Result)
     if result.data:

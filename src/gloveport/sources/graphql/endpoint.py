@@ -13,8 +13,8 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request, urls
+from gloveport.sources.context import Outside
 from gloveport.sources.openapi.operation import Slot
-from gloveport.sources.outside import Outside
 
 TOKEN = "token"
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
+from gloveport import bounded_json
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply
-from gloveport.sources import jsontext
 from gloveport.sources.texts import clean
 
 MOST_ERRORS = 10
@@ -21,12 +21,12 @@ AGAIN = frozenset({429, 502, 503, 504})
 LIMITED = frozenset({"RATE_LIMITED", "RATE_LIMIT", "THROTTLED", "TOO_MANY_REQUESTS"})
 
 
-def read_body(reply: Reply, most_containers: int = jsontext.MOST_CONTAINERS) -> Mapping[str, Any] | None:
+def read_body(reply: Reply, most_containers: int = bounded_json.MOST_CONTAINERS) -> Mapping[str, Any] | None:
     """The body as an answer in GraphQL's form, None when it is something else; raises ToolError `reply-too-large`."""
     try:
-        jsontext.check(reply.body, most_containers)
+        bounded_json.check(reply.body, most_containers)
         body = orjson.loads(reply.body)
-    except jsontext.Excess as problem:
+    except bounded_json.Excess as problem:
         message = f"the endpoint's answer is too much JSON: {problem}"
         raise ToolError(message, code="reply-too-large", hint="select less, or a page at a time") from None
     except orjson.JSONDecodeError:

@@ -19,7 +19,7 @@ from graphql import (
 )
 
 from gloveport.sources.graphql.connections import Connection, connection_of
-from gloveport.sources.names import problem_with
+from gloveport.tool_names import problem_with
 
 Operation: TypeAlias = Literal["query", "mutation"]
 

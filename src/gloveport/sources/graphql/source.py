@@ -14,6 +14,7 @@ from graphql import GraphQLSchema
 
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
+from gloveport.sources.definition_cache import LazySchema
 from gloveport.sources.graphql.connections import connection_of
 from gloveport.sources.graphql.defaults import Defaults, text_of
 from gloveport.sources.graphql.documents import PAGE, Documents
@@ -23,7 +24,6 @@ from gloveport.sources.graphql.roots import Root, root_types, roots_of
 from gloveport.sources.graphql.schemas import Inputs, Outputs
 from gloveport.sources.graphql.selection import written
 from gloveport.sources.openapi.operation import Head
-from gloveport.sources.shelf import LazySchema
 from gloveport.sources.texts import clean
 from gloveport.types import Page, Tool
 

@@ -12,14 +12,14 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, urls
-from gloveport.sources.approvals import needs_approval, refusal
-from gloveport.sources.mcp.asking import Answer, OnElicit, OnProgress, Progress, Question
+from gloveport.sources.context import Outside
 from gloveport.sources.mcp.connection import Connection
+from gloveport.sources.mcp.elicitation import Answer, OnElicit, OnProgress, Progress, Question
 from gloveport.sources.mcp.environment import environment
 from gloveport.sources.mcp.http import HttpConnection
 from gloveport.sources.mcp.source import McpSource
 from gloveport.sources.mcp.stdio import StdioConnection
-from gloveport.sources.outside import Outside
+from gloveport.sources.trust import needs_approval, refusal
 
 __all__ = ["Answer", "McpSource", "OnElicit", "OnProgress", "Progress", "Question", "open_mcp"]
 

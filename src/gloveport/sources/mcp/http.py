@@ -13,9 +13,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from gloveport import bounded_json
 from gloveport.errors import ToolError
-from gloveport.policy.egress.incoming import EVENT_END
-from gloveport.sources import jsontext
+from gloveport.policy.egress.response import EVENT_END
 from gloveport.sources.mcp.connection import CURRENT, Call
 
 RETRYABLE = frozenset({429, 502, 503, 504})
@@ -162,8 +162,8 @@ async def _whole(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
 
 def _check(data: bytes) -> None:
     try:
-        jsontext.check(data)
-    except jsontext.Excess as problem:
+        bounded_json.check(data)
+    except bounded_json.Excess as problem:
         raise ToolError(f"the reply is too much JSON: {problem}", code="reply-too-large", hint="ask for less") from None
 
 

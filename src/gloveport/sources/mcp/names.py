@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gloveport.sources.names import problem_with
+from gloveport.tool_names import problem_with
 
 RESERVED = frozenset({"resources", "prompts"})
 """Names that a server's own tools never have: what it offers besides tools is found below them."""

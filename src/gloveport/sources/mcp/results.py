@@ -9,8 +9,8 @@ from typing import Any
 
 import mcp_types as mcp
 
+from gloveport import bounded_json
 from gloveport.errors import ToolError
-from gloveport.sources import jsontext
 
 LONGEST_MESSAGE = 4000
 
@@ -55,8 +55,8 @@ def _json_or_text(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return text
     try:
-        return jsontext.read(text.encode())
-    except (ValueError, jsontext.Excess):
+        return bounded_json.read(text.encode())
+    except (ValueError, bounded_json.Excess):
         return text
 
 

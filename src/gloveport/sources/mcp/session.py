@@ -20,8 +20,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gloveport.errors import SourceError, ToolError
-from gloveport.sources.mcp.asking import OnElicit, question, wire_answer
 from gloveport.sources.mcp.connection import CURRENT, REPLY_TOO_LARGE, Call, Connection
+from gloveport.sources.mcp.elicitation import OnElicit, question, wire_answer
 from gloveport.sources.mcp.results import LONGEST_MESSAGE
 from gloveport.sources.mcp.wire import Wire, shown
 from gloveport.sources.texts import clean

@@ -15,8 +15,8 @@ from pydantic import TypeAdapter
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.sources.mcp.asking import OnElicit, OnProgress, Progress
 from gloveport.sources.mcp.connection import Call, Connection
+from gloveport.sources.mcp.elicitation import OnElicit, OnProgress, Progress
 from gloveport.sources.mcp.listing import all_pages, tools_of
 from gloveport.sources.mcp.offerings import Offering, offerings
 from gloveport.sources.mcp.restarts import Restarts

@@ -19,9 +19,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from gloveport import bounded_json
 from gloveport.errors import SourceError
 from gloveport.policy.redaction import Redaction
-from gloveport.sources import jsontext
 from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
 from gloveport.sources.mcp.lines import Lines, Overlong
 
@@ -120,9 +120,9 @@ class StdioConnection:
         if isinstance(line, Overlong):
             return self._in_place_of(line, f"is larger than {self._max_bytes:,} bytes")
         try:
-            jsontext.check(line)
+            bounded_json.check(line)
             message = SessionMessage(jsonrpc_message_adapter.validate_json(self._redaction.clean(line), by_name=False))
-        except jsontext.Excess as problem:
+        except bounded_json.Excess as problem:
             return self._in_place_of(Overlong.of(line), f"is too much JSON: {problem}")
         except ValidationError:
             self._said = (self._said + line + b"\n")[-KEPT_BYTES:]

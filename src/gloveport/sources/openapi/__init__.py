@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gloveport.config import SourceConfig
+    from gloveport.sources.context import Outside
     from gloveport.sources.openapi.source import OpenApiSource
-    from gloveport.sources.outside import Outside
 
 __all__ = ["open_openapi"]
 

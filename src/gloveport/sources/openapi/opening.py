@@ -8,12 +8,12 @@ from pathlib import Path
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.compile import VERSION, Compiler
-from gloveport.sources.openapi.document import is_url, read_document, understand
-from gloveport.sources.openapi.notation import MOST_BYTES
-from gloveport.sources.openapi.references import read_beneath
-from gloveport.sources.outside import Outside
-from gloveport.sources.shelf import Shelf, digest
+from gloveport.sources.context import Outside
+from gloveport.sources.definition_cache import Shelf, digest
+from gloveport.sources.openapi.compile.compiler import VERSION, Compiler
+from gloveport.sources.openapi.compile.document.document import is_url, read_document, understand
+from gloveport.sources.openapi.compile.document.notation import MOST_BYTES
+from gloveport.sources.openapi.compile.document.references import read_beneath
 
 
 async def open_definition(config: SourceConfig, outside: Outside) -> tuple[Shelf, tuple[str, ...]]:

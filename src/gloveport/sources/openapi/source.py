@@ -15,14 +15,14 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request
-from gloveport.sources.openapi import paging, replies, retries
-from gloveport.sources.openapi.cursors import Cursors
-from gloveport.sources.openapi.keys import Keys
+from gloveport.sources.context import Outside
+from gloveport.sources.definition_cache import LazySchema, Shelf
+from gloveport.sources.openapi.call import paging, response, retries
+from gloveport.sources.openapi.call.base_url import Base, Variables, choose_base, lies_below
+from gloveport.sources.openapi.call.credentials import Keys
+from gloveport.sources.openapi.call.cursors import Cursors
+from gloveport.sources.openapi.call.request import Recipe
 from gloveport.sources.openapi.operation import Head, Operation, Slot
-from gloveport.sources.openapi.requests import Recipe
-from gloveport.sources.openapi.servers import Base, Variables, choose_base, lies_below
-from gloveport.sources.outside import Outside
-from gloveport.sources.shelf import LazySchema, Shelf
 from gloveport.types import Page, Tool
 
 
@@ -106,7 +106,7 @@ class OpenApiSource:
     async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
         """What the service answered; raises ToolError for an answer that is an error, or none."""
         plan = self._plan(tool)
-        return replies.read(plan.operation, await self._send(tool, plan, args), tool.address)
+        return response.read(plan.operation, await self._send(tool, plan, args), tool.address)
 
     async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
         """One page of the answer, and the cursor of the next."""
@@ -115,7 +115,7 @@ class OpenApiSource:
         if step is not None:
             args = paging.apply(plan.operation, args, step)
         reply = await self._send(tool, plan, args, step.url if step else None)
-        value = replies.read(plan.operation, reply, tool.address)
+        value = response.read(plan.operation, reply, tool.address)
         if plan.operation.paging and paging.is_repeated(reply, step):
             return Page(paging.without_items(plan.operation.paging, value))
         following = paging.next_step(plan.operation, args, reply, value, used=step, hidden=self._keys.in_query)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gloveport.surfaces.adapters import missing
-from gloveport.surfaces.agent_tools import Answer
-from gloveport.surfaces.code_tool import CodeTool
+from gloveport.surfaces.agents.code_tool import CodeTool
+from gloveport.surfaces.agents.tools import Answer
 
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gloveport.surfaces.adapters import missing
-from gloveport.surfaces.code_tool import CodeTool
+from gloveport.surfaces.agents.code_tool import CodeTool
 
 if TYPE_CHECKING:
     from agents import FunctionTool

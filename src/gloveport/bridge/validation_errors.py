@@ -1,0 +1,147 @@
+"""What is wrong with a call's arguments, in one message: where, what, what was meant, and what the tool takes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jsonschema_rs
+
+from gloveport.bridge.schema_effort import takes_long
+from gloveport.catalog import typescript_stubs
+from gloveport.suggestions import near
+from gloveport.types import Tool
+
+MOST_PROBLEMS = 5
+MOST_LISTED = 30
+MOST_LOOKED_AT = 5
+BEHIND = f", though the first {MOST_LOOKED_AT} items of each list are right: see the others, and how many there may be"
+LONGEST_PROBLEM = 300
+LONGEST = 4000
+
+
+def complaint(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> str:
+    """Up to five problems, and the parameters that the tool takes."""
+    try:
+        errors = _errors(validator, args, tool)
+    except ValueError as error:
+        return f"{error}; {_takes(tool)}"[:LONGEST]
+    unfit = f"they do not fit the schema{'' if errors is None else BEHIND}"
+    first = sorted(errors or (), key=lambda error: error.kind.name != "additionalProperties")
+    said = "; ".join(dict.fromkeys(_problem(error, tool) for error in first))
+    return f"{said or unfit}; {_takes(tool)}"[:LONGEST]
+
+
+def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[jsonschema_rs.ValidationError] | None:
+    """The first problems. The validator finds them all, each with a copy of what it is about, so of much data only the
+    beginning of each list is shown to it; of too much, nothing: None.
+    """
+    if not takes_long(tool.input_schema, args):
+        return list(itertools.islice(validator.iter_errors(args), MOST_PROBLEMS))
+    args = _beginning(args)
+    if takes_long(tool.input_schema, args):
+        return None
+    errors = (error for error in validator.iter_errors(args) if not _is_of_the_cut(error))
+    return list(itertools.islice(errors, MOST_PROBLEMS))
+
+
+def _is_of_the_cut(error: jsonschema_rs.ValidationError) -> bool:
+    """Whether a list may lack something only because its end was not shown."""
+    shown = error.instance if isinstance(error.instance, list) else ()
+    return error.kind.name in ("minItems", "contains") and len(shown) >= MOST_LOOKED_AT
+
+
+def _beginning(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _beginning(item) for key, item in value.items()}
+    return [_beginning(item) for item in value[:MOST_LOOKED_AT]] if isinstance(value, list) else value
+
+
+def _problem(error: jsonschema_rs.ValidationError, tool: Tool) -> str:
+    place = _path(error.instance_path)
+    known = error.kind.as_dict()
+    if error.kind.name == "required":
+        return f"`{_join(place, known['property'])}` is missing"
+    if error.kind.name in ("additionalProperties", "unevaluatedProperties"):
+        names = _properties(tool.input_schema, error.instance_path)
+        return "; ".join(_unknown(place, name, names) for name in known["unexpected"][:MOST_PROBLEMS])
+    if error.kind.name == "type":
+        return f"`{place or 'arguments'}` must be {_kinds(known['types'])}, not {_kind_of(error.instance)}"
+    if error.kind.name in ("anyOf", "oneOf") and known.get("context"):
+        return _alternatives(place, known["context"], tool)
+    message = error.message if len(error.message) <= LONGEST_PROBLEM else f"…{error.message[-LONGEST_PROBLEM:]}"
+    return f"`{place or 'arguments'}`: {message}"
+
+
+def _alternatives(place: str, branches: Sequence[Sequence[jsonschema_rs.ValidationError]], tool: Tool) -> str:
+    """The problems of the alternative that was likeliest meant: one of the right type, with the fewest problems."""
+    here = [errors for errors in branches if errors]
+    wrong = [errors[0] for errors in here if errors[0].kind.name == "type" and _path(errors[0].instance_path) == place]
+    meant = [errors for errors in here if errors[0] not in wrong]
+    if meant:
+        return "; ".join(_problem(error, tool) for error in min(meant, key=len)[:MOST_PROBLEMS])
+    kinds = dict.fromkeys(kind for error in wrong for kind in error.kind.as_dict()["types"])
+    if not kinds:
+        return f"`{place}` fits none of the forms that are allowed there"
+    return f"`{place}` must be {_kinds(list(kinds))}, not {_kind_of(wrong[0].instance)}"
+
+
+def _unknown(place: str, name: str, names: Sequence[str]) -> str:
+    name = name if len(name) <= 60 else f"{name[:60]}…"
+    meant = near(name, names[:200], limit=1)
+    guess = f" (did you mean `{_join(place, meant[0])}`?)" if meant else ""
+    return f"there is no `{_join(place, name)}`{guess}"
+
+
+def _properties(schema: Any, path: Sequence[str | int]) -> list[str]:
+    """The names that the schema has at a place in the arguments, as far as they are easy to find."""
+    root = schema
+    for step in [*path, None]:
+        while isinstance(schema, Mapping) and isinstance(schema.get("$ref"), str):
+            schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2])
+        if not isinstance(schema, Mapping) or step is None:
+            break
+        properties = schema.get("properties")
+        if isinstance(step, int):
+            schema = schema.get("items")
+        else:
+            schema = properties.get(step) if isinstance(properties, Mapping) else None
+    found = schema.get("properties") if isinstance(schema, Mapping) else None
+    return list(found) if isinstance(found, Mapping) else []
+
+
+def _takes(tool: Tool) -> str:
+    if not tool.parameters:
+        return "it takes no arguments"
+    rows = itertools.islice(typescript_stubs.parameters(tool), MOST_LISTED)
+    listed = [f"{row['name']}{'' if row['required'] else '?'}: {_short(row['type'])}" for row in rows]
+    more = len(tool.parameters) - len(listed)
+    return f"it takes {', '.join(listed)}" + (f" and {more} more" if more > 0 else "")
+
+
+def _short(kind: str) -> str:
+    kind = " ".join(kind.split())
+    return kind if len(kind) <= 60 else "{…}" if kind.startswith("{") else f"{kind[:59]}…"
+
+
+def _path(steps: Sequence[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step[:60]}" for step in steps).removeprefix(".")
+
+
+def _join(place: str, name: Any) -> str:
+    return f"{place}.{name}" if place else str(name)
+
+
+def _kinds(kinds: Sequence[str]) -> str:
+    named = [f"an {kind}" if kind[0] in "aeiou" else kind if kind == "null" else f"a {kind}" for kind in kinds]
+    return " or ".join(named)
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, name in ((bool, "a boolean"), (str, "a string"), ((int, float), "a number"), (list, "an array")):
+        if isinstance(value, kind):
+            return name
+    return "an object"

@@ -1,0 +1,255 @@
+"""What is wrong with code that doesn't parse: CPython's own finding, at its place in the agent's text, with a way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from keyword import iskeyword
+from typing import NamedTuple
+
+from gloveport.errors import ProgramError
+from gloveport.prepare.diagnostics import problem
+from gloveport.prepare.mistakes import name_character
+from gloveport.prepare.positions import nearest_source_offset
+from gloveport.prepare.python.layout import MANY_DIGITS, MANY_DIGITS_HINT, Layout
+from gloveport.prepare.python.lexer import strings
+from gloveport.prepare.python.mistakes import PYTHON_DASHES, spot
+from gloveport.prepare.python.parser import Lines
+
+DEEP = "the program is nested too deeply"
+DEEP_HINT = "split it into steps; keep large data in variables, or pass it as `input`"
+CLOSERS = {"(": ")", "[": "]", "{": "}"}
+
+
+class Mark(NamedTuple):
+    """What CPython marked: a stretch of the code."""
+
+    code: str
+    offset: int
+    length: int
+
+
+class Finding(NamedTuple):
+    """A place in the code and what to say about it; a recognised mistake goes before `fallback`, not before `hint`."""
+
+    offset: int
+    length: int
+    message: str
+    hint: str | None = None
+    fallback: str | None = None
+
+
+def explain(layout: Layout, error: SyntaxError) -> ProgramError:
+    """The diagnostic of a text that doesn't parse."""
+    finding = _find(layout.code, error)
+    offset = nearest_source_offset(layout.spans, finding.offset)
+    hint = finding.hint or spot(layout.source, offset) or finding.fallback
+    return problem(layout.source, offset, finding.message, hint=hint, length=finding.length)
+
+
+def _find(code: str, error: SyntaxError) -> Finding:
+    message = error.msg or "invalid syntax"
+    mark = _mark(code, error, inside=message.startswith(("f-string: ", "(unicode error)", "(value error)")))
+    for pattern, explained in _EXPLAINED:
+        matched = pattern.match(message)
+        if matched:
+            return explained(mark, matched)
+    return Finding(mark.offset, mark.length, message[:1].lower() + message[1:500])
+
+
+def _mark(code: str, error: SyntaxError, *, inside: bool) -> Mark:
+    number, column = error.lineno or 1, error.offset or 1
+    start, end = Lines(code).line(number)
+    offset = min(max(start, start + column - 1), end)
+    if inside:
+        offset = _in_string(code, error, (start, end), offset)
+    marked = error.end_offset if error.end_lineno == number and error.end_offset else 0
+    return Mark(code, offset, max(1, marked - column))
+
+
+def _in_string(code: str, error: SyntaxError, line: tuple[int, int], offset: int) -> int:
+    """Where an error inside a string stands: CPython 3.11 counts from the braces, or names the end of the string."""
+    shown = (error.text or "").rstrip("\r\n")
+    if shown.startswith("(") and shown != code[line[0] : line[1]]:
+        braces = code.find("{" + shown[1:].removesuffix(")"), line[0])
+        if braces >= 0:
+            return braces + max(1, (error.offset or 1) - 1)
+    held = next(((start, end) for start, end in strings(code) if end >= offset), None)
+    return offset if held is None or held[0] < offset < held[1] else held[0]
+
+
+# --- tokens that can't stand where they do
+
+_TOKEN = re.compile(r"\w+|[=!]==?|[-<>=+&|*/]{1,3}|\S")
+_BEFORE = re.compile(r"([\w.\"')\]}]+)[ \t]*\Z")
+_CLAUSES = frozenset({"else", "elif", "except", "finally", "case"})
+
+
+def _token(code: str, offset: int) -> str:
+    matched = _TOKEN.match(code, offset)
+    return matched[0][:40] if matched else ""
+
+
+def _unexpected(mark: Mark, _: re.Match[str]) -> Finding:
+    token = _token(mark.code, mark.offset)
+    if token:
+        message = "unexpected backtick" if token == "`" else f"unexpected `{token}`"
+        return Finding(mark.offset, len(token), message, fallback=_advice(mark, token))
+    what = "line" if mark.code[mark.offset :].strip() else "program"
+    return Finding(mark.offset, 1, f"unexpected end of the {what}", fallback="something is missing at the end")
+
+
+def _advice(mark: Mark, token: str) -> str | None:
+    """What to do about a token that can't stand where it does."""
+    matched = _BEFORE.search(mark.code[max(0, mark.offset - 80) : mark.offset])
+    before = matched[1] if matched else ""
+    if iskeyword(token) and before.endswith("."):
+        return f'`{token}` is a keyword: write `["{token}"]` instead of `.{token}`'
+    if token in _CLAUSES:
+        return f"nothing above it at the same indentation could have an `{token}`"
+    if token == "return":
+        return "a `lambda` holds one expression and no `return`; otherwise start a new line"
+    if token == "*" and before == "import":
+        return "write `from module import *`, or import the module"
+    if token == "=" and iskeyword(before):
+        return f"`{before}` is a keyword and can't be a name"
+    if iskeyword(token):
+        return f"`{token}` is a keyword and can't stand here; is a line end missing before it?"
+    if before and (token[0].isalnum() or token[0] in "_\"'"):
+        return "is an operator, a comma or a line end missing before it?"
+    return None
+
+
+def _comma(mark: Mark, _: re.Match[str]) -> Finding:
+    message = "invalid syntax; is a comma missing?"
+    return Finding(mark.offset, mark.length, message, fallback="put a comma between two values")
+
+
+def _character(mark: Mark, _: re.Match[str]) -> Finding:
+    message, hint = name_character(mark.code[mark.offset : mark.offset + 1] or " ", PYTHON_DASHES)
+    return Finding(mark.offset, 1, message, hint)
+
+
+def _colon(mark: Mark, _: re.Match[str]) -> Finding:
+    return Finding(mark.offset, 1, "expected `:`", fallback="end the line with a colon")
+
+
+def _backslash(mark: Mark, _: re.Match[str]) -> Finding:
+    at = max(0, mark.code.rfind("\\", 0, mark.offset + 1))
+    hint = "a `\\` outside of a string must end its line"
+    if mark.code.startswith("\\n", at):
+        hint = "send a real line end instead of `\\n`"
+    return Finding(at, 1, "unexpected `\\`", hint)
+
+
+# --- brackets and strings
+
+
+def _never_closed(mark: Mark, matched: re.Match[str]) -> Finding:
+    line = Lines(mark.code).number(mark.offset)
+    hint = f"add the missing `{CLOSERS.get(matched[1], matched[1])}`"
+    return Finding(mark.offset, 1, f"unclosed `{matched[1]}` opened at line {line}", fallback=hint)
+
+
+def _unmatched(mark: Mark, matched: re.Match[str]) -> Finding:
+    return Finding(mark.offset, 1, f"unexpected `{matched[1]}`", fallback="nothing is open here that it could close")
+
+
+def _mismatched(mark: Mark, matched: re.Match[str]) -> Finding:
+    where = f" opened at line {matched[3]}" if matched[3] else ""
+    message = f"unexpected `{matched[1]}`; the `{matched[2]}`{where} is not closed"
+    return Finding(mark.offset, 1, message, fallback=f"close it with `{CLOSERS.get(matched[2], matched[2])}` first")
+
+
+def _unterminated(mark: Mark, matched: re.Match[str]) -> Finding:
+    quotes = mark.code[mark.offset : mark.offset + 6].lstrip("fFrRbBuU")
+    if matched[1]:
+        return Finding(mark.offset, 3, "unterminated triple-quoted string", f"close it with {quotes[:3]}")
+    quote = quotes[:1]
+    hint = f"close it with {quote} on the same line; for text of several lines use triple quotes"
+    if mark.code.startswith(quote, mark.offset) and mark.code[max(0, mark.offset - 1) : mark.offset].isalpha():
+        hint = f"a {quote} inside {quote}…{quote} ends the string: write \\{quote} or use other quotes"
+    return Finding(mark.offset, 1, "unterminated string", hint)
+
+
+def _escape(mark: Mark, matched: re.Match[str]) -> Finding:
+    message = f"this string holds an escape that can't be read: {matched[1]}"
+    return Finding(mark.offset, 1, message, "write `\\\\` for a backslash, or r before the string")
+
+
+# --- indentation
+
+
+def _block(mark: Mark, matched: re.Match[str]) -> Finding:
+    hint = "indent the lines that belong to it by 4 spaces; where nothing does, write `pass`"
+    return Finding(mark.offset, mark.length, matched[0], fallback=hint)
+
+
+def _indented(mark: Mark, matched: re.Match[str]) -> Finding:
+    _, first = _indentation(mark)
+    hint = "start the line at the same column as the lines that it belongs to"
+    return Finding(first, len(_token(mark.code, first)) or 1, matched[0], fallback=hint)
+
+
+def _tabs(mark: Mark, _: re.Match[str]) -> Finding:
+    start, first = _indentation(mark)
+    message = "tabs and spaces are mixed in the indentation"
+    return Finding(start, max(1, first - start), message, "indent with spaces only")
+
+
+def _indentation(mark: Mark) -> tuple[int, int]:
+    """Where the line starts, and where its first character stands that is not blank."""
+    start = max(mark.code.rfind("\n", 0, mark.offset), mark.code.rfind("\r", 0, mark.offset)) + 1
+    first = start
+    while first < len(mark.code) and mark.code[first] in " \t\f":
+        first += 1
+    return start, first
+
+
+# --- the rest
+
+
+def _deep(mark: Mark, _: re.Match[str]) -> Finding:
+    return Finding(mark.offset, 1, DEEP, DEEP_HINT)
+
+
+def _parentheses(mark: Mark, matched: re.Match[str]) -> Finding:
+    name = matched[1]
+    return Finding(mark.offset, len(name), f"`{name}` needs parentheses", f"this is Python 3: write `{name}(…)`")
+
+
+def _digits(mark: Mark, _: re.Match[str]) -> Finding:
+    matched = _INTEGER.search(mark.code)
+    return Finding(matched.start() if matched else mark.offset, 1, MANY_DIGITS, MANY_DIGITS_HINT)
+
+
+_INTEGER = re.compile(r"(?<!\w)[1-9][\d_]{4300,}")
+
+
+def _exceptions(mark: Mark, matched: re.Match[str]) -> Finding:
+    hint = "write `except (A, B):` for several kinds, or `except A as e:` to name the error"
+    return Finding(mark.offset, mark.length, matched[0], hint)
+
+
+_EXPLAINED: list[tuple[re.Pattern[str], Callable[[Mark, re.Match[str]], Finding]]] = [
+    (re.compile(rf"(?:f-string: )?(?:{pattern})"), explained)
+    for pattern, explained in (
+        (r"invalid syntax\. Perhaps you forgot a comma\?", _comma),
+        (r"invalid syntax$|unexpected EOF", _unexpected),
+        (r"invalid (?:non-printable )?character", _character),
+        (r"'(.)' was never closed", _never_closed),
+        (r"unmatched '(.)'", _unmatched),
+        (r"closing parenthesis '(.)' does not match opening parenthesis '(.)'(?: on line (\d+))?", _mismatched),
+        (r"unterminated (triple-quoted )?(?:f-)?string literal", _unterminated),
+        (r"expected ':'", _colon),
+        (r"expected an indented block.*", _block),
+        (r"unexpected indent|unindent does not match.*", _indented),
+        (r"inconsistent use of tabs", _tabs),
+        (r"too many (?:nested|levels)|expressions nested too deeply", _deep),
+        (r"Missing parentheses in call to '(\w+)'", _parentheses),
+        (r"Exceeds the limit", _digits),
+        (r"\((?:unicode|value) error\) (?:.*: )?(.*)", _escape),
+        (r"unexpected character after line continuation", _backslash),
+        (r"multiple exception types must be parenthesized", _exceptions),
+    )
+]

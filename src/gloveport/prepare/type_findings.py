@@ -1,0 +1,100 @@
+"""What a type checker found → what to tell the agent: an error where a call can't succeed, advice everywhere else.
+
+Types are claims about values, and a program that breaks one may still work (a cast, a union, a definition that is wrong).
+So a finding stops a program only where it stands in the arguments of a call whose failure the program does not handle, and
+says that a value of one plain type is given for another: the host would refuse that call anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gloveport.errors import ProgramError
+from gloveport.prepare.call_check import Call
+from gloveport.prepare.diagnostics import LINE_END, problem
+from gloveport.prepare.positions import ENGINE_LINE_END, source_offset_of
+from gloveport.types import Finding, Program
+
+MOST = 10
+LONGEST = 400
+# "Type 'number' is not assignable to type 'string'", "Expected `str`, found `Literal[5]`".
+_TYPESCRIPT = re.compile(r"(?:Type|Argument of type) '([^']*)' is not assignable to (?:type|parameter of type) '([^']*)'")
+_PYTHON = re.compile(r"Expected `([^`]*)`, found `([^`]*)`")
+_PLAIN_TYPESCRIPT = re.compile(r"""(?:string|number|boolean|"[^"|]*"|-?[\d.]+|true|false)(?:\[\])?\Z""")
+_PLAIN_PYTHON = re.compile(r"(?:str|int|float|bool|bytes|list\[(?:str|int|float|bool)\]|Literal\[[^,|]*\])\Z")
+_TYPE_ERRORS = frozenset({"2322", "2345", "invalid-argument-type"})
+# What TypeScript's numbers and ty's names say that no agent needs to hear: unused names, style, imports that we judge.
+_IDLE = frozenset({"invalid-syntax", "unresolved-import", "empty-body", "possibly-unresolved-reference"})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """`error` is what stops the program, if anything does; `advice` are one-line notes with their places."""
+
+    error: ProgramError | None = None
+    advice: tuple[str, ...] = ()
+
+
+def judge(program: Program, calls: Sequence[Call], findings: Iterable[Finding], lines_before: int) -> Judged:
+    """The findings in the agent's own text; those in text that is not the agent's are dropped."""
+    error: ProgramError | None = None
+    advice: list[str] = []
+    places = [call.place() for call in calls]
+    lines = _starts(program)
+    for finding in findings:
+        start = _offset(program, lines, finding.line - lines_before, finding.column)
+        offset = None if start is None else source_offset_of(program, start)
+        if start is None or offset is None or _is_idle(finding):
+            continue
+        stop = _offset(program, lines, finding.end_line - lines_before, finding.end_column) or start + 1
+        message = _shortened(finding.message)
+        hint = "see tools.describe for the types that the tool takes"
+        found = problem(program.source, offset, message, code="type-error", hint=hint, length=max(1, stop - start))
+        if error is None and _is_certain(finding) and any(begin < start < end for begin, end in places):
+            error = found
+        elif len(advice) < MOST:
+            advice.append(f"line {found.line}, column {found.column}: {message}")
+    return Judged(error, tuple(advice))
+
+
+def _is_certain(finding: Finding) -> bool:
+    if finding.code not in _TYPE_ERRORS:
+        return False
+    if found := _TYPESCRIPT.search(finding.message):
+        return bool(_PLAIN_TYPESCRIPT.match(found[1])) and "unknown" not in found[2]
+    found = _PYTHON.search(finding.message)
+    return bool(found and _PLAIN_PYTHON.match(found[2]))
+
+
+def _is_idle(finding: Finding) -> bool:
+    code = finding.code
+    if code.isdigit():
+        # 1xxx: syntax, which prepare has judged; 6xxx and 7xxx: unused names and missing annotations.
+        return (code[0] == "1" and len(code) == 4) or code[0] in "67"
+    return code in _IDLE or not code[:1].isalpha() or code.startswith("no-")
+
+
+def _starts(program: Program) -> list[int]:
+    ending = LINE_END if program.language == "python" else ENGINE_LINE_END
+    return [0, *(found.end() for found in ending.finditer(program.code))]
+
+
+def _offset(program: Program, starts: list[int], line: int, column: int) -> int | None:
+    """The place in the code of a line and a column in UTF-16 units; None outside of it."""
+    if not 1 <= line <= len(starts):
+        return None
+    start, units = starts[line - 1], column - 1
+    if program.code.isascii():
+        return min(start + units, len(program.code))
+    for offset in range(start, len(program.code)):
+        if units <= 0:
+            return offset
+        units -= 2 if ord(program.code[offset]) > 0xFFFF else 1
+    return len(program.code)
+
+
+def _shortened(message: str) -> str:
+    first = message.partition("\n")[0].strip()
+    return first if len(first) <= LONGEST else first[: LONGEST - 1] + "…"

@@ -1,0 +1,231 @@
+"""The tool calls that can be read off a TypeScript program, and only those that are certain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from gloveport.prepare.call_check import TOOLS, Call, Certain, Chain
+from gloveport.prepare.tool_index import ToolIndex
+from gloveport.prepare.typescript.literals import given
+from gloveport.prepare.typescript.parser import TooDeepError, TooHardError, parse, shape_of
+from gloveport.prepare.typescript.survey import FUNCTIONS, kind_ids
+from gloveport.types import Program
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+BINDERS = {
+    "variable_declarator": "name",
+    "required_parameter": "pattern",
+    "optional_parameter": "pattern",
+    "arrow_function": "parameter",
+    "function_declaration": "name",
+    "function_expression": "name",
+    "generator_function": "name",
+    "generator_function_declaration": "name",
+    "class_declaration": "name",
+    "abstract_class_declaration": "name",
+    "class": "name",
+    "catch_clause": "parameter",
+    "for_in_statement": "left",
+    "enum_declaration": "name",
+    "internal_module": "name",
+    "assignment_expression": "left",
+}
+"""Where names are bound or rebound: node kind → the field that holds the name or pattern."""
+NAMES = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_identifier"})
+CHAIN = frozenset({"member_expression", "subscript_expression"})
+_WANTED = kind_ids(CHAIN | BINDERS.keys() | {"call_expression", "binary_expression", "try_statement"})
+
+
+class Part(NamedTuple):
+    """One property of a chain: its name and where it stands."""
+
+    name: str
+    place: tuple[int, int]
+
+
+@dataclass(slots=True)
+class Calls:
+    """What one walk over a program finds.
+
+    `calls` leaves out those whose failure the program handles itself; `bound` holds the offsets at which names are
+    bound; `tested` the chains that are looked at and not called (`if (tools.x)`); `functions` those that have a name.
+    """
+
+    code: str
+    roots: frozenset[str]
+    calls: list[Call] = field(default_factory=list)
+    bound: dict[str, list[int]] = field(default_factory=dict)
+    tested: set[tuple[str, ...]] = field(default_factory=set)
+    functions: dict[str, Node] = field(default_factory=dict)
+
+    def text(self, node: Node) -> str:
+        """The code of a node."""
+        return self.code[node.start_byte : node.end_byte]
+
+
+def certain_calls(program: Program, catalog: ToolIndex) -> Certain:
+    """The tool calls that can be read off the text."""
+    roots = TOOLS | catalog.roots
+    code = program.code
+    if not any(root in code for root in roots):
+        return Certain()
+    try:
+        parsed = parse(shape_of(code))
+    except (TooDeepError, TooHardError):
+        return Certain()
+    if parsed.root.has_error or not parsed.complete:
+        return Certain()
+    root = parsed.root
+    found = read_calls(root, code, roots)
+    free = frozenset(name for name in roots if not _is_shadowed(name, found, root, program))
+    return Certain(tuple(call for call in found.calls if call.chain.root in free), found.tested)
+
+
+def _is_shadowed(name: str, found: Calls, root: Node, program: Program) -> bool:
+    """Whether the program binds the name itself, other than as the entry function's own parameter."""
+    bound = found.bound.get(name)
+    if not bound:
+        return False
+    if name != "tools" or program.entry != "function" or len(bound) > 1:
+        return True
+    return not any(node.start_byte <= bound[0] < node.end_byte for node in entry_parameters(found, root))
+
+
+def read_calls(root: Node, code: str, roots: frozenset[str]) -> Calls:
+    """The calls on these roots, and what is needed to judge them."""
+    found = Calls(code, roots)
+    cursor = root.walk()
+    ancestors: list[Node] = []
+    caught_until = 0
+    while True:
+        node = cursor.node
+        assert node
+        if node.kind_id in _WANTED:
+            kind = node.type
+            if kind in CHAIN:
+                _take_test(found, node, ancestors[-1])
+            elif kind in BINDERS:
+                _bind(found, node)
+            elif kind == "binary_expression":
+                _take_in(found, node)
+            elif kind == "call_expression":
+                _take_call(found, node, caught=node.start_byte < caught_until)
+            if kind in {"try_statement", "call_expression"}:
+                caught_until = max(caught_until, _caught_until(found, node))
+        if cursor.goto_first_child():
+            ancestors.append(node)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return found
+            ancestors.pop()
+
+
+def _bind(found: Calls, node: Node) -> None:
+    target = node.child_by_field_name(BINDERS[node.type])
+    if target is None:
+        return
+    if node.type == "assignment_expression" and target.type not in {"identifier", "object_pattern", "array_pattern"}:
+        return
+    value = node.child_by_field_name("value") if node.type == "variable_declarator" else node
+    if value and value.type in FUNCTIONS and target.type == "identifier":
+        found.functions[found.text(target)] = value
+    pending = [target]
+    while pending:
+        inner = pending.pop()
+        if inner.type in NAMES:
+            found.bound.setdefault(found.text(inner), []).append(inner.start_byte)
+        elif inner.type not in FUNCTIONS:
+            pending += inner.named_children
+
+
+def _caught_until(found: Calls, node: Node) -> int:
+    """Where the code ends whose failures the program handles itself: `try`, `.catch(…)`, `Promise.allSettled(…)`."""
+    if node.type == "try_statement":
+        body = node.child_by_field_name("body") if node.child_by_field_name("handler") else None
+        return body.end_byte if body else 0
+    callee = node.child_by_field_name("function")
+    name = callee.child_by_field_name("property") if callee and callee.type == "member_expression" else None
+    return node.end_byte if name and found.text(name) in {"catch", "allSettled"} else 0
+
+
+def _take_call(found: Calls, node: Node, *, caught: bool) -> None:
+    callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    if callee is None or arguments is None or callee.type not in CHAIN or arguments.type != "arguments":
+        return
+    chain = chain_of(found, callee)
+    if chain is None:
+        return
+    if any(child.type == "?." for child in node.children):
+        found.tested.add(chain.names)
+    elif not caught:
+        found.calls.append(Call(chain, partial(given, arguments, found.code), partial(_place, node)))
+
+
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_byte, node.end_byte
+
+
+def _take_test(found: Calls, node: Node, parent: Node) -> None:
+    if parent.type in CHAIN or parent.type == "non_null_expression":
+        return
+    if parent.type == "call_expression" and parent.start_byte == node.start_byte:
+        return
+    chain = chain_of(found, node)
+    if chain:
+        found.tested.add(chain.names)
+
+
+def _take_in(found: Calls, node: Node) -> None:
+    """Note the name in `"x" in tools`."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if left and right and left.type == "string" and right.type == "identifier" and found.text(right) in found.roots:
+        found.tested.add((found.text(left)[1:-1],))
+
+
+def chain_of(found: Calls, node: Node) -> Chain | None:
+    """The chain that an expression spells out on one of the roots; None for anything computed or optional."""
+    parts: list[Part] = []
+    while node.type in CHAIN or node.type == "non_null_expression":
+        inner = node.named_child(0)
+        if inner is None:
+            return None
+        if node.type != "non_null_expression":
+            part = _part(found, node)
+            if part is None:
+                return None
+            parts.append(part)
+        node = inner
+    root = found.text(node) if node.type == "identifier" else ""
+    return Chain(root, tuple(reversed(parts))) if parts and root in found.roots else None
+
+
+def _part(found: Calls, node: Node) -> Part | None:
+    if node.child_by_field_name("optional_chain"):
+        return None
+    name = node.child_by_field_name("property") or node.child_by_field_name("index")
+    if name is None or name.type not in {"property_identifier", "string"}:
+        return None
+    text = found.text(name) if name.type == "property_identifier" else found.text(name)[1:-1]
+    return None if "\\" in text else Part(text, (name.start_byte, name.end_byte))
+
+
+def entry_parameters(found: Calls, root: Node) -> list[Node]:
+    """The first two parameters of the function that the engine will call; none when that can't be seen."""
+    for node in reversed(root.named_children):
+        if node.type != "export_statement" or not any(child.type == "default" for child in node.children):
+            continue
+        value = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+        while value is not None and value.type == "parenthesized_expression":
+            value = value.named_child(0)
+        if value is not None and value.type == "identifier":
+            value = found.functions.get(found.text(value))
+        if value is None or value.type not in FUNCTIONS:
+            return []
+        single, several = value.child_by_field_name("parameter"), value.child_by_field_name("parameters")
+        return [single] if single else several.named_children[:2] if several else []
+    return []

@@ -1,0 +1,64 @@
+"""Which function a piece of code belongs to: top-level `return`, and `await` where none may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gloveport.prepare.diagnostics import place
+from gloveport.prepare.typescript.survey import FUNCTIONS, is_async
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from gloveport.prepare.typescript.source_text import Sheet
+
+
+def top_level_return(sheet: Sheet) -> Node | None:
+    """The first `return` that belongs to no function."""
+    returns = sheet.found.of("return_statement")
+    owners = _owners(returns, sheet.found.of(*FUNCTIONS))
+    return next((node for node, function in owners if function is None), None)
+
+
+def refuse_stray_await(sheet: Sheet) -> None:
+    """Refuse `await` in a function that is not async: V8 would too, with less to say."""
+    awaits = sheet.found.of("await")
+    functions = sheet.found.of(*FUNCTIONS) if awaits else []
+    if all(is_async(function) for function in functions):
+        return
+    for keyword, function in _owners(awaits, functions):
+        if function is None or is_async(function) or not _in_body(function, keyword):
+            continue
+        line, _ = place(sheet.source, function.start_byte)
+        what = "an arrow function" if function.type == "arrow_function" else "a function"
+        hint = f"write `async` before the function that starts on line {line}"
+        if function.parent and function.parent.type == "arguments":
+            hint += "; if the caller collects results, wait for all of them: `await Promise.all(items.map(async …))`"
+        sheet.fail(keyword, f"`await` in {what} that is not async", hint)
+
+
+def _owners(nodes: list[Node], functions: list[Node]) -> Iterator[tuple[Node, Node | None]]:
+    """Each node, in the order of the text, with the innermost function around it."""
+    waiting = sorted(functions, key=_start, reverse=True)
+    around: list[Node] = []
+    for node in sorted(nodes, key=_start):
+        start = node.start_byte
+        while waiting and waiting[-1].start_byte <= start:
+            function = waiting.pop()
+            while around and around[-1].end_byte <= function.start_byte:
+                around.pop()
+            around.append(function)
+        while around and around[-1].end_byte <= start:
+            around.pop()
+        yield node, around[-1] if around else None
+
+
+def _start(node: Node) -> int:
+    return node.start_byte
+
+
+def _in_body(function: Node, node: Node) -> bool:
+    """Whether a node lies in a function's body, not in its computed name or its decorators."""
+    body = function.child_by_field_name("body")
+    return body is not None and body.start_byte <= node.start_byte < body.end_byte

@@ -1,0 +1,222 @@
+"""Bounded parsing: text → syntax tree with offsets in characters, however hostile the text.
+
+The parser is C code that was not written for hostile text. What was found, and what stands against each:
+
+- deep ambiguous nesting (`{a:` × 100,000) recurses until the stack overflows and the process dies → large texts are
+  parsed on a thread whose stack has room for one level per byte;
+- error recovery is quadratic (32 KB of `'a'b` take 3 s) → the text is handed over in slices, and no more slices come
+  once the time is used up;
+- `a<` × 400,000 takes 4 s and 1.2 GB, most of it after the last slice → nesting is judged before parsing (`lexer`);
+- with `class<T/*>[[]}A<y>c ` it never comes to an end → it stops itself after some seconds. Version 0.26 has no such
+  limit any more, and what it has instead crashes, so it is not used.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from tree_sitter import Language, LogType, Parser
+from tree_sitter_typescript import language_typescript
+
+from gloveport.prepare.typescript.lexer import too_deep
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Point, Tree
+
+TYPESCRIPT = Language(language_typescript())
+MAX_BRACKETS = 1000
+DIRECT_BYTES = 4096
+INLINE_BYTES = 16 * 1024
+SLICE_BYTES = 1024
+STACK_PER_BYTE = 128
+SMALLEST_STACK = 16 << 20
+LARGEST_STACK = 1 << 30
+SECONDS = 0.3
+SECONDS_PER_BYTE = 3.0 / (1 << 20)
+MOST_SECONDS = 0.3
+MOST_SECONDS_LARGE = 20.0
+
+
+class Parsed(NamedTuple):
+    """A syntax tree; offsets are characters of `shape`. `complete` is False when the time ran out before the end."""
+
+    tree: Tree
+    shape: str
+    complete: bool
+
+    @property
+    def root(self) -> Node:
+        """The root of the tree."""
+        return self.tree.root_node
+
+
+class TooDeepError(Exception):
+    """Brackets nest deeper than any engine could follow; `offset` is where."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+class TooHardError(Exception):
+    """The parser did not come to an end."""
+
+
+class _Parsers:
+    """Parsers that stop after a time, each used by one thread at a time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._idle: deque[Parser] = deque()
+
+    def parse(self, source: bytes | Callable[[int, Point], bytes]) -> Tree:
+        """The tree of a source; raises `TooHardError`."""
+        try:
+            parser = self._idle.pop()
+        except IndexError:
+            parser = self._make()
+        try:
+            while True:
+                began = time.thread_time()
+                try:
+                    return parser.parse(source)
+                except ValueError:
+                    parser.reset()
+                if time.thread_time() - began > self._seconds / 2:  # if not, it was the machine that had no time
+                    raise TooHardError
+        finally:
+            self._idle.append(parser)
+
+    def _make(self) -> Parser:
+        with warnings.catch_warnings():  # its successor, a callback, crashes the process
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return Parser(TYPESCRIPT, timeout_micros=int(self._seconds * 1e6))
+
+
+_PARSERS, _PARSERS_LARGE = _Parsers(MOST_SECONDS), _Parsers(MOST_SECONDS_LARGE)
+
+
+class _Shapes(dict[int, str]):
+    """One ASCII character of the same class for every other character, so that bytes and characters count alike."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if code in {0x2028, 0x2029}:
+            shape = "\n"
+        elif character.isspace() or code == 0xFEFF:
+            shape = " "
+        elif ("a" + character).isidentifier() or code in {0x200C, 0x200D}:
+            shape = "a"
+        else:
+            shape = "\x01"
+        if len(self) < 5000:
+            self[code] = shape
+        return shape
+
+
+_ASCII = {code: chr(code) if code >= 32 or chr(code) in "\t\n\v\f\r" else "\x01" for code in range(127)} | {127: "\x01"}
+_SHAPES = _Shapes(_ASCII)
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_LONE_CR = re.compile(r"\r(?!\n)")
+
+
+def shape_of(source: str) -> str:
+    """The source with an ASCII character for every other one that reads alike: a letter, a space, or nothing known."""
+    shape = source if source.isascii() and not _CONTROL.search(source) else source.translate(_SHAPES)
+    return _LONE_CR.sub("\n", shape) if "\r" in shape else shape
+
+
+def parse(shape: str) -> Parsed:
+    """The syntax tree of a shape, in bounded time and without ever overflowing the stack."""
+    data = shape.encode("ascii")
+    if len(data) <= DIRECT_BYTES and len(data) <= MAX_BRACKETS:
+        return Parsed(_PARSERS.parse(data), shape, True)
+    offset = too_deep(shape, data, MAX_BRACKETS)
+    if offset is not None:
+        raise TooDeepError(offset)
+    if len(data) <= DIRECT_BYTES:
+        return Parsed(_PARSERS.parse(data), shape, True)
+    if len(data) <= INLINE_BYTES:
+        return _parse_slices(_PARSERS, shape, data)
+    return _on_large_stack(lambda: _parse_slices(_PARSERS_LARGE, shape, data), len(data))
+
+
+def _parse_slices(parsers: _Parsers, shape: str, data: bytes) -> Parsed:
+    deadline = time.thread_time() + SECONDS + SECONDS_PER_BYTE * len(data)
+    complete = True
+
+    def read(offset: int, _point: Point) -> bytes:
+        nonlocal complete
+        if time.thread_time() > deadline and offset < len(data):
+            complete = False
+            return b""
+        return data[offset : offset + SLICE_BYTES]
+
+    tree = parsers.parse(read)
+    return Parsed(tree, shape, complete)
+
+
+_stack_size = threading.Lock()
+
+
+def _on_large_stack(work: Callable[[], Parsed], size: int) -> Parsed:
+    """What `work` returns. `threading.stack_size` is global: it changes under a lock, only while the thread starts."""
+    results: list[Parsed | TooHardError] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except TooHardError as error:
+            results.append(error)
+
+    thread = threading.Thread(target=run, name="gloveport-parse", daemon=True)
+    stack = min(max(size * STACK_PER_BYTE, SMALLEST_STACK), LARGEST_STACK)
+    with _stack_size:
+        before = threading.stack_size(stack)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(before)
+    thread.join()
+    if isinstance(results[0], TooHardError):
+        raise results[0]
+    return results[0]
+
+
+_PROCESS = re.compile(r"process version:\d+, version_count:\d+, state:\d+, row:(\d+), col:(\d+)")
+
+
+def stuck_at(shape: str) -> int | None:
+    """The offset after the last token that could still begin a valid program; None when the parser never got stuck."""
+    data = shape.encode("ascii")
+    here = found = (0, 0)
+    done = False
+
+    def log(_kind: LogType, message: str) -> None:
+        nonlocal here, found, done
+        if done:
+            return
+        if message.startswith("process"):
+            matched = _PROCESS.match(message)
+            if matched:
+                here = (int(matched[1]), int(matched[2]))
+        elif message.startswith("detect_error"):
+            found = here
+        elif message.startswith("resume"):
+            done = True
+
+    parser = Parser(TYPESCRIPT, logger=log)
+    parser.parse(lambda offset, _point: b"" if done else data[offset : offset + SLICE_BYTES])
+    if not done:
+        return None
+    row, column = found
+    start = 0
+    for _ in range(row):
+        start = shape.index("\n", start) + 1
+    return start + column

@@ -1,0 +1,250 @@
+"""One walk over a syntax tree that collects what the later steps ask about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gloveport.prepare.typescript.node_kinds import ERASABLE
+from gloveport.prepare.typescript.parser import TYPESCRIPT
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_NESTING = 250
+"""Levels of brackets, functions and blocks; Deno's transpiler overflows its stack somewhere above 300."""
+MAX_DEPTH = 2000
+"""Levels of the tree in all: a chain of 1,000 calls or a sum of 2,000 terms is fine."""
+
+_PLAIN_JAVASCRIPT = """
+    arguments array array_pattern arrow_function assignment_expression assignment_pattern await_expression
+    augmented_assignment_expression binary_expression break_statement call_expression catch_clause class class_body
+    class_declaration class_heritage class_static_block comment computed_property_name continue_statement
+    debugger_statement do_statement
+    else_clause empty_statement escape_sequence export_clause export_specifier export_statement expression_statement
+    extends_clause false finally_clause for_in_statement for_statement formal_parameters function_declaration
+    function_expression generator_function generator_function_declaration hash_bang_line html_comment identifier
+    if_statement import import_attribute import_clause import_specifier import_statement labeled_statement
+    lexical_declaration member_expression meta_property method_definition named_imports namespace_export
+    namespace_import new_expression null number object object_assignment_pattern object_pattern optional_chain pair
+    pair_pattern parenthesized_expression private_property_identifier program property_identifier
+    public_field_definition regex regex_flags regex_pattern required_parameter rest_pattern return_statement
+    sequence_expression shorthand_property_identifier shorthand_property_identifier_pattern spread_element
+    statement_block statement_identifier string string_fragment subscript_expression super switch_body switch_case
+    switch_default switch_statement template_string template_substitution ternary_expression this throw_statement true
+    try_statement type_identifier unary_expression undefined update_expression variable_declaration
+    variable_declarator while_statement with_statement yield_expression
+    ! != !== " ${ % %= & && &&= &= ' ( ) * ** **= *= + ++ += , - -- -= . ... / /= : ; < << <<= <= = == === => > >=
+    >> >>= >>> >>>= ? ?. ?? ??= [ ] ^ ^= ` as assert async await break case catch class const continue debugger default
+    delete do else export extends finally for from function get if import in instanceof let meta new of return set
+    static switch target throw try typeof using var void while with yield { | |= || ||= } ~"""
+# The node kinds of plain JavaScript. `as` stands in import and export clauses; the cast is `as_expression`.
+
+FUNCTIONS = frozenset(
+    {
+        "arrow_function",
+        "function_declaration",
+        "function_expression",
+        "generator_function",
+        "generator_function_declaration",
+        "method_definition",
+    }
+)
+_COLLECTED = FUNCTIONS | {
+    "await",
+    "return_statement",
+    "meta_property",
+    "import_statement",
+    "export_statement",
+    "public_field_definition",
+    "internal_module",
+    "import_alias",
+    "module",
+    "ambient_declaration",
+    "string",
+}
+_LIGHT = frozenset(
+    {
+        "as_expression",
+        "binary_expression",
+        "call_expression",
+        "else_clause",
+        "expression_statement",
+        "if_statement",
+        "lexical_declaration",
+        "member_expression",
+        "non_null_expression",
+        "return_statement",
+        "satisfies_expression",
+        "subscript_expression",
+        "ternary_expression",
+        "unary_expression",
+        "variable_declarator",
+    }
+)
+
+
+def kind_names() -> list[str]:
+    """The node kinds that the grammar has, by their numbers."""
+    return [TYPESCRIPT.node_kind_for_id(kind) or "" for kind in range(TYPESCRIPT.node_kind_count)]
+
+
+def kind_ids(kinds: frozenset[str]) -> frozenset[int]:
+    """The numbers that the grammar gives to node kinds; comparing them is much cheaper than comparing names."""
+    return frozenset(kind for kind, name in enumerate(kind_names()) if name in kinds)
+
+
+_LIGHT_IDS = kind_ids(_LIGHT)
+_IMPORT_ID = TYPESCRIPT.id_for_node_kind("import", True)
+
+# What a kind of node is looked at for; most are for nothing, and cost one question.
+_FOREIGN, _COLLECT, _IMPORTS, _ERASABLE, _ENDS = 1, 2, 4, 8, 16
+_STATEMENTS = ("_statement", "_declaration")
+
+
+def _marks() -> dict[int, int]:
+    every = frozenset(kind_names())
+    wanted = {
+        _FOREIGN: kind_ids(every - set(_PLAIN_JAVASCRIPT.split())),
+        _COLLECT: kind_ids(_COLLECTED),
+        _IMPORTS: frozenset({_IMPORT_ID}),
+        _ERASABLE: kind_ids(ERASABLE),
+        _ENDS: kind_ids(frozenset(kind for kind in every if kind.endswith(_STATEMENTS)) | {"public_field_definition"}),
+    }
+    return {
+        kind: sum(mark for mark, kinds in wanted.items() if kind in kinds) for kind in range(TYPESCRIPT.node_kind_count)
+    }
+
+
+_MARKS = _marks()
+_IDENTIFIER_IDS = kind_ids(frozenset({"identifier", "shorthand_property_identifier"}))
+_LITERAL_IDS = kind_ids(frozenset({"comment", "template_string"}))
+
+
+class NestedTooDeeplyError(Exception):
+    """The tree is deeper than the engine could follow; `offset` is where."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a program holds: nodes by kind in the order of the text, and whether all of it is plain JavaScript."""
+
+    nodes: dict[str, list[Node]] = field(default_factory=dict)
+    import_calls: list[Node] = field(default_factory=list)
+    plain: bool = True
+    erasable: list[tuple[Node, Node]] = field(default_factory=list)  # with their parents
+    ends: set[int] = field(default_factory=set)  # of statements and members
+
+    def of(self, *kinds: str) -> list[Node]:
+        """The nodes of these kinds."""
+        return [node for kind in kinds for node in self.nodes.get(kind, ())]
+
+
+def survey(root: Node) -> Survey:
+    """The survey of a tree; raises `NestedTooDeeplyError`."""
+    result = Survey()
+    nodes, erasable, ends = result.nodes, result.erasable, result.ends
+    seen = deepest = 0
+    ancestors: list[Node] = []
+    cursor = root.walk()
+    while True:
+        node = cursor.node
+        assert node
+        marks = _MARKS.get(node.kind_id, _FOREIGN)
+        if marks:
+            seen |= marks
+            if marks & _COLLECT:
+                nodes.setdefault(node.type, []).append(node)
+            if marks & _ERASABLE and ancestors:
+                erasable.append((node, ancestors[-1]))
+            if marks & _ENDS:
+                ends.add(node.end_byte)
+        if cursor.goto_first_child():
+            ancestors.append(node)
+            if len(ancestors) > deepest:
+                deepest = len(ancestors)
+                if deepest > MAX_DEPTH:
+                    raise NestedTooDeeplyError(node.start_byte)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                if deepest > MAX_NESTING:
+                    _check_nesting(root)
+                if seen & _IMPORTS:
+                    result.import_calls += _import_calls(root)
+                result.plain = not seen & _FOREIGN and not _has_marked_member(nodes)
+                return result
+            ancestors.pop()
+
+
+def walk(root: Node) -> Iterator[tuple[Node, list[Node]]]:
+    """Every node with its ancestors. Asking nodes for parents takes quadratic time, and copied cursors crash (0.26)."""
+    cursor = root.walk()
+    ancestors: list[Node] = []
+    while True:
+        node = cursor.node
+        assert node
+        yield node, ancestors
+        if cursor.goto_first_child():
+            ancestors.append(node)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+            ancestors.pop()
+
+
+def _import_calls(root: Node) -> Iterator[Node]:
+    """Every `import(…)`, also where it seems to stand for a type: engines end types at line ends where trees do not."""
+    for node, ancestors in walk(root):
+        if node.kind_id == _IMPORT_ID and ancestors[-1].type == "call_expression":
+            yield ancestors[-1]
+
+
+def _check_nesting(root: Node) -> None:
+    cursor = root.walk()
+    nesting = 0
+    heavy: list[bool] = []
+    while True:
+        node = cursor.node
+        assert node
+        if cursor.goto_first_child():
+            heavy.append(node.kind_id not in _LIGHT_IDS)
+            nesting += heavy[-1]
+            if nesting > MAX_NESTING:
+                raise NestedTooDeeplyError(node.start_byte)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+            nesting -= heavy.pop()
+
+
+def _has_marked_member(nodes: dict[str, list[Node]]) -> bool:
+    """Whether a class member is marked `x?` or `x!`: the tokens are JavaScript's, their place is TypeScript's."""
+    members = [*nodes.get("public_field_definition", ()), *nodes.get("method_definition", ())]
+    return any(child.type in {"?", "!"} for member in members for child in member.children if not child.is_named)
+
+
+def is_async(function: Node) -> bool:
+    """Whether a function is marked `async`."""
+    return any(child.type == "async" for child in function.children[:4])
+
+
+def mentions(root: Node, source: str, name: str) -> Iterator[tuple[Node, Node]]:
+    """Each identifier of this name, with its parent."""
+    for node, ancestors in walk(root):
+        if node.kind_id in _IDENTIFIER_IDS and source[node.start_byte : node.end_byte] == name:
+            yield node, ancestors[-1]
+
+
+def literals(root: Node) -> list[tuple[int, int, bool]]:
+    """Where comments (True) and templates (False) stand, in the order of the text."""
+    return [
+        (node.start_byte, node.end_byte, node.type == "comment") for node, _ in walk(root) if node.kind_id in _LITERAL_IDS
+    ]

@@ -1,0 +1,348 @@
+"""The process that starts guests: exec'd with an empty environment, one thread, no secret, one control socket.
+
+    host ── launch, spawn + (stdin, stderr), limit ──► fork server ── clone ──► guest
+    host ◄── ready, spawned + (pidfd), failed, exited ──┘
+
+It ends when its host ends, and its guests end with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from errno import ENOSYS, EOPNOTSUPP, EPERM
+from typing import Any
+
+from gloveport.sandbox.jail import channel, filesystem, landlock, namespaces, privileges, probes
+from gloveport.sandbox.jail.jail import OPTIONAL, Jail, SpawnError, Step, complaint, exec_watch, guest_calls
+from gloveport.sandbox.jail.networks import Networks, NoNetworks
+from gloveport.sandbox.jail.strength import JailReport, holds_forks, judge
+from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
+from gloveport.sandbox.jail.zygote_client import Nursery
+
+_SPAWN_SECONDS = 10.0
+
+_NOTIF_RECV, _NOTIF_SEND = 0xC0502100, 0xC0182101
+_NOTIF_BYTES = 80
+_NOTIF_CONTINUE = 1
+
+
+def main() -> None:
+    """Serve guests to the host whose socket is descriptor 0, until it goes away."""
+    control = socket.socket(fileno=os.dup(0))
+    control.set_inheritable(False)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+        signal.signal(name, _take_no_notice)  # not ignored: that a guest would inherit, and its exec undoes this
+    os.umask(0o022)
+    os.chdir("/")
+    launch = _receive_launch(control)
+    host = os.pidfd_open(int(launch["host"]))
+    if os.getppid() != launch["host"]:
+        sys.exit(0)
+    spec = _spec(launch)
+    try:
+        jail, report, place, networks = prepare(spec)
+        nursery = Nursery(jail, place, networks) if spec.zygote else None
+        if nursery is not None and holds_forks(report):  # if not, the host refuses to go on
+            nursery.open()
+    except (OSError, ValueError, SpawnError) as error:
+        _send(control, {"op": "refused", "message": str(error)})
+        sys.exit(1)
+    _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": place.directory})
+    server = ForkServer(control, host, jail, nursery, networks)
+    try:
+        server.serve()
+    finally:
+        server.end()
+        place.close()
+
+
+def _take_no_notice(*_: object) -> None: ...
+
+
+def _receive_launch(control: socket.socket) -> dict[str, Any]:
+    _, fds = channel.receive(control)
+    with open(fds[0], "rb") as file:
+        file.seek(0)
+        return json.loads(file.read())
+
+
+def _spec(launch: dict[str, Any]) -> filesystem.Spec:
+    files = {path: base64.b64decode(content) for path, content in launch["files"].items()}
+    folders = {place: filesystem.Folder(**folder) for place, folder in launch["folders"].items()}
+    return filesystem.Spec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, launch["zygote"])
+
+
+def prepare(spec: filesystem.Spec) -> tuple[Jail, JailReport, filesystem.Quarters, Networks | NoNetworks]:
+    """The jail for guests of this spec, as strong as this machine gives it, after this process has confined itself."""
+    if MACHINE not in NUMBERS:
+        raise ValueError(f"there is no table of system calls for {MACHINE}")
+    proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    tree = filesystem.plan(spec)
+    outer = probes.try_namespaces(tree, proc)
+    namespaced = all(layer.in_force for layer in outer)
+    threads = privileges.thread_bound(namespaces.outside_id(os.geteuid()), own_user=namespaced)
+    if namespaced:
+        filesystem.leave_host(tree, proc)
+        place, networks = filesystem.own_root(spec, tree), Networks(proc)
+    else:
+        closed = probes.find_closed([folder.path for folder in spec.folders.values()])
+        if closed is not None:
+            raise ValueError(
+                f"{closed} can't be read by the user that guests run as: install it where all users can read, or allow "
+                "user namespaces"
+            )
+        place, networks = filesystem.on_host(spec, tree), NoNetworks()
+    tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
+    calls = guest_calls(may_exec=not spec.zygote)
+    shared = namespaced or spec.zygote
+    files, ruleset = ((), _make_ruleset(place.rules)) if shared else (place.rules, None)
+    jail = Jail(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, threads, ruleset)
+    network = networks.take()
+    report = judge([*outer, *probes.try_walls(jail, network), *(probes.try_addresses() if spec.zygote else ())])
+    networks.give_back(network)
+    holds = frozenset(layer.name for layer in report.layers if layer.in_force)
+    return replace(jail, holds=holds), report, place, networks
+
+
+def _make_ruleset(rules: tuple[tuple[int, int], ...]) -> int | None:
+    """What guests get Landlock by, once for all of them; None where there is no Landlock, which a probe will report."""
+    try:
+        return landlock.ruleset(rules)
+    except OSError as error:
+        if error.errno in (ENOSYS, EOPNOTSUPP, EPERM):
+            return None
+        raise
+    finally:
+        for fd, _ in rules:  # hundreds, for some engines; a guest may not have that many
+            os.close(fd)
+
+
+class ForkServer:
+    """The guests of one host, by pidfd; it holds each pidfd until it has reaped the guest."""
+
+    def __init__(
+        self,
+        control: socket.socket,
+        host: int,
+        jail: Jail,
+        nursery: Nursery | None,
+        networks: Networks | NoNetworks,
+    ) -> None:
+        self._control = control
+        self._host = host
+        self._jail = jail
+        self._nursery = nursery
+        self._networks = networks
+        self._guests: dict[int, tuple[int, int, int]] = {}  # pidfd → (the host's number for the guest, pid, network)
+        self._poll = select.epoll()
+        for fd in (control.fileno(), host):
+            self._poll.register(fd, select.EPOLLIN)
+
+    def serve(self) -> None:
+        """Answer the host until it goes away."""
+        while True:
+            ready = {fd for fd, _ in self._poll.poll()}
+            for fd in ready & self._guests.keys():
+                self._reap(fd)
+            if self._host in ready:
+                return
+            if self._control.fileno() in ready and not self._answer():
+                return
+
+    def end(self) -> None:
+        """Kill and reap every guest."""
+        for fd in self._guests:
+            signal.pidfd_send_signal(fd, signal.SIGKILL)
+        for fd in list(self._guests):
+            self._reap(fd)
+        if self._nursery is not None:
+            self._nursery.close()
+
+    def _answer(self) -> bool:
+        try:
+            request, fds = channel.receive(self._control)
+        except ConnectionError:
+            return False
+        if request is None:
+            return False
+        try:
+            if request["op"] == "spawn":
+                self._spawn(request["id"], fds)
+            elif request["op"] == "limit":
+                self._limit(request, fds[0])
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return True
+
+    def _spawn(self, number: int, fds: list[int]) -> None:
+        try:
+            network = self._networks.take()
+            try:
+                pid, pidfd = self._start(network, *fds)
+            except BaseException:
+                self._networks.give_back(network)
+                raise
+        except (SpawnError, OSError) as error:
+            _send(self._control, {"op": "failed", "id": number, "message": str(error)})
+            return
+        self._guests[pidfd] = (number, pid, network)
+        self._poll.register(pidfd, select.EPOLLIN)
+        _send(self._control, {"op": "spawned", "id": number, "pid": pid}, (pidfd,))
+
+    def _start(self, network: int, stdio: int, stderr: int) -> tuple[int, int]:
+        if self._nursery is not None:
+            return self._nursery.spawn(network, stdio=stdio, stderr=stderr)
+        return spawn(self._jail, network, stdio=stdio, stderr=stderr)
+
+    def _limit(self, request: dict[str, Any], answer: int) -> None:
+        """Set limits for a host that may not: a root without CAP_SYS_RESOURCE, whose guests have another uid."""
+        pid = next((pid for number, pid, _ in self._guests.values() if number == request["id"]), None)
+        try:
+            if pid is None:
+                raise ProcessLookupError("the guest has ended")
+            with _as_nobody():
+                for name, value in request["limits"]:
+                    resource.prlimit(pid, name, (value, value))
+            os.write(answer, b"ok")
+        except OSError as error:
+            os.write(answer, str(error).encode())
+
+    def _reap(self, pidfd: int) -> None:
+        number, pid, network = self._guests.pop(pidfd)
+        self._poll.unregister(pidfd)
+        _, status, used = os.wait4(pid, 0)
+        os.close(pidfd)
+        self._networks.give_back(network)
+        cpu = used.ru_utime + used.ru_stime
+        _send(self._control, {"op": "exited", "id": number, "status": status, "cpu": cpu, "rss": used.ru_maxrss})
+
+
+@contextlib.contextmanager
+def _as_nobody() -> Iterator[None]:
+    """Have the uid and gid of the guests, which makes this process their equal, and then its own again."""
+    uids, gids = os.getresuid(), os.getresgid()
+    os.setresgid(namespaces.NOBODY, namespaces.NOBODY, gids[2])
+    os.setresuid(namespaces.NOBODY, namespaces.NOBODY, uids[2])
+    try:
+        yield
+    finally:
+        os.setresuid(*uids)
+        os.setresgid(*gids)
+
+
+def _send(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
+    with contextlib.suppress(ConnectionError):  # the host is gone: the next poll says so
+        channel.send(control, message, fds)
+
+
+# ── one guest ──
+
+
+def spawn(jail: Jail, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
+    """A new guest that has exec'd its engine inside the jail, as (pid, pidfd)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            steps = jail.steps(network)  # made here: what a child writes, be it a count of references, it first has to copy
+            pid, pidfd = jail.clone()
+            if pid == 0:
+                ours.close()
+                _become_guest(jail, steps, theirs, stdio, stderr)
+        try:
+            _see_through(jail, ours, pid)
+        except BaseException:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(pidfd)
+            raise
+    return pid, pidfd
+
+
+def _become_guest(jail: Jail, steps: list[Step], sync: socket.socket, stdio: int, stderr: int) -> None:
+    """The child's whole life up to its exec. It tells the parent what failed, and never returns."""
+    layer = "start"
+    try:
+        for target, source in ((0, stdio), (1, stdio), (2, stderr)):
+            os.dup2(source, target)
+        for layer, step in steps:  # noqa: B007  the name outlives the loop when a step fails
+            step()
+        privileges.keep_no_descriptors()
+        layer = "single exec"
+        if layer in jail.holds:
+            listener = jail.watch.install_watch()
+            socket.send_fds(sync, [b"ready"], [listener])
+            os.close(listener)
+        else:
+            sync.send(b"ready")
+            # Death with the parent is armed by now: if the parent is still there to answer, it can't be missed.
+            if not sync.recv(1):
+                os._exit(1)
+        layer = "seccomp"
+        if layer in jail.holds:
+            jail.restrict_calls()
+        layer = "exec"
+        os.execve(jail.engine, jail.argv, dict(jail.env))
+    except BaseException as error:  # noqa: BLE001  the outer edge of the child: whatever it was, the parent hears of it
+        os.write(sync.fileno(), f"{layer}: {error}".encode()[:1000])
+    finally:
+        os._exit(127)
+
+
+def _see_through(jail: Jail, sync: socket.socket, pid: int) -> None:
+    """Wait until the child has exec'd; SpawnError with its own words when it fails."""
+    sync.settimeout(_SPAWN_SECONDS)
+    try:
+        word, listeners = channel.receive_bytes(sync)
+        if word != b"ready":
+            raise SpawnError(complaint(word) or "the guest died before it was jailed")
+        execs = True
+        if "single exec" in jail.holds:
+            execs = _let_exec_once(listeners[0], pid)
+        else:
+            sync.send(b"g")
+        word = sync.recv(1024)  # nothing, when all is well: the exec closes the child's end
+    except TimeoutError:
+        raise SpawnError("the guest did not start in time") from None
+    if word or not execs:
+        raise SpawnError(complaint(word) or "the guest died before it was jailed")
+
+
+def _let_exec_once(listener: int, pid: int) -> bool:
+    """Let the one exec through that the child is about to make; false if it dies first.
+
+    With the listener closed, every later exec gets ENOSYS.
+    """
+    try:
+        waiter = select.poll()
+        waiter.register(listener, select.POLLIN)
+        events = waiter.poll(_SPAWN_SECONDS * 1000)
+        if not events:
+            raise SpawnError("the guest did not start in time")
+        if not events[0][1] & select.POLLIN:
+            return False
+        notice = bytearray(_NOTIF_BYTES)
+        fcntl.ioctl(listener, _NOTIF_RECV, notice)
+        number, caller = struct.unpack_from("=QI", notice)
+        if caller != pid:
+            raise SpawnError("another process answered for the guest")
+        fcntl.ioctl(listener, _NOTIF_SEND, struct.pack("=QqiI", number, 0, 0, _NOTIF_CONTINUE))
+        return True
+    finally:
+        os.close(listener)

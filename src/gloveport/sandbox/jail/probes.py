@@ -1,0 +1,214 @@
+"""Which layers of the jail this machine gives, found out by putting a child of the fork server into each of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from errno import EACCES, ENOSYS, EPERM
+
+from gloveport.sandbox.jail import filesystem, landlock, namespaces, privileges, zygote_client
+from gloveport.sandbox.jail.jail import Jail
+from gloveport.sandbox.jail.networks import Networks
+from gloveport.sandbox.jail.root import Tree
+from gloveport.sandbox.jail.strength import Layer
+from gloveport.sandbox.jail.syscalls import call
+
+Note = Callable[[str, bool, str], None]
+
+_FIXES = {
+    "namespaces": "allow user namespaces: {sysctl}in a container, a seccomp profile that permits unshare and clone",
+    "root": "allow mounts in user namespaces: {sysctl}in a container, a profile that permits mount, pivot_root and setns",
+    "landlock": "use Linux 5.13 or later with `landlock` in `lsm=`; in a container, a profile that permits landlock_*",
+    "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER; in a container, a profile that permits seccomp",
+    "single exec": "leave the container whose own filter has a listener; meanwhile Landlock limits exec to the engine",
+    "signal scope": "use Linux 6.12 or later; meanwhile seccomp limits signals to the guest itself",
+    "fixed addresses": "in a container, a profile that permits personality(ADDR_NO_RANDOMIZE); meanwhile a set of plain "
+    "objects can have another order in a run's replay",
+    "identity": "run as an ordinary user, or as root with CAP_SETUID and CAP_SETGID",
+}
+_MADE_WITH = {"single exec": "seccomp", "signal scope": "landlock"}
+_SYSCTLS = {
+    "kernel/unprivileged_userns_clone": ("0", "sysctl kernel.unprivileged_userns_clone=1"),
+    "kernel/apparmor_restrict_unprivileged_userns": ("1", "sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
+    "user/max_user_namespaces": ("0", "sysctl user.max_user_namespaces=10000"),
+}
+
+
+def try_namespaces(tree: Tree, proc: int) -> list[Layer]:
+    """The layers `namespaces` and `root`: a child leaves the host just as the fork server would, and clones a guest."""
+
+    def attempt(note: Note) -> None:
+        with noting(note, "namespaces", "user, PID, network, IPC, UTS and cgroup namespaces for each guest"):
+            _clone_guest(namespaces.GUEST, lambda: None)
+        with noting(note, "root", "pivot_root into a read-only tree in memory"):
+            filesystem.leave_host(tree, proc)
+            network = Networks(proc).take()
+            _clone_guest(namespaces.CLONED, lambda: namespaces.settle_guest(proc, network))
+
+    noted = _in_child(_fork, attempt)
+    if not noted.get("root", (False, ""))[0] and noted.get("namespaces", (False, ""))[0]:
+        noted["namespaces"] = (False, "could be had, but not a root to go with them")
+    return _layers(noted, ("namespaces", "root"))
+
+
+def try_addresses() -> list[Layer]:
+    """The layer `fixed addresses`: what a zygote execs lies at the same addresses each time, for exact replays."""
+
+    def attempt(note: Note) -> None:
+        with noting(note, "fixed addresses", "objects lie at the same addresses in every process"):
+            zygote_client.fix_addresses()
+
+    return _layers(_in_child(_fork, attempt), ("fixed addresses",))
+
+
+def _clone_guest(flags: int, settle: Callable[[], None]) -> None:
+    pid, pidfd = namespaces.clone(flags)
+    if pid == 0:
+        failed = 1
+        try:
+            settle()
+            failed = 0 if os.getpid() == 1 else 1
+        finally:
+            os._exit(failed)
+    _, status = os.waitpid(pid, 0)
+    os.close(pidfd)
+    if status:
+        raise OSError(EPERM, "a guest could not settle in its namespaces")
+
+
+def find_closed(folders: Sequence[str]) -> str | None:
+    """The first of these folders that the user of a guest without namespaces can't read; None when it can read all."""
+
+    def attempt(note: Note) -> None:
+        privileges.leave_root()
+        for folder in folders:
+            with noting(note, folder, "open"):
+                os.listdir(folder)
+
+    noted = _in_child(_fork, attempt)
+    return next((folder for folder in folders if not noted.get(folder, (False, ""))[0]), None)
+
+
+def try_walls(jail: Jail, network: int) -> list[Layer]:
+    """The other layers: a child is put into each and then tries what it should now be unable to do."""
+
+    def attempt(note: Note) -> None:
+        for name, step in jail.steps(network):
+            with noting(note, name, _DETAILS.get(name, "in force")):
+                step()
+                _CHECKS.get(name, _nothing)()
+        with noting(note, "signal scope", "Landlock keeps signals and abstract sockets among a guest's own threads"):
+            if landlock.version() < landlock.SCOPE_ABI:
+                raise OSError(ENOSYS, f"Landlock ABI {landlock.version()} knows no scopes")
+        with noting(note, "single exec", "the fork server lets a guest exec once"):
+            os.close(jail.watch.install_watch())
+            _refused(lambda: os.execve("/nonexistent", ["none"], {}), ENOSYS)
+        with noting(note, "seccomp", "an allow-list of system calls"):
+            jail.restrict_calls()
+            _refused(lambda: call("socket", socket.AF_INET, socket.SOCK_STREAM, 0), EPERM)
+
+    names = ("landlock", "seccomp", "single exec", "signal scope", "identity", "limits")
+    return _layers(_in_child(jail.clone, attempt), names)
+
+
+_DETAILS = {
+    "landlock": "only the engine, its libraries and its files can be opened",
+    "identity": "guests are not root on the host",
+    "limits": "resource limits",
+}
+
+
+def _nothing() -> None:
+    pass
+
+
+def _check_landlock() -> None:
+    _refused(lambda: os.open("/", os.O_RDONLY | os.O_DIRECTORY), EACCES)
+
+
+def _check_identity() -> None:
+    if os.geteuid() == 0:
+        raise OSError(EPERM, "guests run as root, because this root may not change its user")
+
+
+_CHECKS: dict[str, Callable[[], None]] = {"landlock": _check_landlock, "identity": _check_identity}
+
+
+def _refused(attempt: Callable[[], object], code: int) -> None:
+    try:
+        attempt()
+    except OSError as error:
+        if error.errno == code:
+            return
+        raise
+    raise OSError(EPERM, "put in force, yet nothing was refused")
+
+
+@contextmanager
+def noting(note: Note, name: str, detail: str) -> Iterator[None]:
+    """Note the layer as in force when the block ends well, with `detail`; else as missing, with the error."""
+    try:
+        yield
+    except OSError as error:
+        note(name, False, error.strerror or str(error))
+    else:
+        note(name, True, detail)
+
+
+def _fork() -> tuple[int, int]:
+    return namespaces.clone(0)
+
+
+def _in_child(start: Callable[[], tuple[int, int]], attempt: Callable[[Note], None]) -> dict[str, tuple[bool, str]]:
+    """What a forked child noted; a layer that was noted as missing once is missing."""
+    reader, writer = os.pipe()
+    pid, pidfd = start()
+    if pid == 0:
+        try:
+            attempt(lambda *words: _write(writer, words))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as lines:
+        noted = [json.loads(line) for line in lines]
+    os.waitpid(pid, 0)
+    os.close(pidfd)
+    result: dict[str, tuple[bool, str]] = {}
+    for name, holds, detail in noted:
+        if result.get(name, (True, ""))[0]:
+            result[name] = (holds, detail)
+    return result
+
+
+def _write(fd: int, words: tuple[str, bool, str]) -> None:
+    os.write(fd, json.dumps(words).encode() + b"\n")
+
+
+def _layers(noted: dict[str, tuple[bool, str]], names: tuple[str, ...]) -> list[Layer]:
+    layers: list[Layer] = []
+    for name in names:
+        holds, detail = noted.get(name, (False, "could not be tried"))
+        layers.append(Layer(name, holds, detail, None if holds else _fix(name, noted)))
+    return layers
+
+
+def _fix(name: str, noted: dict[str, tuple[bool, str]]) -> str:
+    """What would bring a layer; first of all the one that it is made with."""
+    below = _MADE_WITH.get(name)
+    if below and not noted.get(below, (False, ""))[0]:
+        name = below
+    return _FIXES.get(name, "see the detail").format(sysctl=_sysctl_fix())
+
+
+def _sysctl_fix() -> str:
+    for path, (bad, fix) in _SYSCTLS.items():
+        try:
+            with open(f"/proc/sys/{path}", encoding="ascii") as file:
+                if file.read().strip() == bad:
+                    return f"{fix}; "
+        except OSError:
+            continue
+    return ""

@@ -1,0 +1,216 @@
+"""Type checkers: language servers that read agents' programs, kept warm, in the same jail as the programs themselves.
+
+A checker reads hostile text and follows what it says (`import "file:///…"`), so it gets no more than a guest: no files but
+its own, no network, no environment. It runs nothing. It may be slow, wrong or dead without harm: its findings are advice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from gloveport.errors import SandboxError
+from gloveport.sandbox.engines.deno import ENVIRONMENT as DENO_ENVIRONMENT
+from gloveport.sandbox.engines.deno import STACK_MAP, find_deno
+from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.types import Finding, Strength
+
+FOLDER = "/guest"
+LARGEST_MESSAGE = 16 * 1024 * 1024
+FIRST_SECONDS, SECONDS = 30.0, 3.0
+MEMORY = 2 * 1024 * 1024 * 1024
+# A server that has seen this many programs is replaced: whatever they left in it goes with it.
+MOST_CHECKS = 2000
+_SETTINGS = {"enable": True, "lint": False}
+_OPTIONS = {"compilerOptions": {"strict": False, "noImplicitAny": False, "lib": ["deno.ns", "esnext", "dom"]}}
+
+
+def typescript_launch() -> Launch:
+    """How to start the checker of TypeScript."""
+    files = {f"{FOLDER}/deno.json": orjson.dumps(_OPTIONS), **STACK_MAP}
+    return Launch(find_deno(), ("deno", "lsp", "--quiet"), {**DENO_ENVIRONMENT, "HOME": "/"}, files)
+
+
+def python_launch() -> Launch:
+    """How to start the checker of Python."""
+    beside = os.path.join(os.path.dirname(sys.executable), "ty")
+    found = beside if os.path.isfile(beside) else shutil.which("ty")
+    if found is None:
+        raise SandboxError("the checker `ty` is not installed", hint="pip install 'gloveport[types]'")
+    return Launch(os.path.realpath(found), ("ty", "server"), {"HOME": "/"}, {f"{FOLDER}/ty.toml": b""})
+
+
+class Checker:
+    """One language server: `check` gives what it finds in a text. Texts are looked at one after the other."""
+
+    def __init__(self, launch: Launch, *, language: str, minimum: Strength) -> None:
+        self._launch = launch
+        self._language = language
+        self._minimum: Strength = minimum
+        self._turn = asyncio.Lock()
+        self._server: _Server | None = None
+        self._checks = 0
+
+    async def check(self, text: str) -> tuple[Finding, ...]:
+        """What the checker finds; raises SandboxError when it can't be had, or TimeoutError when it takes too long."""
+        async with asyncio.timeout(SECONDS if self._server else FIRST_SECONDS):  # for a turn: others may be slow
+            await self._turn.acquire()
+        try:
+            async with asyncio.timeout(SECONDS if self._server else FIRST_SECONDS):
+                return await self._check(text)
+        except BaseException:
+            await self._end()
+            raise
+        finally:
+            self._turn.release()
+
+    async def _check(self, text: str) -> tuple[Finding, ...]:
+        if self._server is None or self._checks >= MOST_CHECKS or not self._server.alive:
+            await self._end()
+            self._server = await _Server.start(self._launch, self._minimum)
+            self._checks = 0
+        self._checks += 1
+        # One name for all of them: at a new one Deno makes up its mind about its whole project again, for 10 ms.
+        uri = f"file://{FOLDER}/program.{'ts' if self._language == 'typescript' else 'py'}"
+        document = {"uri": uri, "languageId": self._language, "version": self._checks, "text": text}
+        self._server.tell("textDocument/didOpen", {"textDocument": document})
+        answer = await self._server.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        self._server.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+        try:
+            return tuple(_finding(item) for item in answer.get("items", ()))
+        except (AttributeError, KeyError, TypeError):
+            raise SandboxError("the type checker does not speak its protocol", code="wire-violation") from None
+
+    async def close(self) -> None:
+        """Ends the server."""
+        async with self._turn:
+            await self._end()
+
+    async def _end(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await server.end()
+
+
+class _Server:
+    """A connection to a jailed language server: JSON-RPC with Content-Length headers, over its standard streams."""
+
+    def __init__(
+        self, launcher: Launcher, guest: Guest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._launcher, self._guest, self._reader, self._writer = launcher, guest, reader, writer
+        self._last = 0
+        self._untold = b""
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def start(cls, launch: Launch, minimum: Strength) -> _Server:
+        """A server that has introduced itself."""
+        launcher = Launcher(launch, minimum=minimum)
+        try:
+            await launcher.start()
+            guest = await launcher.spawn()
+            guest.set_limits(data_bytes=MEMORY, cpu_seconds=None)
+            reader, writer = await asyncio.open_connection(sock=guest.socket, limit=LARGEST_MESSAGE)
+        except BaseException:
+            await launcher.close()
+            raise
+        server = cls(launcher, guest, reader, writer)
+        root = f"file://{FOLDER}"
+        can = {"textDocument": {"diagnostic": {}}, "workspace": {"configuration": True}}
+        folders = [{"uri": root, "name": "guest"}]
+        about = {"processId": None, "rootUri": root, "capabilities": can, "workspaceFolders": folders}
+        try:
+            await server.ask("initialize", {**about, "initializationOptions": _SETTINGS})
+        except BaseException:
+            await server.end()
+            raise
+        server.tell("initialized", {})
+        return server
+
+    @property
+    def alive(self) -> bool:
+        """True while it can answer."""
+        return not self._listening.done()
+
+    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Have something that has no answer sent together with the next request: each sending wakes the server."""
+        self._untold += _packed({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        """The answer to a request."""
+        self._last += 1
+        answer = self._answers[self._last] = asyncio.get_running_loop().create_future()
+        if self._listening.done():
+            raise SandboxError("the type checker has ended", code="sandbox-crashed")
+        self._send({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
+        return await answer
+
+    async def end(self) -> None:
+        """Ends the process and its jail."""
+        self._listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError, OSError, SandboxError):
+            await self._listening
+        self._writer.close()
+        self._guest.close()
+        await self._launcher.close()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        self._writer.write(self._untold + _packed(message))
+        self._untold = b""
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                self._take(orjson.loads(await self._reader.readexactly(await self._length())))
+        except (asyncio.IncompleteReadError, ValueError, OSError, AttributeError, KeyError, TypeError):
+            pass  # it has ended, or does not speak the protocol: either way nothing more comes
+        finally:
+            for answer in self._answers.values():
+                if not answer.done():
+                    answer.set_exception(SandboxError("the type checker has ended", code="sandbox-crashed"))
+
+    async def _length(self) -> int:
+        length = 0
+        while line := (await self._reader.readuntil(b"\r\n")).strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        if not 0 < length <= LARGEST_MESSAGE:
+            raise ValueError("a message of no sensible length")
+        return length
+
+    def _take(self, message: Any) -> None:
+        number, method = message.get("id"), message.get("method")
+        if method is None:
+            answer = self._answers.pop(number, None)
+            if answer is not None and not answer.done():
+                answer.set_result(message.get("result") or {})
+        elif number is not None:
+            wanted = len(message["params"]["items"]) if method == "workspace/configuration" else 0
+            self._send({"jsonrpc": "2.0", "id": number, "result": [_SETTINGS] * wanted or None})
+
+
+def _packed(message: Mapping[str, Any]) -> bytes:
+    data = orjson.dumps(message)
+    return b"Content-Length: %d\r\n\r\n" % len(data) + data
+
+
+def _finding(item: Mapping[str, Any]) -> Finding:
+    start, end = item["range"]["start"], item["range"]["end"]
+    return Finding(
+        start["line"] + 1,
+        start["character"] + 1,
+        end["line"] + 1,
+        end["character"] + 1,
+        str(item.get("message", "")),
+        str(item.get("code", "")),
+    )

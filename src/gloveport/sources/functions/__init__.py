@@ -1,0 +1,186 @@
+"""Plain Python callables as a source: typed by their signatures, sync or async.
+
+A sync function runs in a thread, so that it blocks nobody (about 100 µs a call); `@tool(inline=True)` calls a quick one
+in place. What a function returns or raises is made plain data by the bridge, as for every source.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+from gloveport.errors import OptionError, ToolError
+from gloveport.sources.functions import docstrings
+from gloveport.sources.functions.signatures import Signature, signature_of
+from gloveport.sources.functions.threads import Threads
+from gloveport.tool_names import RESERVED, ROOT, problem_with
+from gloveport.types import Tool
+
+F = TypeVar("F", bound=Callable[..., Any])
+MARK = "__gloveport_tool__"
+RENAME = "@tool(name=…) or a mapping {name: function} gives it another name"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What `@tool` says about a function."""
+
+    name: str | None = None
+    description: str | None = None
+    writes: bool = False
+    inline: bool = False
+
+
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(
+    *, name: str | None = None, description: str | None = None, writes: bool = False, inline: bool = False
+) -> Callable[[F], F]: ...
+def tool(function: Any = None, /, **options: Any) -> Any:
+    """The function itself, marked: its name and description as a tool, whether it writes, whether it is quick.
+
+    `inline=True` calls a sync function in the event loop instead of a thread: for quick, pure ones only.
+    """
+    if function is None:
+        return functools.partial(_marked, Mark(**options))
+    return _marked(Mark(**options), function)
+
+
+def _marked(mark: Mark, function: Any) -> Any:
+    if not callable(function):
+        raise OptionError(f"@tool marks functions, not {function!r}")
+    try:
+        setattr(function, MARK, mark)
+    except AttributeError as error:
+        raise OptionError(f"@tool can't mark {function!r}", hint="mark the function where it is defined") from error
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    call: Callable[..., Any]
+    tool: Tool
+    signature: Signature
+    awaited: bool
+    inline: bool
+
+
+class FunctionSource:
+    """Plain callables as tools; made by `functions`."""
+
+    def __init__(self, name: str, functions: Mapping[str, _Function]) -> None:
+        self.name = name
+        self._functions = functions
+        self._threads = Threads(name)
+
+    def tools(self) -> Sequence[Tool]:
+        """The tools in the order in which the functions were given."""
+        return [function.tool for function in self._functions.values()]
+
+    async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
+        """What the function returned, as it is; the arguments arrive in their annotated types."""
+        function = self._functions[tool.address]
+        try:
+            positional, keywords = function.signature.bind(args)
+        except msgspec.ValidationError as error:
+            raise ToolError(str(error), code="bad-arguments", tool=tool.address) from error
+        try:
+            if function.awaited:
+                return await function.call(*positional, **keywords)
+            if function.inline:
+                result = function.call(*positional, **keywords)
+            else:
+                result = await self._threads.run(function.call, positional, keywords)
+            return await result if inspect.isawaitable(result) else result
+        except SystemExit as error:
+            # A tool that calls sys.exit() ends its call, not the host.
+            raise ToolError(f"SystemExit: {error.code}", tool=tool.address) from error
+
+    async def close(self) -> None:
+        """Ends the threads; a function that still runs in one is left to end by itself."""
+        self._threads.close()
+
+
+def functions(
+    tools: Iterable[Callable[..., Any] | Mapping[str, Callable[..., Any]]] | Mapping[str, Callable[..., Any]],
+    name: str = ROOT,
+) -> FunctionSource:
+    """A source of plain callables; a mapping among them gives its own names."""
+    if problem := problem_with(name):
+        raise OptionError(f"the source name {name!r} {problem}")
+    found: dict[str, _Function] = {}
+    for given, function in _each(tools):
+        made = _function(name, given, function)
+        address = made.tool.address
+        if address in found:
+            first, second = _where(found[address].call), _where(function)
+            raise OptionError(f"two functions are called {address}: {first} and {second}", hint=RENAME)
+        found[address] = made
+    return FunctionSource(name, found)
+
+
+def _each(tools: Any) -> Iterator[tuple[str | None, Callable[..., Any]]]:
+    if isinstance(tools, Mapping):
+        yield from tools.items()
+        return
+    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes)):
+        raise OptionError(f"tools must be a list of functions, not {tools!r}")
+    for item in tools:
+        if isinstance(item, Mapping):
+            yield from item.items()
+        else:
+            yield None, item
+
+
+def _function(source: str, given: str | None, function: Any) -> _Function:
+    if not callable(function):
+        raise OptionError(f"a tool must be a function, not {function!r}")
+    mark = getattr(function, MARK, None) or Mark()
+    name = given or mark.name or _own_name(function)
+    problem = problem_with(name)
+    if source == ROOT and name in RESERVED:
+        problem = f"is the name of the built-in tools.{name}"
+    if problem:
+        raise OptionError(f"the tool name {name!r} of {_where(function)} {problem}", hint=RENAME)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise OptionError(f"the function {name} yields, which a tool can't", hint="return a list")
+    signature = signature_of(function, name)
+    return _Function(
+        call=function,
+        tool=Tool(
+            address=f"{source}.{name}",
+            description=mark.description or docstrings.summary(_docstring(function)),
+            input_schema=signature.input_schema,
+            output_schema=signature.output_schema,
+            writes=mark.writes,
+        ),
+        signature=signature,
+        awaited=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__),
+        inline=mark.inline,
+    )
+
+
+def _docstring(function: Any) -> str | None:
+    """Its own words: those that an object inherits from its class, as a partial does, are about something else."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.getdoc(function)
+
+
+def _own_name(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def _where(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__qualname__", None) or repr(type(function))
+    return f"{getattr(function, '__module__', '?')}.{name}"

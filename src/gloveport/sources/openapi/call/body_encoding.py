@@ -1,0 +1,168 @@
+"""A value → the bytes of a request body and their content type: JSON, forms, multipart, bytes, text."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gloveport.sources.openapi.call import styles
+from gloveport.sources.openapi.operation import Content, Encoding
+
+BINARY = "application/octet-stream"
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+CONCRETE = re.compile(r"[\w.+-]+/[\w.+-]+\s*(;[^\x00-\x1f\x7f]*)?", re.ASCII)
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Sent(NamedTuple):
+    """A body as it is sent."""
+
+    content_type: str
+    data: bytes
+
+
+class _Part(NamedTuple):
+    name: str
+    data: bytes
+    content_type: str | None = None
+    filename: str | None = None
+
+
+def encode(content: Content, value: Any) -> Sent:
+    """The body; raises ValueError when the value can't be one of that kind."""
+    if content.kind == "multipart":
+        return _multipart(content, value)
+    media_type = _concrete(content.media_type)
+    if content.kind == "json":
+        return Sent(media_type or JSON, json(value))
+    if content.kind == "form" and not isinstance(value, str):
+        pairs = (pair for name, item in _fields(value) for pair in _form_pairs(content, name, item))
+        return Sent(media_type or FORM, "&".join(f"{name}={item}" for name, item in pairs).encode())
+    if content.kind in {"text", "form"}:
+        return Sent(media_type or "text/plain", styles.text_of(value).encode())
+    return Sent(media_type or BINARY, _raw(value))
+
+
+def json(value: Any) -> bytes:
+    """JSON text: whole numbers of any size, dates as text, bytes in base64; raises ValueError for NaN and infinities."""
+    data = msgspec.json.encode(value)
+    if b"null" in data and not _finite(value):
+        raise ValueError("NaN and infinities can't be sent as JSON")
+    return data
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_finite, value.values()))
+    return all(map(_finite, value)) if isinstance(value, styles.LISTS) else True
+
+
+def _raw(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    raise ValueError("a binary body is bytes or a string")
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        raise ValueError("a form is an object")
+    return ((styles.text_of(name), item) for name, item in value.items() if item is not None)
+
+
+def _form_pairs(content: Content, name: str, value: Any) -> Iterator[styles.Pair]:
+    encoding = content.encodings.get(name, Encoding())
+    encode = styles.encode_reserved if encoding.allow_reserved else styles.encode
+    if encoding.style is None and encoding.explode is None and _nested(value):
+        return iter([(styles.encode(name), encode(json(value).decode()))])  # what OpenAPI has such a field hold
+    return _styled(name, value, encoding, encode)
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, styles.LISTS) and any(isinstance(item, (Mapping, *styles.LISTS)) for item in value)
+    )
+
+
+def _styled(name: str, value: Any, encoding: Encoding, encode: styles.Encode) -> Iterator[styles.Pair]:
+    style = encoding.style or "form"
+    explode = encoding.explode if encoding.explode is not None else style == "form"
+    return styles.pairs(name, value, style, explode, encode)
+
+
+def _multipart(content: Content, value: Any) -> Sent:
+    parts = [part for name, item in _fields(value) for part in _parts(content, name, item)]
+    boundary = secrets.token_hex(16)
+    while any(boundary.encode() in part.data for part in parts):
+        boundary = secrets.token_hex(16)
+    chunks: list[bytes] = []
+    for part in parts:
+        chunks += (f"--{boundary}\r\n{_head(part)}\r\n\r\n".encode(), part.data, b"\r\n")
+    chunks.append(f"--{boundary}--\r\n".encode())
+    media_type = content.media_type.partition(";")[0].strip()
+    return Sent(
+        f"{media_type if CONCRETE.fullmatch(media_type) else 'multipart/form-data'}; boundary={boundary}", b"".join(chunks)
+    )
+
+
+def _head(part: _Part) -> str:
+    lines = f'Content-Disposition: form-data; name="{_quoted(part.name)}"'
+    if part.filename is not None:
+        lines += f'; filename="{_quoted(part.filename)}"'
+    return f"{lines}\r\nContent-Type: {part.content_type}" if part.content_type else lines
+
+
+def _quoted(text: str) -> str:
+    """A name for a part's header, as browsers write it; a line break would begin a header of the program's own."""
+    if CONTROL.search(text):
+        raise ValueError(f"{text[:80]!r} has a control character: it can't name a part or a file")
+    return text.replace('"', "%22")
+
+
+def _parts(content: Content, name: str, value: Any) -> Iterator[_Part]:
+    encoding = content.encodings.get(name, Encoding())
+    kind = _concrete(encoding.content_type)
+    several = isinstance(value, styles.LISTS)
+    if name in content.binary or isinstance(value, bytes):
+        for item in value if several else [value]:
+            yield _file(name, item, kind)
+    elif encoding.style is not None:
+        yield from (_Part(part, item.encode()) for part, item in _styled(name, value, encoding, str))
+    elif kind and _is_json(kind):
+        yield _Part(name, json(value), kind)
+    else:
+        for item in value if several else [value]:
+            nested = isinstance(item, (Mapping, *styles.LISTS))
+            yield _Part(name, json(item), kind or JSON) if nested else _Part(name, styles.text_of(item).encode(), kind)
+
+
+def _file(name: str, value: Any, kind: str | None) -> _Part:
+    """A file: its bytes or text, or `{data, filename, content_type}`."""
+    if not isinstance(value, Mapping):
+        return _Part(name, _raw(value), kind or BINARY, name)
+    given = value.get("content_type")
+    if given is not None and not _concrete(given):
+        raise ValueError(f"{str(given)[:80]!r} is no content type")
+    return _Part(name, _raw(value.get("data")), given or kind or BINARY, styles.text_of(value.get("filename") or name))
+
+
+def _concrete(media_type: str | None) -> str | None:
+    """The first of a list of media types that has no `*`; None when there is none."""
+    for one in (media_type or "").split(","):
+        if CONCRETE.fullmatch(one.strip()):
+            return one.strip()
+    return None
+
+
+def _is_json(media_type: str) -> bool:
+    bare = media_type.partition(";")[0].strip().lower()
+    return bare == JSON or bare.endswith("+json")

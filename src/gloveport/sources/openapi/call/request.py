@@ -1,0 +1,144 @@
+"""An operation and the arguments of a call → the request, whole and encoded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from gloveport.policy.egress import Request
+from gloveport.sources.openapi.call import body_encoding, styles
+from gloveport.sources.openapi.call.base_url import VARIABLE, lies_below
+from gloveport.sources.openapi.method_override import may_override, overrides
+from gloveport.sources.openapi.operation import Body, Operation, Parameter
+
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# Control characters of both sets, line separators and halves of characters: something somewhere ends a line at each.
+FIELD = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
+# What a path may hold as the definition spells it; a `%` is one of an encoded character.
+STATIC = "/:@!$&'()*+,;=~%?"
+# Headers that are not for a call's arguments to set: OpenAPI has them ignored, or they belong to the connection.
+KEPT = frozenset(
+    {"authorization", "connection", "content-length", "content-type", "cookie", "expect", "host", "keep-alive"}
+    | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+
+
+class _Draft(NamedTuple):
+    path: dict[str, str]
+    query: list[styles.Pair]
+    headers: dict[str, tuple[str, str]]
+    cookies: list[styles.Pair]
+
+
+class Recipe:
+    """How the requests of one operation are made: what doesn't depend on a call is worked out once."""
+
+    def __init__(self, operation: Operation, base: str, fixed: Mapping[str, str]) -> None:
+        self.operation = operation
+        self.base = base
+        path, _, query = operation.path.partition("#")[0].partition("?")
+        self._path = VARIABLE.split(_static(path if path.startswith("/") else f"/{path}"))
+        self._query = [pair for pair in VARIABLE.sub("{}", _static(query)).split("&") if pair and "{}" not in pair]
+        self._fixed = {name.lower(): (name, value) for name, value in fixed.items()}
+        self._overridable = may_override(operation)
+        self._arguments = {parameter.argument for parameter in operation.parameters}
+        accepted = ", ".join((*operation.produces, "*/*;q=0.1") if operation.produces else ("*/*",))
+        self._accept = ("Accept", accepted if FIELD.fullmatch(accepted) else "*/*")
+
+    def request(self, args: Mapping[str, Any], taken: Collection[tuple[str, str]] = ()) -> Request:
+        """The request; raises ValueError for arguments that it can't carry.
+
+        `taken` are the places and names, in lower case, that credentials go to: no argument takes them.
+        """
+        draft = _Draft({}, [], {"accept": self._accept}, [])
+        for parameter in self.operation.parameters:
+            group = args.get(parameter.place, {}) if self.operation.grouped else args
+            value = group.get(parameter.argument)
+            if value is None:
+                continue
+            try:
+                _place(draft, parameter, value)
+            except ValueError as error:
+                raise ValueError(f"`{parameter.argument}`: {error}") from None
+        body = self._body(args)
+        if body is not None:
+            draft.headers["content-type"] = ("Content-Type", body.content_type)
+        if cookies := "; ".join(f"{name}={text}" for name, text in draft.cookies if ("cookie", name.lower()) not in taken):
+            draft.headers["cookie"] = ("Cookie", cookies)
+        headers = {name: header for name, header in draft.headers.items() if ("header", name) not in taken} | self._fixed
+        url = self._url(draft, taken)
+        if not self._overridable and overrides(url):
+            # A free-form argument can bring any name; whether the call may be made was decided by the method.
+            raise ValueError("a query parameter can't ask for another method")
+        return Request(self.operation.method, url, tuple(headers.values()), body.data if body else None)
+
+    def _url(self, draft: _Draft, taken: Collection[tuple[str, str]]) -> str:
+        pieces = list(self._path)
+        for index in range(1, len(pieces), 2):
+            if pieces[index] not in draft.path:
+                raise ValueError(f"the path {self.operation.path} needs `{pieces[index]}`")
+            pieces[index] = draft.path[pieces[index]]
+        url = self.base + "".join(pieces)
+        query = [f"{name}={text}" for name, text in draft.query if ("query", name.lower()) not in taken]
+        if query or self._query:
+            url += "?" + "&".join((*self._query, *query))
+        if not lies_below(url, self.base):
+            raise ValueError("a path parameter can't be, or hold, a step such as `..`")
+        return url
+
+    def _body(self, args: Mapping[str, Any]) -> body_encoding.Sent | None:
+        body = self.operation.body
+        if body is None:
+            return None
+        given, value = self._body_value(body, args)
+        if not given:
+            return None
+        content, *others = body.contents
+        if others:
+            content = next((other for other in others if other.media_type == args.get("content_type")), content)
+        try:
+            return body_encoding.encode(content, value)
+        except ValueError as error:
+            raise ValueError(f"the body ({content.media_type}): {error}") from None
+
+    def _body_value(self, body: Body, args: Mapping[str, Any]) -> tuple[bool, Any]:
+        name = "body" if self.operation.grouped else body.argument
+        if name is not None:
+            return name in args, args.get(name)
+        own = {"content_type"} if len(body.contents) > 1 else set()
+        rest = {key: value for key, value in args.items() if key not in self._arguments and key not in own}
+        return bool(rest) or body.required, rest
+
+
+def _place(draft: _Draft, parameter: Parameter, value: Any) -> None:
+    name, style, explode = parameter.name, parameter.style, parameter.explode
+    if parameter.content is not None:
+        json = "json" in parameter.content
+        value, style = (body_encoding.json(value).decode() if json else styles.text_of(value)), "content"
+    if parameter.place == "path":
+        text = styles.segment(name, value, style, explode)
+        if not text:
+            raise ValueError("a path parameter can't be empty")
+        draft.path[_static(name)] = text
+    elif parameter.place == "query":
+        encode = styles.encode_reserved if parameter.allow_reserved else styles.encode
+        draft.query.extend(styles.pairs(name, value, style, explode, encode))
+    elif parameter.place == "cookie":
+        draft.cookies.extend(styles.pairs(name, value, style, explode))
+    elif name.lower() not in KEPT:
+        draft.headers[name.lower()] = (name, _field(name, styles.header(value, explode)))
+
+
+def _field(name: str, text: str) -> str:
+    if not TOKEN.fullmatch(name):
+        raise ValueError("its name can't be that of a header")
+    if not FIELD.fullmatch(text):
+        raise ValueError("a header can't hold control characters")
+    return text
+
+
+def _static(text: str) -> str:
+    """A template's own text, encoded where the definition left that out."""
+    return quote(text, safe=STATIC + "{}")

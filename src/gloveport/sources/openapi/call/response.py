@@ -1,0 +1,125 @@
+"""A reply → the value that the program gets, or the error that it can catch."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from gloveport import bounded_json
+from gloveport.errors import ToolError
+from gloveport.policy.egress import Reply
+from gloveport.sources.openapi.operation import Operation
+
+MOST_ERROR_BYTES = 64 * 1024
+LONGEST_DETAIL = 300
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
+PASSING = frozenset({429, 502, 503, 504})
+"""Statuses after which the same call may well succeed."""
+
+TEXTUAL = re.compile(
+    r"text/.*|.*[+/-](xml|yaml|html)|application/(x-)?(ndjson|jsonl|json-?lines|json-seq|json5|javascript|ecmascript|yaml|toml"
+    r"|graphql|sql|sh|pem-file|www-form-urlencoded|jwt|jose)|application/.*\+jwt|message/.*"
+)
+# Codecs whose time grows with the bytes and no faster; `punycode`, for one, is not among them.
+CHARSETS = re.compile(
+    r"ascii|utf-(8|16|32)(-[lb]e)?|iso8859-\d+|cp(125\d|437|850|866|932|949|950)|koi8-[ru]|mac-roman|shift_jis|euc_(jp|kr)"
+    r"|gb(2312|k|18030)|big5(hkscs)?|tis-620"
+)
+# Between this host and the service alone.
+PRIVATE = frozenset(
+    {"set-cookie", "connection", "keep-alive", "transfer-encoding", "proxy-authenticate", "upgrade", "trailer"}
+)
+
+
+def read(operation: Operation, reply: Reply, tool: str) -> Any:
+    """The value of a successful reply; any other raises ToolError `http-error` with its status and what it said.
+
+    JSON is a value, text a string, anything else bytes, nothing None. What HEAD asks for are the headers.
+    """
+    if not 200 <= reply.status < 300:
+        raise _failure(operation, reply, tool)
+    if operation.method == "HEAD":
+        return {name: text for name, text in reply.headers.items() if name not in PRIVATE}
+    try:
+        return _value(reply, operation)
+    except bounded_json.Excess as problem:
+        message = f"the reply to {operation.method} {operation.path} is too much JSON: {problem}"
+        raise ToolError(message, code="reply-too-large", tool=tool, hint="ask for less") from None
+
+
+def _value(reply: Reply, operation: Operation | None = None) -> Any:
+    if not reply.body:
+        return None
+    media_type, _, options = reply.headers.get("content-type", "").partition(";")
+    media_type = media_type.strip().lower()
+    if not media_type:
+        return _unlabelled(reply.body, operation)
+    if media_type.endswith(("/json", "+json")):
+        return _json(reply.body, options)
+    if TEXTUAL.fullmatch(media_type):
+        return reply.body.decode(_charset(options), "replace")
+    return reply.body
+
+
+def _json(body: bytes, options: str) -> Any:
+    charset = _charset(options)
+    try:
+        return bounded_json.read(body if charset == "utf-8" else body.decode(charset).encode())
+    except ValueError:
+        return body.decode(charset, "replace")
+
+
+def _unlabelled(body: bytes, operation: Operation | None) -> Any:
+    if operation and operation.produces and operation.produces[0].partition(";")[0].strip().endswith(("/json", "+json")):
+        return _json(body, "")
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body
+
+
+def _charset(options: str) -> str:
+    found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", options, re.IGNORECASE)
+    try:
+        name = codecs.lookup(found[1]).name if found else "utf-8"
+    except LookupError:
+        return "utf-8"
+    return name if CHARSETS.fullmatch(name) else "utf-8"
+
+
+def _failure(operation: Operation, reply: Reply, tool: str) -> ToolError:
+    data = _error_data(reply)
+    message = f"{operation.method} {operation.path} answered {reply.status} {PHRASES.get(reply.status, '')}".rstrip()
+    if detail := _detail(data):
+        message += f": {detail}"
+    return ToolError(
+        message, code="http-error", tool=tool, status=reply.status, data=data, retryable=reply.status in PASSING
+    )
+
+
+def _error_data(reply: Reply) -> Any:
+    if not reply.body and "location" in reply.headers:
+        return {"location": reply.headers["location"]}
+    if len(reply.body) > MOST_ERROR_BYTES:
+        return reply.body[:MOST_ERROR_BYTES].decode("utf-8", "replace") + f"… ({len(reply.body):,} bytes)"
+    try:
+        return _value(reply)
+    except bounded_json.Excess:
+        return reply.body.decode("utf-8", "replace")
+
+
+def _detail(data: Any) -> str:
+    """What an error's body says in a sentence, wherever services like to put that."""
+    for _ in range(3):
+        if isinstance(data, list) and data:
+            data = data[0]
+        elif isinstance(data, Mapping):
+            names = ("message", "error_description", "detail", "error", "title", "errors", "reason", "description")
+            data = next((data[name] for name in names if data.get(name)), None)
+    if not isinstance(data, str) or data.lstrip()[:1] == "<":
+        return ""
+    line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", data[: 4 * LONGEST_DETAIL]).split())
+    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"

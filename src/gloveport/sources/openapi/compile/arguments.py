@@ -1,0 +1,101 @@
+"""How an operation is called: parameters and body → one object of arguments, its schema, and the way back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gloveport.sources.openapi.compile.parameters import Argument
+from gloveport.sources.openapi.compile.request_body import Payload
+from gloveport.sources.openapi.compile.schemas import Schema
+from gloveport.sources.openapi.operation import Body, Parameter
+
+PLACES = ("path", "query", "header", "cookie")
+
+
+class Calling(NamedTuple):
+    """The schema of the arguments, and what of an Operation says how they are sent."""
+
+    schema: Schema
+    parameters: tuple[Parameter, ...]
+    body: Body | None
+    grouped: bool
+
+
+class _Object:
+    """An object schema being put together; what is required comes first, for those who call by position."""
+
+    def __init__(self) -> None:
+        self._required: dict[str, Any] = {}
+        self._optional: dict[str, Any] = {}
+        self.rest: Any = False
+        self.choices: list[Schema] = []
+
+    def add(self, name: str, schema: Any, required: bool) -> None:
+        (self._required if required else self._optional)[name] = schema
+
+    def schema(self) -> Schema:
+        out: Schema = {"type": "object", "properties": self._required | self._optional}
+        if self._required:
+            out["required"] = list(self._required)
+        out["additionalProperties"] = self.rest
+        if len(self.choices) == 1:
+            out |= self.choices[0]
+        elif self.choices:
+            out["allOf"] = self.choices
+        return out
+
+    @property
+    def needed(self) -> bool:
+        return bool(self._required)
+
+
+def calling(arguments: list[Argument], payload: Payload | None) -> Calling:
+    """How to call it: flat where no names clash, else in groups."""
+    # A body that may be left out, but not in part, can't be told from one that was forgotten unless it has its own name.
+    spread = payload.spread if payload else None
+    if payload and spread and not payload.required and (spread.required or spread.choices):
+        spread = None
+    names = [argument.parameter.argument for argument in arguments]
+    if payload:
+        names += list(spread.properties) if spread else ["body"]
+        names += ["content_type"] if len(payload.contents) > 1 else []
+    grouped = len(set(names)) < len(names)
+    top = _Object()
+    if grouped:
+        _add_groups(top, arguments)
+    else:
+        for argument in arguments:
+            top.add(argument.parameter.argument, argument.schema, argument.parameter.required)
+    body = None
+    if payload:
+        _add_body(top, payload, grouped=grouped, spread=spread is not None)
+        body = Body(payload.contents, "body" if grouped or spread is None else None, payload.required)
+    return Calling(top.schema(), tuple(argument.parameter for argument in arguments), body, grouped)
+
+
+def _add_groups(top: _Object, arguments: list[Argument]) -> None:
+    for place in PLACES:
+        group = _Object()
+        members = [argument for argument in arguments if argument.parameter.place == place]
+        for argument in members:
+            group.add(argument.parameter.argument, argument.schema, argument.parameter.required)
+        if members:
+            top.add(place, group.schema(), group.needed)
+
+
+def _add_body(top: _Object, payload: Payload, *, grouped: bool, spread: bool) -> None:
+    if payload.spread and spread:
+        target = _Object() if grouped else top
+        for name, schema in payload.spread.properties.items():
+            target.add(name, schema, name in payload.spread.required)
+        target.choices += payload.spread.choices
+        if payload.spread.rest not in (None, False):
+            target.rest = payload.spread.rest
+        if grouped:
+            top.add("body", target.schema(), payload.required)
+    else:
+        top.add("body", payload.schema, payload.required)
+    if len(payload.contents) > 1:
+        types = [content.media_type for content in payload.contents]
+        schema = {"type": "string", "enum": types, "default": types[0], "description": "How the body is sent."}
+        top.add("content_type", schema, required=False)

@@ -1,0 +1,202 @@
+"""A document → what stands on the shelf: a head and a definition for each operation, shared schemas, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from gloveport.errors import SourceError
+from gloveport.sources.openapi.compile.addresses import Named, addresses, machine_made
+from gloveport.sources.openapi.compile.arguments import calling
+from gloveport.sources.openapi.compile.descriptions import describe, plain
+from gloveport.sources.openapi.compile.document.discovery import discovery_view
+from gloveport.sources.openapi.compile.document.document import SCHEMAS, Dialect, Document
+from gloveport.sources.openapi.compile.document.operations import Raw, View, openapi_view
+from gloveport.sources.openapi.compile.document.references import Dangling
+from gloveport.sources.openapi.compile.document.swagger2 import swagger_view
+from gloveport.sources.openapi.compile.fingerprints import Part, closures, fingerprint
+from gloveport.sources.openapi.compile.paging import lists, paging
+from gloveport.sources.openapi.compile.parameters import Argument, arguments, followed
+from gloveport.sources.openapi.compile.request_body import Payload, payload
+from gloveport.sources.openapi.compile.responses import Answer, answer, json_answer
+from gloveport.sources.openapi.compile.schemas import Schemas, Warn
+from gloveport.sources.openapi.compile.security import needed, slots
+from gloveport.sources.openapi.compile.servers import Variables, servers
+from gloveport.sources.openapi.compile.shared_schemas import place_of, shared_names, sided
+from gloveport.sources.openapi.method_override import is_override, may_override
+from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging
+
+VERSION = b"openapi 4"
+MOST_OPERATIONS = 50_000
+MOST_COMPILED = 400_000_000
+MOST_WARNINGS = 50
+SAFE = frozenset({"get", "head", "options", "trace", "query"})
+
+VIEWS: Mapping[Dialect, Callable[[Document, Warn], View]] = {
+    "openapi": openapi_view,
+    "swagger": swagger_view,
+    "discovery": discovery_view,
+}
+
+
+class Compiler:
+    """Compiles one document. `definitions` first, then `defs`, then `heads` and `facts`: each needs what came before."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._warnings: dict[str, None] = {}
+        self._variables: Variables = {}
+        self._size = 0
+        self._heads: list[tuple[Head, Part]] = []
+        self._parts: dict[str, Part] = {}
+        self._view = VIEWS[document.dialect](document, self._warn)
+        self._slots = slots(self._view.schemes, document.references, self._warn)
+        self._servers, _ = servers(self._view.servers, document.base, self._variables)
+        self._schemas = self._shared_schemas()
+
+    def _shared_schemas(self) -> Schemas:
+        pointer, references = SCHEMAS[self._document.dialect], self._document.references
+        try:
+            found = references.find(f"#{pointer}").value
+        except Dangling:
+            found = None
+        schemas = found if isinstance(found, dict) else {}
+        alike = {place_of(pointer, key): schema for key, schema in schemas.items()}
+        return Schemas(references, shared_names(pointer, schemas), sided(alike, references), self._warn)
+
+    def definitions(self) -> Iterator[tuple[str, bytes]]:
+        """The definition of each operation, by address."""
+        raws: dict[tuple[str, str], Raw] = {}
+        for raw in self._view.operations:
+            raws.setdefault((raw.method, raw.path), raw)
+            if len(raws) > MOST_OPERATIONS:
+                problem = f"{self._document.name} has more than {MOST_OPERATIONS:,} operations"
+                raise SourceError(problem, hint="use a part of the definition")
+        if not raws:
+            where = "resources" if self._document.dialect == "discovery" else "paths"
+            problem = f"{self._document.name} has no operations under `{where}`"
+            raise SourceError(problem, hint="check that it is the whole document")
+        names = addresses(self._named(raw) for raw in raws.values())
+        for key, raw in raws.items():
+            made = self._compile(raw, names[key])
+            if made is not None:
+                yield names[key], self._counted(made)
+
+    def defs(self) -> Iterator[tuple[str, bytes]]:
+        """The shared schemas, by name."""
+        for name, text in self._schemas.defs():
+            self._parts[name] = Part.of(text)
+            yield name, self._counted(text)
+
+    def heads(self) -> Iterator[Head]:
+        """The heads, in the order of their addresses."""
+        reached = closures(self._parts)
+        for head, part in sorted(self._heads, key=lambda one: one[0].address):
+            shown = (head.address, head.description)
+            yield msgspec.structs.replace(head, fingerprint=fingerprint(shown, part, reached))
+
+    def facts(self) -> dict[str, Any]:
+        """What is known of the whole: title, servers, slots, warnings."""
+        info = self._view.info if isinstance(self._view.info, dict) else {}
+        listed = list(self._warnings)
+        if len(listed) > MOST_WARNINGS:
+            listed = [*listed[:MOST_WARNINGS], f"… and {len(listed) - MOST_WARNINGS:,} more"]
+        return {
+            "title": plain(info.get("title"))[:200],
+            "version": plain(info.get("version"))[:60] if isinstance(info.get("version"), str) else "",
+            "description": plain(info.get("description")),
+            "dialect": self._document.dialect,
+            "servers": self._servers,
+            "variables": self._variables,
+            "slots": tuple(self._slots.values()),
+            "warnings": listed,
+            "siblings": self._document.references.siblings.digests,
+        }
+
+    def _warn(self, place: str, problem: str) -> None:
+        self._warnings[plain(f"{place[:200]}: {problem[:300]}")] = None
+
+    def _counted(self, text: bytes) -> bytes:
+        # A small document can ask for a large result: one big schema, used by thousands of operations.
+        self._size += len(text)
+        if self._size > MOST_COMPILED:
+            problem = f"{self._document.name} is larger than {MOST_COMPILED:,} bytes when it is compiled"
+            raise SourceError(problem, hint="use a part of the definition")
+        return text
+
+    def _named(self, raw: Raw) -> Named:
+        tags, name = raw.node.get("tags"), raw.node.get("operationId")
+        tag = tags[0] if isinstance(tags, list) and tags and isinstance(tags[0], str) and tags[0] else None
+        named = Named(raw.method, raw.path, name if isinstance(name, str) and name else None, tag)
+        if raw.method == "get" and (named.id is None or machine_made(named)):
+            returned = json_answer(raw.node.get("responses"), raw.file, self._schemas)
+            return named._replace(lists=None if returned is None else lists(returned, self._schemas))
+        return named
+
+    def _compile(self, raw: Raw, address: str) -> bytes | None:
+        node, schemas = raw.node, self._schemas
+        try:
+            body = self._body(raw)
+        except Dangling as error:
+            self._warn(raw.place, f"the operation is left out: {error}")
+            return None
+        security = needed(node.get("security", self._view.security), self._slots)
+        given = self._arguments(raw, security)
+        called = calling(given, body)
+        answered = answer(node.get("responses"), raw.file, schemas, raw.place)
+        paged = self._paging(given, answered) if raw.method == "get" else None
+        operation = Operation(
+            method=raw.method.upper(),
+            path=raw.path.partition("#")[0],
+            servers=self._servers_of(raw),
+            parameters=called.parameters,
+            body=called.body,
+            grouped=called.grouped,
+            security=security,
+            produces=answered.produces,
+            paging=paged,
+        )
+        text = msgspec.json.encode(Definition(operation, called.schema, answered.schema))
+        head = Head(
+            address=address,
+            description=describe(node.get("summary"), node.get("description"), raw.place),
+            parameters=tuple(called.schema["properties"]),
+            fingerprint="",
+            writes=raw.method not in SAFE or may_override(operation) or any(map(is_override, called.schema["properties"])),
+            deprecated=node.get("deprecated") is True,
+            pages=paged is not None or (raw.method == "get" and answered.linked),
+        )
+        self._heads.append((head, Part.of(text)))
+        return text
+
+    def _body(self, raw: Raw) -> Payload | None:
+        node = raw.node.get("requestBody")
+        return None if node is None else payload(self._schemas.follow(node, raw.file), self._schemas, raw.place)
+
+    def _arguments(self, raw: Raw, security: tuple[tuple[str, ...], ...]) -> list[Argument]:
+        listed = [
+            found
+            for nodes in (raw.shared, raw.node.get("parameters"))
+            for found in followed(nodes, raw.file, self._schemas, raw.place, self._warn)
+        ]
+        made = arguments(listed, raw.path.partition("#")[0], self._schemas, raw.place, self._warn)
+        # A secret that the definition also lists as a parameter is ours to send, not the program's.
+        used = {name for names in security for name in names}
+        secret = {(slot.kind, slot.parameter.lower()) for slot in self._slots.values() if slot.name in used}
+        return [one for one in made if (one.parameter.place, one.parameter.name.lower()) not in secret]
+
+    def _servers_of(self, raw: Raw) -> tuple[str, ...]:
+        """The operation's or its path's own servers; () for the document's."""
+        for nodes in (raw.node.get("servers"), raw.servers):
+            if isinstance(nodes, list) and nodes:
+                found, unplaced = servers(nodes, self._document.base, self._variables)
+                if unplaced and not found:
+                    self._warn(raw.place, "its server's URL is relative to a document that has none")
+                return () if found == self._servers else found
+        return ()
+
+    def _paging(self, given: list[Argument], answered: Answer) -> Paging | None:
+        query = {one.parameter.argument: one.schema for one in given if one.parameter.place == "query"}
+        return paging(query, answered.json, self._schemas)

@@ -1,0 +1,78 @@
+"""The operations of a document, whatever its dialect, as OpenAPI 3 would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from gloveport.sources.openapi.compile.document.document import Document
+from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.schemas import Warn
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+
+
+class Raw(NamedTuple):
+    """An operation as OpenAPI 3 writes it: `node` in `file`, and its path item's parameters and servers."""
+
+    method: str
+    path: str
+    node: dict[str, Any]
+    file: str
+    shared: Any = None
+    servers: Any = None
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return f"{self.method.upper()} {self.path}"
+
+
+class View(NamedTuple):
+    """What a document says beside its schemas, as OpenAPI 3 would write it."""
+
+    info: Any
+    servers: Any
+    schemes: Any
+    security: Any
+    operations: Iterable[Raw]
+
+
+def openapi_view(document: Document, warn: Warn) -> View:
+    """An OpenAPI 3 document as it is."""
+    root = document.root
+    components = root.get("components")
+    schemes = components.get("securitySchemes") if isinstance(components, dict) else None
+    return View(
+        root.get("info"), root.get("servers") or [{"url": "/"}], schemes, root.get("security"), _operations(document, warn)
+    )
+
+
+def _operations(document: Document, warn: Warn) -> Iterator[Raw]:
+    for path, item in path_items(document, warn):
+        for method in METHODS:
+            if method in item.value:
+                node = item.value[method]
+                if isinstance(node, dict):
+                    yield Raw(method, path, node, item.file, item.value.get("parameters"), item.value.get("servers"))
+                else:
+                    warn(f"{method.upper()} {path}", "the operation is no object")
+
+
+def path_items(document: Document, warn: Warn) -> Iterator[tuple[str, Found]]:
+    """The paths of a document with their items, references followed."""
+    paths = document.root.get("paths")
+    for path, node in paths.items() if isinstance(paths, dict) else ():
+        if path.startswith("x-"):
+            continue
+        try:
+            item = document.references.follow(node)
+        except Dangling as error:
+            warn(f"path {path!a}", str(error))
+            continue
+        if not isinstance(item.value, dict):
+            warn(f"path {path!a}", "it is no object")
+        elif not path.startswith("/"):
+            yield f"/{path}", item
+        else:
+            yield path, item

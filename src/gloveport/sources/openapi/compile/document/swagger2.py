@@ -1,0 +1,139 @@
+"""Swagger 2.0 as OpenAPI 3 would write it: bodies and forms become request bodies, schemas of answers get media types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from gloveport.sources.openapi.compile.document.document import Document, is_url
+from gloveport.sources.openapi.compile.document.operations import METHODS, Raw, View, path_items
+from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.media_types import is_binary
+from gloveport.sources.openapi.compile.schemas import Warn
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+# How the values of a list are joined → style and explode. Tabs have no successor in OpenAPI 3.
+COLLECTIONS = {
+    "csv": (None, False),
+    "ssv": ("spaceDelimited", False),
+    "pipes": ("pipeDelimited", False),
+    "multi": ("form", True),
+}
+_BESIDE = frozenset({"name", "in", "required", "description", "collectionFormat", "schema", "allowEmptyValue"})
+
+
+def swagger_view(document: Document, warn: Warn) -> View:
+    """A Swagger 2.0 document as OpenAPI 3 would write it."""
+    root = document.root
+    operations = _operations(document, warn)
+    return View(root.get("info"), _servers(document), root.get("securityDefinitions"), root.get("security"), operations)
+
+
+def _servers(document: Document) -> list[dict[str, str]]:
+    root, base = document.root, document.base
+    host, path = root.get("host"), root.get("basePath")
+    path = path if isinstance(path, str) and path.startswith("/") else "/"
+    own = urlsplit(base) if is_url(base) else None
+    if not isinstance(host, str) or not host:
+        return [{"url": path}]
+    said = root.get("schemes")
+    schemes = [scheme for scheme in said if scheme in ("https", "http")] if isinstance(said, list) else []
+    schemes = schemes or [own.scheme if own else "https"]
+    return [{"url": f"{scheme}://{host}{path}"} for scheme in sorted(schemes, reverse=True)]
+
+
+def _operations(document: Document, warn: Warn) -> Iterator[Raw]:
+    for path, item in path_items(document, warn):
+        for method in METHODS:
+            node = item.value.get(method)
+            if isinstance(node, dict):
+                raw = Raw(method, path, node, item.file, item.value.get("parameters"))
+                yield raw._replace(node=_operation(raw, document, warn), shared=None)
+            elif node is not None:
+                warn(f"{method.upper()} {path}", "the operation is no object")
+
+
+def _operation(raw: Raw, document: Document, warn: Warn) -> dict[str, Any]:
+    plain: list[Any] = []
+    body: Found | None = None
+    fields: dict[str, Found] = {}
+    for node in (*_list(raw.shared), *_list(raw.node.get("parameters"))):
+        try:
+            found = document.references.follow(node, raw.file)
+        except Dangling as error:
+            warn(raw.place, f"a parameter is left out: {error}")
+            continue
+        where = found.value.get("in") if isinstance(found.value, dict) else None
+        if where == "body":
+            body = found
+        elif where == "formData" and isinstance(found.value.get("name"), str):
+            fields[found.value["name"]] = found
+        else:
+            plain.append(node)
+    consumes = _texts(raw.node.get("consumes", document.root.get("consumes")))
+    out = raw.node | {"parameters": plain, "responses": _responses(raw, document)}
+    if body is not None:
+        out["requestBody"] = _body(body, consumes, raw)
+    elif fields:
+        out["requestBody"] = _form(fields, consumes)
+    return out
+
+
+def _body(body: Found, consumes: list[str], raw: Raw) -> dict[str, Any]:
+    schema = body.value.get("schema", {})
+    if body.file != raw.file and not raw.file:
+        schema = {"$ref": f"{body.file}#{body.pointer}/schema"}
+    content = {name: {"schema": schema} for name in consumes or [JSON] if name not in (FORM, MULTIPART)}
+    required, description = body.value.get("required"), body.value.get("description")
+    return {"content": content or {JSON: {"schema": schema}}, "required": required, "description": description}
+
+
+def _form(fields: dict[str, Found], consumes: list[str]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    encoding: dict[str, Any] = {}
+    for name, field in fields.items():
+        properties[name] = schema = inline_schema(field.value)
+        if description := field.value.get("description"):
+            schema["description"] = description
+        if schema.get("type") == "array":
+            style, explode = COLLECTIONS.get(str(field.value.get("collectionFormat")), (None, False))
+            encoding[name] = {"style": style or "form", "explode": explode}
+    required = [name for name, field in fields.items() if field.value.get("required") is True]
+    schema = {"type": "object", "properties": properties, "required": required}
+    files = any(is_binary(part) or is_binary(part.get("items")) for part in properties.values())
+    names = [MULTIPART] if files else [name for name in consumes if name in (FORM, MULTIPART)] or [FORM]
+    return {"content": {name: {"schema": schema, "encoding": encoding} for name in names}, "required": bool(required)}
+
+
+def inline_schema(parameter: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter that has no `schema`: all of it that is not about the parameter itself."""
+    return {key: value for key, value in parameter.items() if key not in _BESIDE}
+
+
+def _responses(raw: Raw, document: Document) -> dict[str, Any]:
+    produces = _texts(raw.node.get("produces", document.root.get("produces"))) or [JSON]
+    out: dict[str, Any] = {}
+    nodes = raw.node.get("responses")
+    for code, node in nodes.items() if isinstance(nodes, dict) else ():
+        try:
+            response = document.references.follow(node, raw.file)
+        except Dangling:
+            continue
+        if isinstance(response.value, dict):
+            schema = response.value.get("schema")
+            if response.file != raw.file and not raw.file and schema is not None:
+                schema = {"$ref": f"{response.file}#{response.pointer}/schema"}
+            content = {} if schema is None else {name: {"schema": schema} for name in produces}
+            out[code] = {"content": content, "headers": response.value.get("headers")}
+    return out
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in _list(value) if isinstance(text, str) and "/" in text]

@@ -1,0 +1,126 @@
+"""Paging, as far as a definition tells: which argument asks for the next page, and where an answer says what to ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.request_body import parts
+from gloveport.sources.openapi.compile.schemas import Schema, Schemas
+from gloveport.sources.openapi.operation import Paging
+
+LAST = "-1"
+"""A step of `Paging.at` that stands for the last item of an array."""
+
+_ITEMS = ("items", "data", "results", "value", "values", "entries", "records", "list", "objects", "rows")
+_LINKS = ("@odata.nextLink", "nextLink", "next_link", "nextPageLink", "next_page_url", "next_page_uri", "next_uri")
+# Argument → where an answer holds the cursor for it. The first that both sides have is taken.
+_CURSORS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
+    ("pageToken", (("nextPageToken",),)),
+    ("page_token", (("next_page_token",), ("nextPageToken",), ("meta", "next_page_token"))),
+    ("cursor", (("next_cursor",), ("nextCursor",), ("cursor",), ("response_metadata", "next_cursor"))),
+    ("cursor", (("meta", "next_cursor"), ("meta", "cursor"), ("pagination", "next_cursor"), ("paging", "next"))),
+    ("next_cursor", (("next_cursor",), ("nextCursor",))),
+    ("start_cursor", (("next_cursor",),)),
+    ("after", (("paging", "next", "after"), ("paging", "cursors", "after"), ("page_info", "end_cursor"))),
+    ("after", (("pageInfo", "endCursor"), ("next_cursor",), ("after",), ("meta", "after"))),
+    ("starting_after", (("pages", "next", "starting_after"),)),
+    ("nextToken", (("nextToken",),)),
+    ("NextToken", (("NextToken",),)),
+    ("next_token", (("next_token",), ("meta", "next_token"))),
+    ("pagination_token", (("meta", "next_token"), ("next_token",))),
+    ("continuationToken", (("continuationToken",), ("nextContinuationToken",))),
+    ("continuation_token", (("continuation_token",), ("next_continuation_token",))),
+    ("continue", (("metadata", "continue"),)),
+    ("marker", (("next_marker",), ("nextMarker",))),
+    ("Marker", (("NextMarker",),)),
+)
+_NUMBERS = ("page", "page_number", "pageNumber", "page[number]", "pageNo")
+_OFFSETS = ("offset", "skip", "$skip", "page[offset]", "startIndex", "start_index", "startAt")
+
+
+def paging(given: Mapping[str, Schema], answer: Found | None, schemas: Schemas) -> Paging | None:
+    """How the next page is asked for with these query arguments; None when the definition does not tell."""
+    if answer is None:
+        return None
+    items = _items(answer, schemas)
+    cursors = ((argument, at) for argument, places in _CURSORS if argument in given for at in places)
+    for argument, at in cursors:
+        if _has(answer, at, schemas):
+            return Paging(cursor=argument, at=at, items=items or ())
+    if "starting_after" in given and items and _has(answer, (*items, LAST, "id"), schemas):
+        return Paging(cursor="starting_after", at=(*items, LAST, "id"), items=items)
+    for link in _LINKS:
+        if _has(answer, (link,), schemas):
+            return Paging(at=(link,), items=items or ())
+    if items is not None:
+        number = next((name for name in _NUMBERS if name in given), None)
+        offset = next((name for name in _OFFSETS if name in given), None)
+        if number:
+            return Paging(number=number, first=_first(given[number]), items=items)
+        return Paging(offset=offset, items=items) if offset else None
+    return None
+
+
+def _first(schema: Schema) -> int:
+    """The number of the first page: 1, unless the schema starts at 0."""
+    return 0 if 0 in (schema.get("default"), schema.get("minimum")) and schema.get("default") != 1 else 1
+
+
+def lists(answer: Found, schemas: Schemas) -> bool | None:
+    """Whether an answer is a list, or an object around one; None when there is no telling."""
+    if _is_array(answer, schemas):
+        return True
+    properties = _properties(answer, schemas)
+    arrays = [name for name, node in properties.items() if _is_array(node, schemas)]
+    if any(name in _ITEMS for name in arrays):
+        return True
+    return None if arrays or not properties else False
+
+
+def _properties(found: Found, schemas: Schemas) -> dict[str, Found]:
+    out: dict[str, Found] = {}
+    for part in parts(found, schemas):
+        own = part.value.get("properties")
+        for name, node in own.items() if isinstance(own, dict) else ():
+            out.setdefault(name, Found(node, part.file, ""))
+    return out
+
+
+def _has(found: Found, at: tuple[str, ...], schemas: Schemas) -> bool:
+    for step in at:
+        if step == LAST:
+            try:
+                array = schemas.follow(*found)
+                found = Found(array.value.get("items"), array.file, "")
+            except (Dangling, AttributeError):
+                return False
+            # Items of several kinds: what they all have is looked for in the first.
+            some = isinstance(found.value, dict) and (found.value.get("anyOf") or found.value.get("oneOf"))
+            found = Found(some[0], found.file, "") if isinstance(some, list) and some else found
+            continue
+        below = _properties(found, schemas).get(step)
+        if below is None:
+            return False
+        found = below
+    return True
+
+
+def _items(answer: Found, schemas: Schemas) -> tuple[str, ...] | None:
+    """The path to the array of a page's items: () when the answer is that array, None when there is no telling."""
+    if _is_array(answer, schemas):
+        return ()
+    arrays = [name for name, node in _properties(answer, schemas).items() if _is_array(node, schemas)]
+    known = [name for name in _ITEMS if name in arrays]
+    if known:
+        return (known[0],)
+    return (arrays[0],) if len(arrays) == 1 else None
+
+
+def _is_array(found: Found, schemas: Schemas) -> bool:
+    try:
+        node = schemas.follow(*found).value
+    except Dangling:
+        return False
+    kind = node.get("type") if isinstance(node, dict) else None
+    return kind == "array" or (isinstance(kind, list) and "array" in kind)

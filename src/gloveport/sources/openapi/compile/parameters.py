@@ -1,0 +1,118 @@
+"""Parameters of an operation: how each is sent, and the schema of its argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
+
+from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.document.swagger2 import COLLECTIONS, inline_schema
+from gloveport.sources.openapi.compile.schemas import MOST_DESCRIPTION, Schema, Schemas, Warn
+from gloveport.sources.openapi.operation import Parameter, Place
+from gloveport.sources.texts import clean
+
+STYLES = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "header": ("simple",),
+    "cookie": ("form",),
+}
+# The specification: these are described elsewhere, and parameters of these names are ignored.
+IGNORED = frozenset({"accept", "content-type", "authorization"})
+_TEMPLATE = re.compile(r"\{([^{}]+)\}")
+
+
+class Argument(NamedTuple):
+    """A parameter and the schema of its argument."""
+
+    parameter: Parameter
+    schema: Schema
+
+
+def template_names(path: str) -> list[str]:
+    """The names in the braces of a path, in their order."""
+    return list(dict.fromkeys(_TEMPLATE.findall(path)))
+
+
+def arguments(nodes: Iterable[Found], path: str, schemas: Schemas, place: str, warn: Warn) -> list[Argument]:
+    """The parameters, path first; a later one replaces an earlier one of the same name and place."""
+    found: dict[tuple[str, str], Argument] = {}
+    open_names = template_names(path)
+    for node in nodes:
+        argument = _argument(node, schemas, place, warn)
+        if argument is None:
+            continue
+        parameter = argument.parameter
+        if parameter.place == "path" and parameter.name not in open_names:
+            continue
+        name = parameter.name.lower() if parameter.place == "header" else parameter.name
+        if not (parameter.place == "header" and name in IGNORED):
+            found[parameter.place, name] = argument
+    for name in open_names:
+        if ("path", name) not in found:
+            undeclared = Parameter(name, name, "path", required=True, style="simple", explode=False)
+            found["path", name] = Argument(undeclared, {"type": "string"})
+    in_path = [found.pop(("path", name)) for name in open_names]
+    return [*in_path, *found.values()]
+
+
+def _argument(node: Found, schemas: Schemas, place: str, warn: Warn) -> Argument | None:
+    value = node.value
+    name, where = (value.get("name"), value.get("in")) if isinstance(value, dict) else (None, None)
+    if not isinstance(name, str) or not name or not isinstance(where, str) or where not in STYLES:
+        problem = f"the parameter {str(name)[:60]!a} in {str(where)[:20]!a} can't be sent and is left out"
+        warn(place, problem)
+        return None
+    media_type, schema = _schema_of(value)
+    made = schemas.shared(Found(schema, node.file, f"{node.pointer}/schema"), "input") if node.pointer else None
+    if made is None:
+        made = schemas.normalise(schema, "input", node.file, f"{place}, parameter {name[:60]!a}")
+    style, explode = _style(value, where)
+    parameter = Parameter(
+        name=name,
+        argument=name,
+        place=cast(Place, where),
+        required=where == "path" or value.get("required") is True,
+        style=style,
+        explode=explode,
+        allow_reserved=value.get("allowReserved") is True,
+        content=media_type,
+    )
+    return Argument(parameter, _described(made, value))
+
+
+def _schema_of(value: dict[str, Any]) -> tuple[str | None, Any]:
+    content = value.get("content")
+    if isinstance(content, dict) and content:
+        media_type, entry = next(iter(content.items()))
+        return str(media_type), entry.get("schema", {}) if isinstance(entry, dict) else {}
+    schema = value.get("schema")
+    return None, schema if isinstance(schema, (dict, bool)) else inline_schema(value)
+
+
+def _style(value: dict[str, Any], where: str) -> tuple[str, bool]:
+    style = next((known for known in STYLES[where] if known == value.get("style")), STYLES[where][0])
+    explode = value.get("explode")
+    if "schema" not in value and "content" not in value:  # Swagger 2.0
+        joined, explode = COLLECTIONS.get(str(value.get("collectionFormat")), (None, False))
+        style = joined if joined in STYLES[where] and value.get("type") == "array" else style
+    return style, explode if isinstance(explode, bool) else style in ("form", "deepObject")
+
+
+def _described(schema: Any, value: dict[str, Any]) -> Schema:
+    out = dict(schema) if isinstance(schema, dict) else {}
+    if text := clean(value.get("description"), MOST_DESCRIPTION):
+        out["description"] = text
+    if value.get("deprecated") is True:
+        out["deprecated"] = True
+    return out
+
+
+def followed(nodes: Any, file: str, schemas: Schemas, place: str, warn: Warn) -> Iterable[Found]:
+    """The entries of a `parameters` list with their references followed."""
+    for node in nodes if isinstance(nodes, list) else ():
+        try:
+            yield schemas.follow(node, file)
+        except Dangling as error:
+            warn(place, f"a parameter is left out: {error}")

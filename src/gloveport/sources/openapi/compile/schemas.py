@@ -1,0 +1,317 @@
+"""Schemas of a definition → JSON Schema 2020-12 that compiles, with shared parts as `#/$defs/NAME`.
+
+OpenAPI 3.1 is JSON Schema already; 3.0, Swagger 2.0 and discovery documents have their own dialects. What makes no sense is
+left out, part by part, so that one bad schema spoils nothing but itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+import jsonschema_rs
+import msgspec
+
+from gloveport.sources.openapi.compile.document.references import Dangling, Found, References
+from gloveport.sources.texts import clean
+
+Side = Literal["input", "output"]
+Warn = Callable[[str, str], None]
+Schema = dict[str, Any]
+
+MOST_DEPTH = 64
+MOST_DESCRIPTION = 600
+TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
+HIDDEN: Mapping[Side, str] = {"input": "readOnly", "output": "writeOnly"}
+
+
+class Wanted(NamedTuple):
+    """A shared schema that something refers to."""
+
+    name: str
+    found: Found
+    side: Side
+
+
+class Schemas:
+    """Normalises schemas and keeps track of the shared ones that they refer to."""
+
+    def __init__(self, references: References, shared: Mapping[str, str], sided: Mapping[Side, frozenset[str]], warn: Warn):
+        """`shared` names the schemas of known places; `sided` are the places that differ between input and output."""
+        self._references = references
+        self._shared = shared
+        self._sided = sided
+        self._warn = warn
+        self._names: dict[tuple[str, Side | None], str] = {}
+        self._taken: set[str] = set(shared.values())
+        self._wanted: list[Wanted] = []
+        self._patterns: dict[str, bool] = {}
+        self._kept: dict[tuple[str, Side], Any] = {}
+
+    def normalise(self, node: Any, side: Side, file: str, place: str) -> Any:
+        """The schema: an object, or a boolean; {} stands for what can't be known."""
+        return Walk(self, side, file, place).schema(node, 0)
+
+    def shared(self, found: Found, side: Side) -> Any:
+        """The schema of a referenced place, made once, for those who need to see into it; it must not be changed."""
+        key = (found.place, side)
+        if key not in self._kept:
+            self._kept[key] = self.normalise(found.value, side, found.file, found.place)
+        return self._kept[key]
+
+    def defs(self) -> Iterator[tuple[str, bytes]]:
+        """The shared schemas that were asked for, and those that they ask for in turn."""
+        while self._wanted:
+            name, found, side = self._wanted.pop()
+            yield name, msgspec.json.encode(self.normalise(found.value, side, found.file, found.place))
+
+    def find(self, reference: str, file: str) -> Found:
+        """What a reference points to."""
+        return self._references.find(reference, file)
+
+    def follow(self, value: Any, file: str, pointer: str = "") -> Found:
+        """The value, or what it refers to."""
+        return self._references.follow(value, file, pointer)
+
+    def warn(self, place: str, problem: str) -> None:
+        """Reports a part that is left out."""
+        self._warn(place, problem)
+
+    def name_of(self, found: Found, side: Side) -> str:
+        """The name of a shared schema, which is remembered as asked for."""
+        place = found.place
+        differs = place not in self._shared or place in self._sided[side]
+        key = (place, side if differs else None)
+        name = self._names.get(key)
+        if name is None:
+            plain = self._shared.get(place) or identifier(found.pointer.rpartition("/")[2] or found.file.rpartition("/")[2])
+            name = f"{plain}{side.capitalize()}" if differs else plain
+            if name in self._taken and name != self._shared.get(place):
+                name = f"{name}_{hashlib.sha256(f'{place} {side}'.encode()).hexdigest()[:8]}"
+            self._taken.add(name)
+            self._names[key] = name
+            self._wanted.append(Wanted(name, found, side))
+        return name
+
+    def usable(self, pattern: Any) -> bool:
+        """True for a pattern that the validator can compile."""
+        if not isinstance(pattern, str):
+            return False
+        if pattern not in self._patterns:
+            try:
+                jsonschema_rs.Draft202012Validator({"pattern": pattern})
+                self._patterns[pattern] = True
+            except (ValueError, jsonschema_rs.ValidationError):
+                self._patterns[pattern] = False
+        return self._patterns[pattern]
+
+
+class Walk:
+    """One schema being normalised: for which side, and in which file its references stand."""
+
+    __slots__ = ("file", "place", "schemas", "side")
+
+    def __init__(self, schemas: Schemas, side: Side, file: str, place: str) -> None:
+        self.schemas = schemas
+        self.side: Side = side
+        self.file = file
+        self.place = place
+
+    def schema(self, node: Any, depth: int) -> Any:
+        """The node as JSON Schema 2020-12."""
+        if type(node) is not dict:
+            return node if isinstance(node, bool) else self._unknown("a schema is no object")
+        if depth > MOST_DEPTH:
+            return self._unknown(f"a schema is nested deeper than {MOST_DEPTH} levels")
+        reference = node.get("$ref")
+        out = self._reference(reference, node, depth) if isinstance(reference, str) else self._keywords(node, depth)
+        return _nullable(out) if node.get("nullable") is True or node.get("x-nullable") is True else out
+
+    def _unknown(self, problem: str) -> Schema:
+        self.schemas.warn(self.place, problem)
+        return {}
+
+    def _reference(self, reference: str, node: Schema, depth: int) -> Schema:
+        try:
+            found = self.schemas.find(reference, self.file)
+        except Dangling as error:
+            return self._unknown(f"the reference {reference!a} is left open: {error}")
+        if not isinstance(found.value, (dict, bool)):
+            return self._unknown(f"the reference {reference!a} points to no schema")
+        out = {"$ref": f"#/$defs/{self.schemas.name_of(found, self.side)}"}
+        if len(node) > 1:
+            beside = {key: value for key, value in node.items() if key != "$ref"}
+            out |= self._keywords(beside, depth + 1)
+        return out
+
+    def _keywords(self, node: Schema, depth: int) -> Schema:
+        out: Schema = {}
+        for key, value in node.items():
+            rule = RULES.get(key)
+            if rule is not None:
+                rule(self, out, key, value, node, depth + 1)
+        return out
+
+    # Each rule below takes one keyword over, or leaves it out.
+
+    def _kind(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if value == "file":
+            out |= {"type": "string", "format": "binary"}
+        elif isinstance(value, list):
+            kinds = [kind for kind in dict.fromkeys(v for v in value if isinstance(v, str)) if kind in TYPES]
+            if kinds:
+                out["type"] = kinds if len(kinds) > 1 else kinds[0]
+        elif isinstance(value, str) and value in TYPES:
+            out["type"] = value
+
+    def _keep(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        out[key] = value
+
+    def _text(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, str) and value:
+            out[key] = value
+
+    def _description(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if text := clean(value, MOST_DESCRIPTION):
+            out[key] = text
+
+    def _flag(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if value is True:
+            out[key] = True
+
+    def _number(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if _finite(value) and (key != "multipleOf" or value > 0) and node.get(EXCLUSIVE.get(key, "")) is not True:
+            out[key] = value
+
+    def _exclusive(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        bound = node.get("minimum" if key == "exclusiveMinimum" else "maximum") if value is True else value
+        if _finite(bound):
+            out[key] = bound
+
+    def _count(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if _finite(value) and value >= 0 and value == int(value):
+            out[key] = int(value)
+
+    def _pattern(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if self.schemas.usable(value):
+            out[key] = value
+
+    def _one(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, (dict, bool)):
+            out[key] = self.schema(value, depth)
+
+    def _several(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, list) and value:
+            made = [self.schema(part, depth) for part in value]
+            if key == "oneOf" and "anyOf" not in node:
+                # Without discriminators, and with parts left out, alternatives overlap that did not: one match is enough.
+                key = "anyOf"
+            out[key] = made
+
+    def _items(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, list):
+            self._several(out, "prefixItems", value, node, depth)
+        else:
+            self._one(out, key, value, node, depth)
+
+    def _named(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, dict):
+            out[key] = {name: self.schema(part, depth) for name, part in value.items()}
+
+    def _matched(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, dict):
+            self._named(out, key, {name: part for name, part in value.items() if self.schemas.usable(name)}, node, depth)
+
+    def _properties(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, dict):
+            hidden = HIDDEN[self.side]
+            out[key] = {
+                name: self.schema(part, depth)
+                for name, part in value.items()
+                if not (type(part) is dict and part.get(hidden) is True)
+            }
+
+    def _required(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, list):
+            names = dict.fromkeys(name for name in value if isinstance(name, str))
+            parts = node.get("properties")
+            if isinstance(parts, dict):
+                hidden = HIDDEN[self.side]
+                names = [n for n in names if not (isinstance(p := parts.get(n), dict) and p.get(hidden) is True)]
+            if names:
+                out[key] = list(names)
+
+    def _enum(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, list) and value:
+            out[key] = value
+
+    def _needs(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if isinstance(value, dict) and all(
+            isinstance(v, list) and all(isinstance(n, str) for n in v) for v in value.values()
+        ):
+            out[key] = value
+
+
+Rule = Callable[[Walk, Schema, str, Any, Schema, int], None]
+EXCLUSIVE = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
+
+
+def _rules(rule: Rule, *keys: str) -> Iterable[tuple[str, Rule]]:
+    return ((key, rule) for key in keys)
+
+
+RULES: Mapping[str, Rule] = dict(
+    (
+        *_rules(Walk._kind, "type"),
+        *_rules(Walk._keep, "const", "default"),
+        *_rules(Walk._text, "format", "contentEncoding", "contentMediaType"),
+        *_rules(Walk._description, "description"),
+        *_rules(Walk._flag, "deprecated", "uniqueItems"),
+        *_rules(Walk._number, "minimum", "maximum", "multipleOf"),
+        *_rules(Walk._exclusive, "exclusiveMinimum", "exclusiveMaximum"),
+        *_rules(Walk._count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        *_rules(Walk._count, "minContains", "maxContains"),
+        *_rules(Walk._pattern, "pattern"),
+        *_rules(Walk._one, "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
+        *_rules(Walk._one, "unevaluatedProperties", "unevaluatedItems"),
+        *_rules(Walk._several, "allOf", "anyOf", "oneOf", "prefixItems"),
+        *_rules(Walk._items, "items"),
+        *_rules(Walk._named, "dependentSchemas"),
+        *_rules(Walk._matched, "patternProperties"),
+        *_rules(Walk._properties, "properties"),
+        *_rules(Walk._required, "required"),
+        *_rules(Walk._enum, "enum"),
+        *_rules(Walk._needs, "dependentRequired"),
+    )
+)
+
+
+def identifier(text: str) -> str:
+    """The text as the name of a shared schema: letters, digits and `_`."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", text.replace("~1", "_").replace("~0", "_")).strip("_") or "Schema"
+    return f"_{name}" if name[0].isdigit() else name
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _nullable(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    kind, values = schema.get("type"), schema.get("enum")
+    if "$ref" in schema or "allOf" in schema or "anyOf" in schema:
+        said = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
+        rest = {key: value for key, value in schema.items() if key not in said}
+        return {"anyOf": [rest, {"type": "null"}], **said}
+    out = dict(schema)
+    if isinstance(kind, str) and kind != "null":
+        out["type"] = [kind, "null"]
+    elif isinstance(kind, list) and "null" not in kind:
+        out["type"] = [*kind, "null"]
+    if values and None not in values:
+        out["enum"] = [*values, None]
+    return out

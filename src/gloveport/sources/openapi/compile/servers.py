@@ -1,0 +1,42 @@
+"""Servers of a document, a path or an operation: absolute URLs with their variables left in, and what those may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gloveport.sources.openapi.compile.document.document import absolute
+
+MOST_SERVERS = 100
+
+Variables = dict[str, dict[str, Any]]
+"""By server URL, then by variable: `{"default": …, "enum": [...]}`."""
+
+
+def servers(nodes: Any, base: str, variables: Variables) -> tuple[tuple[str, ...], bool]:
+    """The URLs, variables noted in `variables`; and whether one was left out because it needs a base_url."""
+    found: dict[str, None] = {}
+    open_ended = False
+    for node in nodes[:MOST_SERVERS] if isinstance(nodes, list) else ():
+        url = node.get("url") if isinstance(node, dict) else None
+        if not isinstance(url, str):
+            continue
+        whole = absolute(url.strip(), base)
+        if whole is None:
+            open_ended = True
+            continue
+        found[whole] = None
+        declared = _declared(node.get("variables"))
+        if declared:
+            variables[whole] = declared
+    return tuple(found), open_ended
+
+
+def _declared(node: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in node.items() if isinstance(node, dict) else ():
+        if isinstance(value, dict):
+            default, enum = value.get("default"), value.get("enum")
+            out[str(name)] = {} if default is None else {"default": str(default)}
+            if isinstance(enum, list) and enum:
+                out[str(name)]["enum"] = [str(one) for one in enum]
+    return out

@@ -1,0 +1,237 @@
+"""What an agent gets of a port: `search`, `describe` and `execute`.
+
+The same three stand behind the MCP server and behind `code_tool`; each answer is plain data and a text for the model. Both
+are bounded, and nothing is cut silently: what does not fit says so, and can be read on with `execute({result_id, offset})`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+
+from gloveport.bridge.validation_errors import complaint
+from gloveport.catalog import python_stubs
+from gloveport.errors import OptionError
+from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
+from gloveport.surfaces.agents.descriptions import FOUND, TAKES, AgentTool, offered
+from gloveport.surfaces.agents.result_store import Kept
+from gloveport.surfaces.documents import failure_document, to_text
+from gloveport.surfaces.terminal import visible_line
+from gloveport.types import Outcome, Tool
+from gloveport.values import to_json
+
+TEXT_BUDGET = 24_000
+SUMMARY = 200
+MOST_ROWS = 50
+LONGEST_WARNING = 1000
+# What is left of an error's data when its text is too long: the rest is in the text.
+_PLACES = ("code", "type", "line", "column", "tool", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an agent gets back: data that fits the tool's output schema, the text for the model, what was emitted."""
+
+    data: Mapping[str, Any]
+    text: str
+    failed: bool = False
+    emitted: tuple[Any, ...] = ()
+
+
+class AgentTools:
+    """The tools of one agent over a port. Results that are too long for a text are kept here, for this agent alone."""
+
+    def __init__(self, port: Gloveport, *, budget: int = TEXT_BUDGET) -> None:
+        self._port = port
+        self._budget = budget
+        self._kept = Kept()
+
+    def listed(self, *, opening: bool = False) -> tuple[AgentTool, ...]:
+        """The tools with their descriptions, which name the sources that are connected now."""
+        return offered(self._port, opening=opening)
+
+    async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> Answer:
+        """What the tool answers; raises OptionError for arguments that make no sense."""
+        _check(name, args)
+        await self._port.connect(naming=str(args))
+        if name == "search":
+            await self._port.catalog.prepare_search()
+            return self._search(args)
+        return self._describe(args) if name == "describe" else await self._execute(args, on_event)
+
+    def fitted(self, text: str) -> tuple[str, dict[str, Any]]:
+        """The text within the budget, and where the rest of it is."""
+        text = speakable(text)
+        if len(text) <= self._budget:
+            return text, {}
+        kept = self._kept.put(text)
+        return text[: self._budget], {"result_id": kept, "next_offset": self._budget, "length": len(text)}
+
+    def _search(self, args: Mapping[str, Any]) -> Answer:
+        source = args.get("source")
+        self._check_source(source)
+        catalog = self._port.catalog
+        found = catalog.search(args["query"], source=source, limit=args.get("limit", FOUND))
+        rows = [
+            {
+                "path": catalog.spelled(tool),
+                "description": visible_line(tool.description.strip().partition("\n")[0])[:SUMMARY],
+                "writes": tool.writes,
+                "pages": tool.pages,
+            }
+            for tool in found.tools
+        ]
+        more = " (be more precise to see the others)" if found.total > len(rows) else ""
+        lines = [f"{len(rows):,} of {found.total:,}{more}"]
+        lines += [f"tools.{row['path']}{' [writes]' if row['writes'] else ''} - {row['description']}" for row in rows]
+        if not rows:
+            lines.append("Nothing matches; try other words, or an empty query for everything.")
+        lines += [f"NOT connected: {visible_line(one.message)}" for one in self._port.problems[:MOST_ROWS] if one.broken]
+        return Answer({"tools": rows, "total": found.total}, "\n".join(lines))
+
+    def _check_source(self, source: str | None) -> None:
+        names = [one.name for one in self._port.catalog.sources]
+        if source is None or source in names:
+            return
+        broken = next((one for one in self._port.problems if one.broken and one.source == source), None)
+        if broken:
+            raise OptionError(f"the source `{source}` is not connected: {visible_line(broken.message)}", hint=broken.hint)
+        raise OptionError(f"there is no source `{source[:60]}`", hint=f"the sources are {', '.join(names)}")
+
+    def _describe(self, args: Mapping[str, Any]) -> Answer:
+        catalog, is_python = self._port.catalog, args.get("language") == "python"
+        found: dict[str, Tool] = {}
+        missing = []
+        for path in dict.fromkeys(args["paths"]):
+            name = path.removeprefix("tools.")
+            tool = catalog.find(name)
+            if tool is None:
+                missing.append({"path": path, "similar": list(catalog.suggest(name))})
+            else:
+                found[catalog.spelled(tool)] = tool
+        if is_python:
+            parts = [python_stubs.declaration(list(found.items()))] if found else []
+        else:
+            parts = [told.typescript for path in found if (told := catalog.describe(path))]
+        mark = "#" if is_python else "//"
+        for row in missing:
+            meant = f"; did you mean {' or '.join(row['similar'])}?" if row["similar"] else "; use search"
+            parts.append(f"{mark} no tool {visible_line(row['path'])}{meant}")
+        if paged := [path for path, tool in found.items() if tool.pages]:
+            how = "`async for page in ….pages(…)`" if is_python else "`for await (const page of ….pages({…}))`"
+            parts.append(f"{mark} {', '.join(paged)}: {how} goes through all pages")
+        kept, rest = self.fitted("\n".join(parts))
+        data = {"declarations": kept, "missing": missing, **rest}
+        return Answer(data, kept + _more_text(rest), failed=bool(missing and not found))
+
+    async def _execute(self, args: Mapping[str, Any], on_event: OnEvent | None) -> Answer:
+        if ("result_id" in args) == ("code" in args):
+            raise OptionError("give either `code` or `result_id`", hint="the program's text, or the id of a long result")
+        if "result_id" in args:
+            return self._more(args["result_id"], args.get("offset", 0))
+        language = args.get("language", "typescript")
+        given = args.get("input", NO_INPUT)
+        return self._told(await self._port.run(args["code"], language=language, input=given, on_event=on_event))
+
+    def _told(self, outcome: Outcome) -> Answer:
+        data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
+        if outcome.error is not None:
+            text, rest = self.fitted(_failure_text(outcome))
+            told = {name: each for name, each in failure_document(outcome.error).items() if each is not None}
+            data["error"] = speakable({name: told[name] for name in _PLACES if name in told} if rest else told)
+            data |= {"preview": text, **rest} if rest else {}
+        else:
+            value = to_json(outcome.value)
+            text, rest = self.fitted(value if isinstance(value, str) else to_text(value, indented=False))
+            data |= {"preview": text, **rest} if rest else {"value": speakable(value)}
+            text = text if value is not None else "(no value)"
+        logs, more_logs = self.fitted("\n".join(line.text for line in outcome.logs))
+        data["logs"] = logs + _more_text(more_logs)
+        data["warnings"] = [speakable(warning[:LONGEST_WARNING]) for warning in _few(outcome.warnings)]
+        parts = [text + _more_text(rest), *([f"--- logs ---\n{data['logs']}"] if logs else [])]
+        parts += [f"warning: {warning}" for warning in data["warnings"]]
+        return Answer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted)
+
+    def _more(self, result_id: str, offset: int) -> Answer:
+        whole = self._kept.get(result_id)
+        if whole is None:
+            hint = "only the latest results are kept; run the program again if it changes nothing"
+            raise OptionError(f"there is no result `{visible_line(result_id)[:60]}`", hint=hint)
+        if offset > len(whole):
+            raise OptionError(f"offset {offset:,} is beyond the end: the result has {len(whole):,} characters")
+        part, end = whole[offset : offset + self._budget], offset + self._budget
+        rest = {"result_id": result_id, "next_offset": end, "length": len(whole)} if end < len(whole) else {}
+        return Answer({"status": "completed", "preview": part, **rest}, part + _more_text(rest))
+
+
+def _check(name: str, args: Mapping[str, Any]) -> None:
+    schema = TAKES.get(name)
+    if schema is None:
+        raise OptionError(f"there is no tool `{visible_line(name)[:60]}`", hint=f"the tools are {', '.join(TAKES)}")
+    validator = _validator(name)
+    if not validator.is_valid(args):
+        raise OptionError(complaint(validator, args, Tool(f"agent.{name}", "", schema)))
+
+
+@cache
+def _validator(name: str) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(dict(TAKES[name]))
+
+
+def _calls(outcome: Outcome) -> list[dict[str, Any]]:
+    """How often each tool was called, and how that went: a program may make a thousand calls."""
+    ok = Counter(call.tool for call in outcome.calls if call.status == "ok")
+    failed = Counter(call.tool for call in outcome.calls if call.status != "ok")
+    tools = list(dict.fromkeys(call.tool for call in outcome.calls))
+    rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MOST_ROWS]]
+    rest = len(tools) - len(rows)
+    return [*rows, {"tool": f"… and {rest} more tools"}] if rest > 0 else rows
+
+
+def _failure_text(outcome: Outcome) -> str:
+    error = outcome.error
+    assert error is not None
+    lines = [f"{error.code}: {error.message}"]
+    lines += [f"line {error.line}, column {error.column}"] if error.line is not None else []
+    lines += [error.frame] if error.frame else []
+    lines += [f"hint: {error.hint}"] if error.hint else []
+    lines += [f"data: {to_text(to_json(error.data), indented=False)}"] if error.data is not None else []
+    cause = error.cause
+    while cause is not None:
+        lines.append(f"caused by: {cause.type}: {cause.message}")
+        cause = cause.cause
+    if made := Counter(call.tool for call in outcome.calls if call.status == "ok"):
+        told = [f"{tool} × {count}" for tool, count in made.items()]
+        lines.append(f"calls that were made before: {', '.join(_few(told))}")
+    return "\n".join(lines)
+
+
+def _few(texts: Sequence[str]) -> list[str]:
+    rest = len(texts) - MOST_ROWS
+    return [*texts[:MOST_ROWS], f"… and {rest:,} more"] if rest > 0 else list(texts)
+
+
+def _more_text(rest: Mapping[str, Any]) -> str:
+    if not rest:
+        return ""
+    told = f"{rest['next_offset']:,} of {rest['length']:,} characters"
+    return f'\n[{told}; read on with execute({{result_id: "{rest["result_id"]}", offset: {rest["next_offset"]}}})]'
+
+
+def speakable(value: Any) -> Any:
+    """The value with U+FFFD for lone surrogates, which are text in JavaScript but can't be written as UTF-8."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    elif isinstance(value, list):
+        return [speakable(item) for item in value]
+    elif isinstance(value, dict):
+        return {speakable(key): speakable(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,201 @@
+"""`gloveport add`: looks at a source, shows what it would bring, asks, and writes it into gloveport.toml."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import sys
+from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from gloveport.config import FILE, SourceConfig, SourceKind, find_project, load_config
+from gloveport.errors import GloveportError, OptionError, ToolError
+from gloveport.folders import cache_folder, config_folder
+from gloveport.host.connections import accepted, is_outside, key_of, seen_now
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress import Egress, urls
+from gloveport.policy.egress.addresses import refusal
+from gloveport.sources import Source
+from gloveport.sources.context import Outside
+from gloveport.sources.detection import detect
+from gloveport.sources.opening import open_source
+from gloveport.sources.trust import approve, what_it_does
+from gloveport.surfaces.cli.file_change import Change, ask, read_text
+from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
+from gloveport.tool_names import RESERVED, ROOT, problem_with
+
+SHOWN = 8
+PRIVATE = ": add it with --private if it may reach your own network"
+
+
+@dataclass(frozen=True, slots=True)
+class Adding:
+    """The command line of `gloveport add`, as it was written."""
+
+    what: tuple[str, ...]
+    name: str | None
+    kind: SourceKind | None
+    base_url: str | None
+    private: bool
+    scope: str
+    yes: bool
+    as_json: bool
+    color: str
+
+
+def add_command(adding: Adding) -> int:
+    """Add a source; the exit code."""
+    err, out = stream(sys.stderr, adding.color), stream(sys.stdout, adding.color)
+    path = _file(adding.scope)
+    return asyncio.run(_add(adding, path, out, err))
+
+
+async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
+    egress = Egress()
+    outside = Outside(egress, EnvironmentCredentials({}), cache_folder() / "definitions")
+    try:
+        config = await _settings(adding, outside)
+        if not isinstance(config.location, str):
+            question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
+            ask(question, err, yes=adding.yes, as_json=adding.as_json)
+        source = await open_source(config, outside)
+        try:
+            change = _change(path, config)
+            about = _about(source, config)
+            if not adding.as_json:
+                _show(err, about)
+                change.show(err)
+            ask(f"Add it to {path}?", err, yes=adding.yes, as_json=adding.as_json)
+            change.make()
+            kept = replace(config, settings=str(path) if adding.scope == "project" else "")
+            approve(kept)
+            if is_outside(kept):
+                accepted().accept(key_of(kept), seen_now(source))
+        finally:
+            await source.close()
+    finally:
+        await egress.close()
+    if adding.as_json:
+        write_document(out, {"ok": True, "file": str(path), "source": about})
+    else:
+        err.line(f"{err.paint('✓', 'green')} added to {path}")
+        err.line(f"  next: gloveport tools list {config.name}")
+    return 0
+
+
+async def _settings(adding: Adding, outside: Outside) -> SourceConfig:
+    if adding.name is not None and (problem := problem_with(adding.name)):
+        raise OptionError(f"the name {adding.name!a} {problem}")
+    if adding.name in RESERVED or adding.name == ROOT:
+        raise OptionError(f"a source can't be called {adding.name}: Gloveport uses that name itself", hint="choose another")
+    text = adding.what[0] if len(adding.what) == 1 else shlex.join(adding.what)
+    try:
+        config = await detect(text, outside, name=adding.name, kind=adding.kind, allow_private=adding.private)
+    except GloveportError as error:
+        if "allow_private" in (error.hint or ""):
+            raise OptionError(error.message, hint="add --private if this source may reach your own network") from None
+        raise
+    return replace(config, base_url=adding.base_url)
+
+
+def _file(scope: str) -> Path:
+    return config_folder() / FILE if scope == "user" else find_project() or Path.cwd() / FILE
+
+
+def _change(path: Path, config: SourceConfig) -> Change:
+    """The file with the source in it: comments and order stay."""
+    text = read_text(path)
+    try:
+        document = tomlkit.parse(text or "")
+    except TOMLKitError as error:
+        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct it first; nothing was changed") from None
+    sources = document.setdefault("sources", tomlkit.table(is_super_table=True))
+    if not isinstance(sources, MutableMapping):
+        raise OptionError(f"`sources` in {path} is not a table", hint="write [sources.NAME]; nothing was changed")
+    if config.name in sources:
+        raise OptionError(f"{path} already has [sources.{config.name}]", hint="choose another name with --name")
+    table = tomlkit.table()
+    location = config.location if not isinstance(config.location, str) else _relative(config.location, path)
+    table[config.kind] = list(location) if isinstance(location, tuple) else location
+    if config.base_url:
+        table["base_url"] = config.base_url
+    if config.allow_private:
+        table["allow_private"] = True
+    sources[config.name] = table
+    return Change(path, text, tomlkit.dumps(document))
+
+
+def _relative(location: str, path: Path) -> str:
+    if "://" in location or not os.path.isabs(location):
+        return location
+    found = os.path.relpath(location, path.parent)
+    return location if found.startswith("..") else found
+
+
+def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
+    """What the source brings: operations, reads and writes, the credentials that it needs."""
+    tools = source.tools()
+    credentials = EnvironmentCredentials({}, sources=_names())
+    slots = [
+        {
+            "slot": slot.name,
+            "kind": slot.kind,
+            "variable": credentials.variable(config.name, slot.name),
+            "hint": f"set {credentials.wanted(config.name, slot.name)}",
+        }
+        for slot in getattr(source, "slots", ())
+    ]
+    return {
+        "name": config.name,
+        "kind": config.kind,
+        "title": getattr(source, "title", "") or config.name,
+        "tools": len(tools),
+        "reads": sum(not tool.writes for tool in tools),
+        "writes": sum(tool.writes for tool in tools),
+        "credentials": slots,
+        "warnings": [*_unreachable(source, config), *getattr(source, "warnings", ())],
+        "examples": [tool.address for tool in tools[:SHOWN]],
+    }
+
+
+def _unreachable(source: Source, config: SourceConfig) -> Iterator[str]:
+    """Why its calls will lead nowhere, where that can be told before any is made."""
+    try:
+        server = getattr(source, "server", None)
+        host = urls.parse(server).host if server else ""
+        if host and (rule := refusal("127.0.0.1" if host == "localhost" else host, allow_private=config.allow_private)):
+            yield f"its calls go to {server}, which may not be reached ({rule}){PRIVATE if rule.kind == 'private' else ''}"
+    except ToolError as error:
+        yield f"{error.message}; give --base-url"
+    except ValueError:
+        return  # a name, and what it leads to is known when it is called
+
+
+def _names() -> list[str]:
+    """What the other sources are called, as far as the settings can be read."""
+    with suppress(OptionError):
+        return [config.name for config in load_config().sources]
+    return []
+
+
+def _show(err: Stream, about: dict[str, Any]) -> None:
+    err.line(f"{err.paint(visible_line(about['title']), 'bold')} · {about['kind']} · tools.{about['name']}")
+    err.line(f"  {about['tools']:,} tool{'s' * (about['tools'] != 1)}: {about['reads']:,} read, {about['writes']:,} write")
+    for example in about["examples"]:
+        err.line(f"    tools.{example}")
+    if about["tools"] > SHOWN:
+        err.line(f"    … and {about['tools'] - SHOWN:,} more")
+    for slot in about["credentials"]:
+        err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
+    for warning in about["warnings"][:SHOWN]:
+        err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
+    if len(about["warnings"]) > SHOWN:
+        err.line(f"  {err.paint('!', 'yellow')} … and {len(about['warnings']) - SHOWN} more warnings")

@@ -1,0 +1,157 @@
+"""What the command line was given, read and checked: the program, its language, its input, numbers, variables."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from gloveport.errors import OptionError
+from gloveport.surfaces.did_you_mean import did_you_mean
+from gloveport.types import MIB, Language
+
+LANGUAGES: dict[str, Language] = {
+    "typescript": "typescript",
+    "ts": "typescript",
+    "javascript": "javascript",
+    "js": "javascript",
+    "python": "python",
+    "py": "python",
+}
+_EXTENSIONS: dict[str, Language] = {
+    **dict.fromkeys((".ts", ".mts", ".cts", ".md", ".txt", ""), "typescript"),
+    **dict.fromkeys((".js", ".mjs", ".cjs"), "javascript"),
+    ".py": "python",
+}
+MAX_INPUT_BYTES = 64 * MIB
+WAYS_IN = "write `gloveport run script.ts`, `gloveport run -e '1 + 1'`, or pipe a program into `gloveport run -`"
+
+
+def read_program(file: str | None, code: str | None, language: str | None, max_bytes: int) -> tuple[str, Language]:
+    """The program's text and its language, from exactly one of a file, standard input and `-e`."""
+    if file is not None and code is not None:
+        raise OptionError("there are two programs: a FILE and -e", hint="give one of them")
+    if code is not None:
+        return code, _language(language, None)
+    if file not in (None, "-"):
+        if set(file) & set("();\n") and not os.path.exists(file):
+            raise OptionError(f"there is no file {file[:80]!r}", hint="a program itself is given with -e: run -e 'PROGRAM'")
+        data = _read_file(Path(file), max_bytes)
+        return _decoded(data, file, max_bytes), _language(language, file)
+    if sys.stdin is None or (file is None and sys.stdin.isatty()):
+        raise OptionError("there is no program to run", hint=WAYS_IN)
+    if file == "-" and sys.stdin.isatty():
+        print("Write the program, then press Ctrl-D.", file=sys.stderr)
+    data = sys.stdin.buffer.read(max_bytes + 1)
+    if file is None and not data.strip():
+        raise OptionError("there is no program to run: standard input is empty", hint=WAYS_IN)
+    return _decoded(data, "standard input", max_bytes), _language(language, None)
+
+
+def _language(given: str | None, file: str | None) -> Language:
+    if given is not None:
+        if given.lower() not in LANGUAGES:
+            hint = did_you_mean(given, LANGUAGES) or "the languages are typescript, javascript and python"
+            raise OptionError(f"there is no language `{given}`", hint=hint)
+        return LANGUAGES[given.lower()]
+    if file is None:
+        return "typescript"
+    extension = Path(file).suffix.lower()
+    if extension not in _EXTENSIONS:
+        hint = "say --language typescript, javascript or python"
+        raise OptionError(f"the language of {file} can't be told from `{extension}`", hint=hint)
+    return _EXTENSIONS[extension]
+
+
+def _read_file(path: Path, max_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(max_bytes + 1)
+    except FileNotFoundError:
+        hint = f"this is {os.getcwd()}" if not path.is_absolute() else "check the path"
+        raise OptionError(f"there is no file {path}", hint=hint) from None
+    except IsADirectoryError:
+        raise OptionError(f"{path} is a directory", hint="name the program's file in it") from None
+    except OSError as error:
+        raise OptionError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from None
+
+
+def _decoded(data: bytes, name: str, max_bytes: int) -> str:
+    if len(data) > max_bytes:
+        return data.decode("utf-8", "replace")  # too long in any case, and possibly cut inside a character
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = f"byte 0x{data[error.start]:02x} at offset {error.start:,}"
+        raise OptionError(f"{name} is not UTF-8 text ({place})", hint="save it as UTF-8") from None
+
+
+def read_input(text: str, *, stdin_taken: bool) -> Any:
+    """The value of `--input`: JSON, or with `@` before it the name of a file that holds JSON (`@-`: standard input)."""
+    name = "--input"
+    if text.startswith("@"):
+        name = text[1:]
+        if name == "-" and stdin_taken:
+            raise OptionError("standard input can't be both the program and its input", hint="put one of them in a file")
+        raw = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1) if name == "-" else _read_file(Path(name), MAX_INPUT_BYTES)
+        if len(raw) > MAX_INPUT_BYTES:
+            raise OptionError(f"{name} has more than {MAX_INPUT_BYTES:,} bytes", hint="pass less, or offer it by a tool")
+        text = _decoded(raw, name, MAX_INPUT_BYTES)
+    try:
+        return json.loads(text, parse_constant=_not_json)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        hint = 'write JSON, for example --input \'{"city": "Oslo"}\', or --input @file.json'
+        raise OptionError(f"{name} is not JSON: {error.msg} ({place})", hint=hint) from None
+    except (ValueError, RecursionError) as error:
+        raise OptionError(f"{name} is not JSON: {error}") from None
+
+
+def _not_json(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON value")
+
+
+def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The variables of `--env NAME=VALUE`."""
+    out: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise OptionError(f"--env {pair} is not NAME=VALUE", hint="for example --env REGION=eu; a value may be empty")
+        out[name] = value
+    return out
+
+
+def parse_seconds(option: str, text: str) -> float:
+    """The number of seconds that an option was given."""
+    try:
+        value = float(text)
+    except ValueError:
+        number = text.removesuffix("s").strip()
+        example = number if _is_number(number) else "90"
+        hint = f"{option} takes seconds as a plain number: {option} {example}"
+        raise OptionError(f"{option} is not a number of seconds: {text!r}", hint=hint) from None
+    if not math.isfinite(value) or value <= 0:
+        raise OptionError(
+            f"{option} must be a finite number of seconds above 0, not {text}", hint=f"for example {option} 90"
+        )
+    return value
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit() and text.isascii()
+
+
+def parse_megabytes(option: str, text: str, smallest: int) -> int:
+    """The whole number of megabytes that an option was given."""
+    try:
+        value = int(text)
+    except ValueError:
+        hint = f"{option} takes megabytes as a plain whole number: {option} 256"
+        raise OptionError(f"{option} is not a whole number of megabytes: {text!r}", hint=hint) from None
+    if not smallest <= value <= MIB:
+        raise OptionError(f"{option} must be from {smallest} to {MIB:,} megabytes, not {value:,}")
+    return value

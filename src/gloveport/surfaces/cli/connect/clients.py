@@ -1,0 +1,129 @@
+"""The clients that speak MCP: where each keeps its servers, and how it spells one of them.
+
+Secrets stay in the environment: every client here can read a variable, each in a spelling of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from gloveport.surfaces.cli.connect.entries import Format
+
+NAME = "gloveport"
+TOKEN = "GLOVEPORT_TOKEN"
+Scope = Literal["user", "project"]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The server as a command on stdio; `env` names variables that it needs of the client's environment."""
+
+    command: str
+    args: tuple[str, ...]
+    env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A client's file, and the folder that it must not lead out of."""
+
+    path: Path
+    within: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client. `servers` is the key that its servers stand under; `reference` is how it spells a variable.
+
+    `reload` is what makes it see a change.
+    """
+
+    title: str
+    servers: str
+    project: str
+    user: Callable[[], Place]
+    reference: str
+    reload: str
+    format: Format = "json"
+    typed: tuple[str | None, str | None] = (None, None)
+    url: str = "url"
+
+    def place(self, scope: Scope, folder: Path) -> Place:
+        """The file for this scope; `folder` is the project's."""
+        return self.user() if scope == "user" else Place(folder / self.project, folder)
+
+    def entry(self, server: Start | str) -> dict[str, Any]:
+        """What the client's file says about a server: a command to start, or a URL."""
+        kind = self.typed[isinstance(server, str)]
+        entry: dict[str, Any] = {"type": kind} if kind else {}
+        if isinstance(server, str):
+            return entry | {self.url: server} | self._authorization()
+        return entry | {"command": server.command, "args": list(server.args)} | self._environment(server.env)
+
+    def _authorization(self) -> dict[str, Any]:
+        if self.format == "toml":
+            return {"bearer_token_env_var": TOKEN}
+        return {"headers": {"Authorization": f"Bearer {self._spelled(TOKEN)}"}}
+
+    def _environment(self, names: Sequence[str]) -> dict[str, Any]:
+        if not names:
+            return {}
+        return (
+            {"env_vars": list(names)} if self.format == "toml" else {"env": {name: self._spelled(name) for name in names}}
+        )
+
+    def _spelled(self, variable: str) -> str:
+        return self.reference.replace("NAME", variable)
+
+
+def _at_home(*parts: str) -> Place:
+    home = Path.home()
+    return Place(home.joinpath(*parts), home)
+
+
+def _claude() -> Place:
+    return _chosen("CLAUDE_CONFIG_DIR", ".claude.json") or _at_home(".claude.json")
+
+
+def _codex() -> Place:
+    return _chosen("CODEX_HOME", "config.toml") or _at_home(".codex", "config.toml")
+
+
+def _vscode() -> Place:
+    if sys.platform == "darwin":
+        return _at_home("Library", "Application Support", "Code", "User", "mcp.json")
+    return _chosen("XDG_CONFIG_HOME", "Code/User/mcp.json") or _at_home(".config", "Code", "User", "mcp.json")
+
+
+def _chosen(variable: str, name: str) -> Place | None:
+    folder = os.environ.get(variable, "")
+    return Place(Path(folder) / name, Path(folder)) if os.path.isabs(folder) else None
+
+
+CLIENTS: Mapping[str, Client] = {
+    # With `:-` an unset variable is empty; without it, Claude Code hands on the text `${NAME}` as if it were the secret.
+    "claude-code": Client(
+        "Claude Code", "mcpServers", ".mcp.json", _claude, "${NAME:-}", "restart it, then look at /mcp",
+        typed=("stdio", "http"),
+    ),
+    "cursor": Client(
+        "Cursor", "mcpServers", ".cursor/mcp.json", lambda: _at_home(".cursor", "mcp.json"), "${env:NAME}",
+        "restart it, then look at Settings, MCP", typed=("stdio", None),
+    ),
+    "vscode": Client(
+        "VS Code", "servers", ".vscode/mcp.json", _vscode, "${env:NAME}", "run `MCP: List Servers` and start it",
+        typed=("stdio", "http"),
+    ),
+    "codex": Client(
+        "Codex", "mcp_servers", ".codex/config.toml", _codex, "NAME", "restart it, then look at /mcp", format="toml",
+    ),
+    "gemini": Client(
+        "Gemini CLI", "mcpServers", ".gemini/settings.json", lambda: _at_home(".gemini", "settings.json"), "$NAME",
+        "restart it, then look at /mcp", url="httpUrl",
+    ),
+}  # fmt: skip

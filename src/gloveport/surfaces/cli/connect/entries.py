@@ -1,0 +1,107 @@
+"""A server's entry in a client's file: put into the text with the smallest change, or refused.
+
+Every change is checked by reading it back: the file says what it said and the new entry, and no comment is gone.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from gloveport.errors import OptionError
+from gloveport.surfaces.cli.connect import jsonc
+
+Format = Literal["json", "toml"]
+# The keys of an entry that say which server it is; whatever else a person wrote into it is kept.
+OURS = frozenset(
+    {"type", "command", "args", "env", "env_vars", "cwd", "url", "httpUrl", "headers", "http_headers", "env_http_headers"}
+    | {"bearer_token_env_var", "envFile"}
+)
+
+
+def with_entry(text: str, format: Format, path: tuple[str, str], entry: Mapping[str, Any]) -> tuple[str, bool]:
+    """The text with the entry at `servers.name`, and whether another one is replaced; raises where that is not safe."""
+    return _edit_toml(text, *path, entry) if format == "toml" else _edit_json(text, *path, entry)
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The new entry with what a person added to the old one."""
+    other = ("url", "httpUrl") if "command" in new else ("command",)
+    if any(key in old for key in other):  # another kind of server: some clients refuse a mixture
+        return {**{key: value for key, value in old.items() if key not in OURS}, **new}
+    joined = dict(old)
+    for key, value in new.items():
+        had = old.get(key)
+        joined[key] = {**had, **value} if isinstance(had, Mapping) and isinstance(value, Mapping) else value
+    return joined
+
+
+def _edit_json(text: str, servers: str, name: str, entry: Mapping[str, Any]) -> tuple[str, bool]:
+    before = jsonc.parse(text)
+    root = before.root.data
+    if not isinstance(root, dict):
+        raise OptionError("it is not an object")
+    listed = root.get(servers, {})
+    if not isinstance(listed, dict):
+        raise OptionError(f"`{servers}` is not an object")
+    old = listed.get(name)
+    wanted = merged(old, entry) if isinstance(old, dict) else dict(entry)
+    changed = _rewritten(text, (servers, name), old, wanted)
+    after = jsonc.parse(changed)
+    if after.root.data != {**root, servers: {**listed, name: wanted}} or Counter(after.comments) != Counter(
+        before.comments
+    ):
+        raise OptionError("a comment stands where the entry must change")
+    return changed, name in listed and old != wanted
+
+
+def _rewritten(text: str, path: tuple[str, ...], old: Any, new: Any) -> str:
+    """The text with the smallest change that makes the value at the path the new one."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return text if old == new else jsonc.put(text, path, new)
+    for key in old:
+        if key not in new:
+            text = jsonc.remove(text, (*path, key))
+    for key, value in new.items():
+        text = _rewritten(text, (*path, key), old.get(key), value)
+    return text
+
+
+def _edit_toml(text: str, servers: str, name: str, entry: Mapping[str, Any]) -> tuple[str, bool]:
+    try:
+        before = tomllib.loads(text)
+        document = tomlkit.parse(text)
+    except (tomllib.TOMLDecodeError, TOMLKitError) as error:
+        raise OptionError(f"it is not valid TOML: {error}") from None
+    table = before.get(servers, {})
+    if not isinstance(table, dict):
+        raise OptionError(f"`{servers}` is not a table")
+    old = table.get(name)
+    wanted = merged(old, entry) if isinstance(old, dict) else dict(entry)
+    if old == wanted:
+        return text, False
+    try:
+        _put_table(document, servers, name, old, wanted)
+        changed = tomlkit.dumps(document)
+    except (TOMLKitError, ValueError) as error:
+        raise OptionError(f"the entry can't be put into it: {error}") from None
+    if tomllib.loads(changed) != {**before, servers: {**table, name: wanted}}:
+        raise OptionError("the entry can't be put into it")
+    return changed, old is not None
+
+
+def _put_table(document: tomlkit.TOMLDocument, servers: str, name: str, old: Any, wanted: dict[str, Any]) -> None:
+    home: Any = document.setdefault(servers, tomlkit.table(is_super_table=True))
+    if not isinstance(old, dict):
+        home[name] = wanted
+        return
+    for key in old.keys() - wanted.keys():
+        del home[name][key]
+    for key, value in wanted.items():
+        if old.get(key) != value:
+            home[name][key] = value

@@ -1,0 +1,112 @@
+"""How a run ended, for people: the result on standard output, warnings and the error on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gloveport.errors import CODES, GloveportError, exit_code
+from gloveport.surfaces.documents import to_text
+from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
+from gloveport.types import Failure, Outcome
+from gloveport.values import to_json
+
+SOURCE_FAILED = 7
+APPROVAL_PENDING = 5
+CANCELLED = 130
+MAX_CAUSES = 8
+# Types that say no more than the code beside them.
+PLAIN_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
+
+
+def exit_status(outcome: Outcome) -> int:
+    """The process exit code for an outcome; `gloveport help exit-codes` lists them."""
+    if outcome.ok:
+        return 0
+    if outcome.status != "failed" or outcome.error is None:
+        return {"waiting": APPROVAL_PENDING, "cancelled": CANCELLED}.get(outcome.status, 1)
+    if outcome.error.code not in CODES and outcome.error.type == "ToolError":
+        return SOURCE_FAILED  # a code that a tool made up
+    return exit_code(outcome.error.code)
+
+
+def write_value(out: Stream, outcome: Outcome) -> None:
+    """The result: a string as it is, everything else as indented JSON, nothing for nothing."""
+    value = outcome.value
+    if value is None:
+        return
+    if isinstance(value, str):
+        text = visible(value) if out.terminal else value
+        out.write(text if text.endswith("\n") else text + "\n")
+    else:
+        out.line(to_text(to_json(value), indented=True))
+
+
+def write_ending(err: Stream, outcome: Outcome, *, quiet: bool) -> None:
+    """What else there is to say: warnings, the error, and on a terminal what the run used."""
+    if not quiet:
+        for warning in outcome.warnings:
+            err.line(f"{err.paint('!', 'yellow')} warning: {visible_line(warning)}")
+    if outcome.error is not None:
+        write_failure(err, outcome.error)
+    if err.terminal and not quiet and outcome.usage.wall_seconds:  # nothing was used where nothing ran
+        err.line(err.paint(_used(outcome), "dim"))
+
+
+def _used(outcome: Outcome) -> str:
+    usage = outcome.usage
+    calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
+    return f"{outcome.status} in {in_time(usage.wall_seconds)} · {calls} · {usage.memory_peak_mb:.0f} MB"
+
+
+def write_failure(err: Stream, failure: Failure) -> None:
+    """The error: what happened, where, what to do, and why."""
+    err.line(f"{err.paint('✗ ' + visible_line(failure.code), 'red', 'bold')}: {_told(failure)}")
+    if failure.line is not None:
+        err.line(f"  line {failure.line}, column {failure.column}")
+    if failure.frame:
+        for line in visible(failure.frame).split("\n"):
+            err.line(f"    {line}")
+    if failure.hint:
+        err.line(f"  hint: {_indented(failure.hint)}")
+    _write_causes(err, failure)
+    if err.terminal and failure.code in CODES:
+        err.line(err.paint(f"  more: gloveport help {failure.code}", "dim"))
+
+
+def _write_causes(err: Stream, failure: Failure) -> None:
+    cause, depth = failure.cause, 0
+    while cause is not None and depth < MAX_CAUSES:
+        where = f" (line {cause.line}, column {cause.column})" if cause.line is not None else ""
+        err.line(f"  caused by: {_told(cause)}{where}")
+        cause, depth = cause.cause, depth + 1
+    if cause is not None:
+        err.line("  caused by: … more, in --json")
+
+
+def _told(failure: Failure) -> str:
+    tool = f"tools.{failure.tool.removeprefix('local.')}" if failure.tool else ""
+    named = "" if failure.type in PLAIN_TYPES else failure.type
+    parts = [visible_line(part) for part in (tool if tool not in failure.message else "", named) if part]
+    return ": ".join([*parts, _indented(failure.message)])
+
+
+def _indented(text: str) -> str:
+    return visible(text).replace("\n", "\n    ")
+
+
+def write_problem(err: Stream, error: GloveportError) -> None:
+    """An error of the caller's: what is wrong with the command, and what to write instead."""
+    err.line(f"{err.paint('✗ ' + error.code, 'red', 'bold')}: {_indented(error.message)}")
+    if error.hint:
+        err.line(f"  hint: {_indented(error.hint)}")
+
+
+def problem_document(error: GloveportError) -> dict[str, object]:
+    """The same as JSON: what every document of `--json` says that is not `ok`, beside what there is to show."""
+    told = {"code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
+    return {"ok": False, "error": told}
+
+
+def answer_document(found: Mapping[str, object], wrong: GloveportError | None) -> dict[str, object]:
+    """What a command has found as the JSON document of `--json`, and what is wrong with it, if anything is."""
+    return {**(problem_document(wrong) if wrong else {"ok": True}), **found}

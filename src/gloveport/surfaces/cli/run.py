@@ -1,0 +1,134 @@
+"""`gloveport run`: one program, one sandbox, one result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gloveport.config import Config, load_config
+from gloveport.errors import GloveportError
+from gloveport.host.port import NO_INPUT, Gloveport
+from gloveport.sandbox.engines import ENGINES_OF
+from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
+from gloveport.surfaces.cli.report import exit_status, write_ending, write_value
+from gloveport.surfaces.cli.run_view import LogHandler, Prints, View
+from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
+from gloveport.surfaces.terminal import claim_stdout, stream
+from gloveport.types import SMALLEST, Limits, Outcome, Strength
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command line of `gloveport run`, as it was written."""
+
+    file: str | None
+    code: str | None
+    language: str | None
+    engine: str | None
+    tools: tuple[str, ...]
+    input: str | None
+    env: tuple[str, ...]
+    timeout: str | None
+    cpu: str | None
+    memory: str | None
+    config: str | None
+    minimum: Strength | None
+    allow_eval: bool
+    allow_wasm: bool
+    as_json: bool
+    fields: str | None
+    quiet: bool
+    color: str
+
+
+def run_command(options: Options) -> int:
+    """Run the program and show how it ended; the exit code."""
+    fields = parse_fields(options.fields) if options.fields is not None else ()
+    as_json = options.as_json or bool(fields)
+    settings = load_config(Path(options.config) if options.config else None)
+    limits = _limits(options, settings)
+    named = options.language or ("python" if options.engine in ENGINES_OF["python"] else None)
+    code, language = read_program(options.file, options.code, named, limits.max_code_bytes)
+    given = _input(options)
+    env = parse_env(options.env)
+    out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
+    port = _port(options, settings, limits)
+    view = View(err, quiet=options.quiet or as_json)
+    asked = {"language": language, "engine": options.engine, "input": given, "env": env}
+    outcome = asyncio.run(_run(port, view, code, asked))
+    if as_json:
+        problems = [asdict(problem) for problem in port.problems]
+        write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))
+    else:
+        # The result first, then what there is to say about it, so that a terminal shows the verdict last.
+        write_value(out, outcome)
+        write_ending(err, outcome, quiet=options.quiet)
+    return exit_status(outcome)
+
+
+def _port(options: Options, settings: Config, limits: Limits) -> Gloveport:
+    return Gloveport(
+        tools=_load_tools(options.tools),
+        config=settings,
+        limits=limits,
+        allow_eval=options.allow_eval,
+        allow_wasm=options.allow_wasm,
+        minimum=options.minimum,
+        spare=0,  # one run needs one sandbox
+    )
+
+
+async def _run(port: Gloveport, view: View, code: str, options: dict[str, Any]) -> Outcome:
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    if task is not None:
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    handler, prints = LogHandler(view, loop), Prints(view, loop)
+    logger = logging.getLogger("gloveport")
+    logger.addHandler(handler)
+    try:
+        with redirect_stdout(prints), redirect_stderr(prints):
+            return await port.run(code, **options, on_event=view.event)
+    except asyncio.CancelledError:
+        raise GloveportError("the run was cancelled", code="cancelled") from None
+    finally:
+        await port.close()
+        await asyncio.sleep(0)  # what other threads have asked to be shown is shown now
+        prints.finish()
+        view.close()
+        logger.removeHandler(handler)
+
+
+def _limits(options: Options, settings: Config) -> Limits:
+    changes: dict[str, Any] = dict(settings.limits)
+    if options.timeout is not None:
+        changes["wall_seconds"] = parse_seconds("--timeout", options.timeout)
+    if options.cpu is not None:
+        changes["cpu_seconds"] = parse_seconds("--cpu", options.cpu)
+    if options.memory is not None:
+        changes["memory_mb"] = parse_megabytes("--memory", options.memory, SMALLEST["memory_mb"])
+    return Limits().with_(**changes)
+
+
+def _input(options: Options) -> Any:
+    if options.input is None:
+        return NO_INPUT
+    stdin_taken = options.code is None and options.file in (None, "-")
+    return read_input(options.input, stdin_taken=stdin_taken)
+
+
+def _load_tools(specs: tuple[str, ...]) -> list[Any]:
+    if not specs:
+        return []
+    from gloveport.sources.functions.modules import load_module
+
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last, so that a folder's files shadow nothing
+    return [function for spec in specs for function in load_module(spec)]

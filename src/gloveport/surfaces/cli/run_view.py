@@ -1,0 +1,178 @@
+"""A run as it happens, on standard error: output and ended calls as lines; on a terminal, running calls below them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+from gloveport.surfaces.documents import to_text
+from gloveport.surfaces.terminal import Colour, Stream, clip, in_time, visible, visible_line
+from gloveport.types import CallRecord, Event, LogLine
+from gloveport.values import to_json
+
+REDRAW_SECONDS = 0.05
+_LEVELS: dict[str, tuple[str, tuple[Colour, ...]]] = {"warn": ("!", ("yellow",)), "error": ("✗", ("red",))}
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class View:
+    """Shows the events of one run. Every line has a mark and a label, so that no guest's text can pass for ours."""
+
+    def __init__(self, out: Stream, *, quiet: bool = False) -> None:
+        self._out = out
+        self._quiet = quiet
+        self._running: dict[int, tuple[CallRecord, float]] = {}
+        self._waiting: list[str] = []  # lines that the next redraw puts above the running calls
+        self._cancelled: Counter[str] = Counter()
+        self._drawn = 0  # how many lines of running calls stand on the terminal now
+        self._timer: asyncio.TimerHandle | None = None
+
+    def event(self, event: Event) -> None:
+        """Show something that happened."""
+        if self._quiet:
+            return
+        if event.log is not None:
+            self._log(event.log)
+        elif event.kind == "emit":
+            self.labelled("»", "emit", _shown(event.value))
+        elif event.call is not None:
+            self._call(event.call)
+
+    def labelled(self, mark: str, label: str, text: str, *colours: Colour) -> None:
+        """Show text from a guest under a label; further lines are indented, so that they stay below it."""
+        first, *rest = visible(text).split("\n")
+        head = f"{self._out.paint(mark, *colours)} {self._out.paint(f'{label:<5}', 'dim')} "
+        self._show("\n".join([head + self._out.paint(first, *colours), *(f"        {line}" for line in rest)]))
+
+    def _log(self, line: LogLine) -> None:
+        mark, colours = _LEVELS.get(line.level, (" ", ()))
+        self.labelled(mark, line.level, line.text, *colours)
+
+    def _call(self, call: CallRecord) -> None:
+        if call.status == "running":
+            self._running[call.id] = (call, time.monotonic())
+            self._redraw_soon()
+            return
+        self._running.pop(call.id, None)
+        if (call.error or "").startswith("cancelled:"):
+            self._cancelled[call.tool] += 1  # told once, at the end: hundreds of calls may be cancelled together
+        else:
+            self._show(self._ended(call))
+
+    def _ended(self, call: CallRecord) -> str:
+        took = in_time(call.seconds or 0.0)
+        paint = self._out.paint
+        if call.status == "ok":
+            return f"{paint('✓', 'green')} {paint('call ', 'dim')} {self._named(call, len(took))}  {paint(took, 'dim')}"
+        problem = visible_line(call.error or "failed")
+        shown = f"{paint('✗', 'red')} {paint('call ', 'dim')} {self._named(call, len(took))}  {paint(took, 'dim')}"
+        return f"{shown}\n        {paint(clip(problem, max(20, self._out.columns - 9)), 'red')}"
+
+    def _named(self, call: CallRecord, reserved: int) -> str:
+        name = visible_line(call.tool.removeprefix("local."))
+        args = "" if call.args in (None, {}, []) else visible_line(to_text(to_json(call.args), indented=False))
+        return clip(f"{name}({args})", self._out.columns - 11 - reserved)
+
+    # Drawing. Off a terminal lines go out at once; on one they wait for the next redraw, at most 50 ms away.
+
+    def _show(self, line: str) -> None:
+        if not self._out.moves:
+            self._out.line(line)
+            return
+        self._waiting.append(line)
+        self._redraw_soon()
+
+    def _redraw_soon(self) -> None:
+        if self._out.moves and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._redraw)
+
+    def _redraw(self) -> None:
+        self._timer = None
+        live = self._live_lines()
+        back = f"\r\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
+        self._out.write(back + "".join(f"{line}\n" for line in [*self._waiting, *live]))
+        self._waiting.clear()
+        self._drawn = len(live)
+        if live:
+            self._redraw_soon()
+
+    def _live_lines(self) -> list[str]:
+        now = time.monotonic()
+        spin = _SPINNER[int(now * 10) % len(_SPINNER)]
+        room = self._out.lines - 2
+        shown = list(self._running.values())[: room if len(self._running) <= room else room - 1]
+        paint = self._out.paint
+        lines = [
+            f"{spin} {paint('call ', 'dim')} {self._named(call, 8)}  {paint(in_time(now - at), 'dim')}"
+            for call, at in shown
+        ]
+        if len(self._running) > len(shown):
+            lines.append(f"{spin} {len(self._running) - len(shown)} more calls are running")
+        return lines
+
+    def close(self) -> None:
+        """Show what still waits, and take the running calls away."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._cancelled:
+            told = [name if count == 1 else f"{name} (× {count})" for name, count in self._cancelled.items()]
+            self.labelled("✗", "call", f"cancelled: {', '.join(told)}", "red")
+        if self._out.moves:
+            self._running.clear()
+            self._redraw()
+            if self._timer is not None:
+                self._timer.cancel()
+
+
+class LogHandler(logging.Handler):
+    """Sends what Gloveport itself logs to the view, with nothing in it that a terminal would obey."""
+
+    def __init__(self, view: View, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(logging.WARNING)
+        self._view = view
+        self._loop = loop
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record; logging may come from any thread."""
+        text = self.format(record)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._view.labelled, "!", "host", text, "yellow")
+
+
+class Prints(io.TextIOBase):
+    """Stands for standard output and error while tools run, so that what they print gets a line of its own."""
+
+    def __init__(self, view: View, loop: asyncio.AbstractEventLoop) -> None:
+        self._view = view
+        self._loop = loop
+        self._rest = ""
+        self._lock = threading.Lock()
+
+    def write(self, text: str) -> int:
+        """Take text from any thread; whole lines go to the view."""
+        with self._lock:
+            *lines, self._rest = (self._rest + text).split("\n")
+            for line in lines:
+                self._loop.call_soon_threadsafe(self._view.labelled, " ", "print", line)
+        return len(text)
+
+    def fileno(self) -> int:
+        """Where programs that tools start may write: standard error."""
+        return 2
+
+    def finish(self) -> None:
+        """Show a last line that has no end."""
+        if self._rest:
+            self._view.labelled(" ", "print", self._rest)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    plain = to_text(to_json(value), indented=False)
+    return plain if len(plain) <= 80 else to_text(to_json(value), indented=True)

@@ -1,0 +1,326 @@
+"""`gloveport tools`: what the configured sources offer, and what has changed in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+import json
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gloveport.catalog import typescript_stubs
+from gloveport.config import Config, SourceConfig, load_config
+from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
+from gloveport.host.connections import accepted, is_outside, key_of, seen_now
+from gloveport.host.port import Gloveport
+from gloveport.sources.trust import approve, needs_approval, what_it_does
+from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.report import answer_document
+from gloveport.surfaces.did_you_mean import did_you_mean
+from gloveport.surfaces.documents import to_text, write_document
+from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
+from gloveport.types import Tool
+from gloveport.values import to_json
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where to read settings from and how to show what was asked for."""
+
+    config: str | None
+    as_json: bool
+    color: str
+
+    @property
+    def out(self) -> Stream:
+        """Where the answer goes."""
+        return stream(sys.stdout, self.color)
+
+    @property
+    def err(self) -> Stream:
+        """Where everything else goes."""
+        return stream(sys.stderr, self.color)
+
+    def settings(self) -> Config:
+        """The settings of this user and this project."""
+        return load_config(Path(self.config) if self.config else None)
+
+
+def list_command(view: View, source: str | None) -> int:
+    """The tools of all sources, or of one."""
+    _check(view, source)
+    return with_port(view, lambda port: _list(view, port, source), naming=source or "")
+
+
+async def _list(view: View, port: Gloveport, source: str | None) -> int:
+    found = [tool for tool in port.catalog.tools if source in (None, tool.source)]
+    wrong = not_open(port, source)
+    if view.as_json:
+        about = {"total": len(found), "tools": [_row(port, tool) for tool in found], "problems": _problems(port)}
+        write_document(view.out, answer_document(about, wrong))
+        return status(wrong)
+    _show_rows(view.out, port, found)
+    for problem in port.problems if source is not None else ():
+        if problem.source == source and not problem.broken:
+            view.err.line(f"{view.err.paint('!', 'yellow')} {visible(problem.message)}")
+    if not port.catalog.tools and not port.problems:
+        view.err.line("there are no sources yet: `gloveport add` adds one")
+    return status(wrong)
+
+
+def search_command(view: View, query: str, source: str | None, limit: int) -> int:
+    """The tools that match a query, the best first."""
+    _check(view, source)
+    return with_port(view, lambda port: _search(view, port, query, source, limit), naming=source or "")
+
+
+async def _search(view: View, port: Gloveport, query: str, source: str | None, limit: int) -> int:
+    found = port.catalog.search(query, source=source, limit=limit)
+    rows = [_row(port, tool) for tool in found.tools]
+    wrong = not_open(port, source)
+    if view.as_json:
+        about = {"total": found.total, "of": len(port.catalog.tools), "tools": rows, "problems": _problems(port)}
+        write_document(view.out, answer_document(about, wrong))
+    else:
+        _show_rows(view.out, port, list(found.tools))
+        told = f"{len(rows):,} of {found.total:,} that match, among {len(port.catalog.tools):,} tools"
+        view.err.line(view.err.paint(told, "dim"))
+    return status(wrong)
+
+
+def describe_command(view: View, name: str) -> int:
+    """What an agent needs to know to call a tool."""
+    return with_port(view, lambda port: _describe(view, port, name), naming=name)
+
+
+async def _describe(view: View, port: Gloveport, name: str) -> int:
+    path = name.removeprefix("tools.")
+    found = port.catalog.describe(path)
+    if found is None:
+        raise _no_tool(port, path)
+    entry = port.catalog.entry(path)
+    if view.as_json:
+        about = {
+            "path": found.path,
+            "description": found.description,
+            "kind": found.kind,
+            "writes": found.writes,
+            "suspended": bool(entry and entry.suspended),
+            "pages": found.pages,
+            "parameters": [dict(row) for row in found.parameters],
+            "typescript": found.typescript,
+            "python": found.python,
+        }
+        write_document(view.out, {"ok": True, "tool": about})
+    else:
+        view.out.write(visible(found.typescript))
+        if entry is not None and entry.suspended:
+            view.err.line(f"{view.err.paint('!', 'yellow')} {entry.suspended}")
+    return 0
+
+
+def call_command(view: View, name: str, args: str | None) -> int:
+    """What a tool answers."""
+    return with_port(view, lambda port: _call(view, port, name, args), naming=name)
+
+
+async def _call(view: View, port: Gloveport, name: str, args: str | None) -> int:
+    path = name.removeprefix("tools.")
+    value = to_json(await port.call(path, _arguments(args)))
+    if view.as_json:
+        write_document(view.out, {"ok": True, "tool": path, "value": value})
+    elif value is not None:
+        view.out.line(visible(value) if isinstance(value, str) else to_text(value, indented=True))
+    return 0
+
+
+def _arguments(text: str | None) -> dict[str, Any]:
+    try:
+        given = json.loads(text or "{}")
+    except ValueError as error:
+        raise OptionError(f"the arguments are not JSON: {error}", hint="""for example '{"owner": "ada"}'""") from None
+    if not isinstance(given, dict):
+        raise OptionError("the arguments must be a JSON object", hint="""for example '{"owner": "ada"}'""")
+    return given
+
+
+def changes_command(view: View, source: str | None) -> int:
+    """What has changed in definitions since they were accepted."""
+    _check(view, source)
+    return with_port(view, lambda port: _changes(view, port, source), naming=source)
+
+
+async def _changes(view: View, port: Gloveport, source: str | None) -> int:
+    rows = _changed(port, source)
+    wrong = not_open(port, source)
+    if view.as_json:
+        write_document(view.out, answer_document({"changed": rows}, wrong))
+        return status(wrong)
+    _show_changes(view.out, rows)
+    sources = sorted({row["tool"].partition(".")[0] for row in rows})
+    told = [f"gloveport tools accept {name}" for name in sources]
+    view.err.line(f"to accept: {', '.join(told)}" if told else f"nothing has changed{' in what is open' if wrong else ''}")
+    return status(wrong)
+
+
+def _changed(port: Gloveport, source: str | None) -> list[dict[str, Any]]:
+    """The suspended tools, each with the difference to what was accepted."""
+    entries = ((tool, port.catalog.entry(tool.address)) for tool in port.catalog.tools if source in (None, tool.source))
+    return [{"tool": tool.address, "diff": _difference(port, tool)} for tool, entry in entries if entry and entry.suspended]
+
+
+def _show_changes(out: Stream, rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        out.line(out.paint(f"tools.{row['tool']}", "bold"))
+        for line in row["diff"]:
+            colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+            out.line("  " + out.paint(visible_line(line), colour))
+
+
+def _difference(port: Gloveport, tool: Tool) -> list[str]:
+    """The accepted and the present declaration, line by line; all of the present one where the old one is gone."""
+    before, after = port.versions(tool.address)
+    then = typescript_stubs.declaration([(tool.address, before)]).splitlines() if before else []
+    now = typescript_stubs.declaration([(tool.address, after)]).splitlines() if after else []
+    lines = [
+        line for line in difflib.unified_diff(then, now, lineterm="", n=2) if not line.startswith(("---", "+++", "@@"))
+    ]
+    # What it looks like is not all: a fingerprint also covers where requests go and what goes with them (D3).
+    return lines or ["where its requests go, the credentials that go along, or a text too long to show has changed"]
+
+
+def accept_command(view: View, source: str, *, yes: bool) -> int:
+    """Accept a source's definition as it is now, once what has changed in it was shown."""
+    return with_port(view, lambda port: _accept(view, port, source, yes=yes), naming=source)
+
+
+async def _accept(view: View, port: Gloveport, name: str, *, yes: bool) -> int:
+    config = _configured(view, name)
+    opened = next((one for one in port.catalog.sources if one.name == name), None)
+    if opened is None or not is_outside(config):
+        raise OptionError(
+            f"there is nothing to accept of the source {name}", hint="`gloveport tools list` shows the sources"
+        )
+    rows = _changed(port, name)
+    if rows:
+        _show_changes(view.err, rows if not view.as_json else [])
+        ask(f"Accept this of {name}?", view.err, yes=yes, as_json=view.as_json)
+        accepted().accept(key_of(config), seen_now(opened))
+    told = f"the definition of {name} is accepted as it is now" if rows else f"nothing has changed in {name}"
+    _done(view, told, {"source": name, "accepted": rows})
+    return 0
+
+
+def approve_command(view: View, source: str, *, yes: bool) -> int:
+    """Let a source of a project's file be opened."""
+    config = _configured(view, source)
+    if not needs_approval(config):
+        _done(view, f"the source {source} needs no approval", {"source": source, "approved": False})
+        return 0
+    view.err.line(f"{source} of {visible_line(config.settings)} {what_it_does(config)}")
+    ask("Let it be opened?", view.err, yes=yes, as_json=view.as_json)
+    approve(config)
+    _done(view, f"the source {source} may be opened", {"source": source, "approved": True})
+    return 0
+
+
+def _done(view: View, text: str, about: dict[str, Any]) -> None:
+    if view.as_json:
+        write_document(view.out, {"ok": True, **about})
+    else:
+        view.err.line(f"{view.err.paint('✓', 'green')} {text}")
+
+
+def _check(view: View, source: str | None) -> None:
+    if source is not None:
+        _configured(view, source)
+
+
+def _configured(view: View, name: str) -> SourceConfig:
+    found = {config.name: config for config in view.settings().sources}
+    if name not in found:
+        told = f"the sources are {', '.join(found)}" if found else "`gloveport add` adds one"
+        raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, found) or told)
+    return found[name]
+
+
+def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
+    """What a command on this source, or on all of them, lacks: those that are not open. What it has, it shows first."""
+    names = sorted({one.source for one in port.problems if one.broken and source in (None, one.source)})
+    if not names:
+        return None
+    return SourceError(f"not open: {', '.join(names)}", hint="`gloveport sources` says why", data={"sources": names})
+
+
+def status(wrong: GloveportError | None) -> int:
+    """The exit code of a command that has shown what it found."""
+    return exit_code(wrong.code) if wrong else 0
+
+
+def _no_tool(port: Gloveport, path: str) -> ToolError:
+    if broken := port.catalog.broken(path):
+        return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
+    meant = port.catalog.suggest(path)
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "`gloveport tools search WORDS` finds tools"
+    return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)
+
+
+def _row(port: Gloveport, tool: Tool) -> dict[str, Any]:
+    entry = port.catalog.entry(tool.address)
+    return {
+        "path": port.catalog.spelled(tool),
+        "description": tool.description.partition("\n")[0],
+        "kind": tool.kind,
+        "writes": tool.writes,
+        "suspended": bool(entry and entry.suspended),
+    }
+
+
+def _show_rows(out: Stream, port: Gloveport, tools: list[Tool]) -> None:
+    rows = [_row(port, tool) for tool in tools]
+    width = min(60, max((len(row["path"]) for row in rows), default=0))
+    for row in rows:
+        mark = out.paint("!", "yellow") if row["suspended"] else out.paint("w", "yellow") if row["writes"] else " "
+        text = visible_line(row["description"])
+        room = max(20, out.columns - width - 4)
+        out.line(f"{mark} {row['path']:<{width}}  {out.paint(clip(text, room) if out.terminal else text, 'dim')}".rstrip())
+
+
+Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
+
+
+def with_port(view: View, work: Work, naming: str | None = None) -> int:
+    """What the work gives back, done on a port with the configured sources open; with `naming`, above all the named one."""
+    return asyncio.run(_work(view, work, naming))
+
+
+async def _work(view: View, work: Work, naming: str | None) -> int:
+    async with _connected(view, naming) as port:
+        return await work(port)
+
+
+@contextlib.asynccontextmanager
+async def _connected(view: View, naming: str | None) -> AsyncIterator[Gloveport]:
+    """A port with its sources open and no sandbox started; what is broken is told, and the others work."""
+    port = Gloveport(config=view.settings(), spare=0)
+    quiet = logging.NullHandler()  # what is wrong is told here, once
+    logging.getLogger("gloveport").addHandler(quiet)
+    try:
+        await port.connect(naming=naming)
+        for problem in port.problems if not view.as_json else ():
+            if problem.broken:
+                hint = f"\n  hint: {problem.hint}" if problem.hint else ""
+                view.err.line(f"{view.err.paint('✗', 'red')} {visible(problem.message)}{hint}")
+        yield port
+    finally:
+        await port.close()
+        logging.getLogger("gloveport").removeHandler(quiet)
+
+
+def _problems(port: Gloveport) -> list[dict[str, Any]]:
+    return [asdict(problem) for problem in port.problems]

@@ -1,0 +1,101 @@
+"""Outcomes and errors as the JSON documents that `--json` prints: one shape for every command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from gloveport.errors import OptionError
+from gloveport.surfaces.did_you_mean import did_you_mean
+from gloveport.surfaces.terminal import Stream, visible_json
+from gloveport.types import CallRecord, Failure, Outcome
+from gloveport.values import to_json
+
+FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "usage", "warnings")
+
+
+def outcome_document(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as plain JSON data; values in their plain JSON forms."""
+    usage = outcome.usage
+    return {
+        "ok": outcome.ok,
+        "run": outcome.run,
+        "status": outcome.status,
+        "value": to_json(outcome.value),
+        "error": failure_document(outcome.error) if outcome.error else None,
+        "logs": [{"level": line.level, "text": line.text} for line in outcome.logs],
+        "emitted": [to_json(value) for value in outcome.emitted],
+        "calls": [call_document(call) for call in outcome.calls],
+        "usage": {
+            "wall_seconds": usage.wall_seconds,
+            "cpu_seconds": usage.cpu_seconds,
+            "memory_peak_mb": usage.memory_peak_mb,
+            "calls": usage.calls,
+            "log_bytes": usage.log_bytes,
+        },
+        "warnings": list(outcome.warnings),
+    }
+
+
+def failure_document(failure: Failure) -> dict[str, Any]:
+    """What ended a run, with its causes."""
+    return {
+        "code": failure.code,
+        "type": failure.type,
+        "message": failure.message,
+        "line": failure.line,
+        "column": failure.column,
+        "frame": failure.frame,
+        "tool": failure.tool,
+        "hint": failure.hint,
+        "cause": failure_document(failure.cause) if failure.cause else None,
+        "data": to_json(failure.data),
+        "status": failure.status,
+    }
+
+
+def call_document(call: CallRecord) -> dict[str, Any]:
+    """One call of a run."""
+    return {
+        "id": call.id,
+        "tool": call.tool,
+        "args": to_json(call.args),
+        "status": call.status,
+        "started": call.started,
+        "seconds": call.seconds,
+        "error": call.error,
+    }
+
+
+def parse_fields(text: str) -> tuple[str, ...]:
+    """The names in `--fields a,b`; an unknown one is an error that says what is meant."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in FIELDS:
+            hint = did_you_mean(name, FIELDS) or f"the fields are {', '.join(FIELDS)}"
+            raise OptionError(f"there is no field `{name}`", hint=hint)
+    if not names:
+        raise OptionError("--fields names no field", hint=f"the fields are {', '.join(FIELDS)}")
+    return names
+
+
+def select(document: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """The document with only these fields, in this order; all of it when there are none."""
+    return {name: document[name] for name in fields} if fields else dict(document)
+
+
+def to_text(value: Any, *, indented: bool) -> str:
+    """JSON text on one line or indented, in which every character can be seen."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else 0).decode()
+    except TypeError:  # a lone surrogate, which is text in JavaScript but not in UTF-8
+        text = json.dumps(value, indent=2 if indented else None)
+    return visible_json(text)
+
+
+def write_document(out: Stream, document: Mapping[str, Any]) -> None:
+    """Write the one document: indented for people, on one line in a pipe."""
+    out.line(to_text(document, indented=out.terminal))

@@ -1,0 +1,179 @@
+"""The guard before the HTTP server: whatever has not passed it has been neither read nor parsed.
+
+In this order: the request names this server (Host) and comes from no foreign page (Origin), it carries the token, it asks
+for something that exists, it is announced as JSON, its body is small and shallow, and there is a place for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gloveport.errors import CODES, GloveportError, WireError
+from gloveport.sandbox.wire import check_structure
+from gloveport.surfaces.cli.report import problem_document
+from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.http.token import TokenCheck
+
+LARGEST_BODY = 4 * 1024 * 1024
+DEEPEST = 64
+BODY_SECONDS = 30.0
+RETRY_SECONDS = 2
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+PATHS = frozenset({"/mcp"})
+ONCE = ("host", "origin", "authorization", "content-type", "content-length")
+_HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(:[0-9]{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that this server goes by: loopback's own, addresses where it listens for others too, and named ones."""
+
+    loopback: bool = True
+    hosts: frozenset[str] = frozenset()
+
+    def know(self, host: str) -> bool:
+        """True when the Host header names this server. A page on a name that was made to point here does not (M1)."""
+        found = _HOST.fullmatch(host.lower())
+        if found is None:
+            return False
+        name = found[1].strip("[]")
+        if name == "localhost" or name in self.hosts:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or (not self.loopback and not address.is_unspecified)
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(self, app: ASGIApp, names: Names, token: TokenCheck, places: Places) -> None:
+        self._app = app
+        self._names = names
+        self._token = token
+        self._places = places
+        self.stopping = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request through, or refuse it."""
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and scope["path"] in OPEN_PATHS):
+            await self._app(scope, receive, send)
+            return
+        try:
+            headers = _headers(scope)
+            self._check(scope, headers)
+            body = await _body(headers, receive) if scope["method"] == "POST" else b""
+            is_run = _is_run(body)
+            if is_run:
+                self._check_places()
+        except GloveportError as error:
+            await _refuse(send, error)
+            return
+        with self._places.request() if is_run else nullcontext():
+            await self._app(scope, _again(body, receive), send)
+
+    def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._names.know(host):
+            raise _refusal("wrong-origin", "the Host header does not name this server")
+        # A page of ours would be at this very address; pages elsewhere, files and sandboxed frames (`null`) are not.
+        if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
+            raise _refusal("wrong-origin", "the request comes from a page of another origin")
+        if not self._token.accepts(headers.get("authorization", "")):
+            raise _refusal("unauthorized", "the request needs the server's token")
+        if scope["path"] not in PATHS:
+            raise _refusal("not-found", "there is nothing here")
+        media = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and media != "application/json":
+            raise _refusal("not-json", "the body must be application/json")
+
+    def _check_places(self) -> None:
+        if self.stopping:
+            raise _refusal("stopping", "the server is about to stop")
+        if self._places.full:
+            raise _refusal("busy", "too many runs are waiting")
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name = raw_name.decode("latin-1")
+        if name in headers and name in ONCE:  # which of two is meant is a matter of opinion, and so of attack
+            raise _refusal("bad-request", f"the header {name} is there twice")
+        headers[name] = raw_value.decode("latin-1")
+    return headers
+
+
+async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
+    declared = headers.get("content-length", "0")
+    if not declared.isdecimal() or int(declared[:20]) > LARGEST_BODY:
+        raise _refusal("request-too-large", f"the body is larger than {LARGEST_BODY:,} bytes")
+    body, more = bytearray(), True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise _refusal("bad-request", "the body is not whole")
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > LARGEST_BODY:
+                    raise _refusal("request-too-large", f"the body is larger than {LARGEST_BODY:,} bytes")
+    except TimeoutError:
+        raise _refusal("bad-request", f"the body did not come within {BODY_SECONDS:g} seconds") from None
+    try:
+        check_structure(bytes(body), DEEPEST)
+    except WireError as error:
+        raise _refusal("bad-request", error.message) from None
+    return bytes(body)
+
+
+def _is_run(body: bytes) -> bool:
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False  # which the protocol answers in its own words
+    if not isinstance(message, dict) or message.get("method") != "tools/call":
+        return False
+    params = message.get("params")
+    return isinstance(params, dict) and params.get("name") == "execute"
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read, and then whatever comes after it."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return again
+
+
+def _refusal(code: str, message: str) -> GloveportError:
+    return GloveportError(message, code=code, hint=CODES[code].fix)
+
+
+async def _refuse(send: Send, error: GloveportError) -> None:
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"cache-control", b"no-store"),
+        (b"connection", b"close"),  # what is left of the body is not read
+    ]
+    if error.code == "unauthorized":
+        headers.append((b"www-authenticate", b'Bearer realm="gloveport"'))
+    if error.code in ("busy", "stopping"):
+        headers.append((b"retry-after", str(RETRY_SECONDS).encode()))
+    body = orjson.dumps(problem_document(error))
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": CODES[error.code].http, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,150 @@
+"""The HTTP server: MCP at /mcp behind the guard, health beside it; a stop that lets runs finish."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from gloveport.errors import OptionError
+from gloveport.host.port import Gloveport
+from gloveport.surfaces.http.address import MCP
+from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.http.guard import LARGEST_BODY, Guard, Names
+from gloveport.surfaces.http.idle_timeout import Patience
+from gloveport.surfaces.http.token import TokenCheck
+from gloveport.surfaces.mcp.server import AgentServer
+
+MOST_SESSIONS, MOST_CONNECTIONS = 1000, 2000
+LAST_SECONDS = 1  # for responses to be sent, after runs have ended or were given up
+
+
+class HttpServer:
+    """Serves a port over HTTP until it is told to stop."""
+
+    def __init__(self, port: Gloveport, names: Names, token: TokenCheck, places: Places, grace_seconds: float) -> None:
+        self._port = port
+        self._agents = AgentServer(port, places)
+        self._places = places
+        self._grace = grace_seconds
+        self._told, self._hurried = asyncio.Event(), asyncio.Event()
+        self._sessions = StreamableHTTPSessionManager(
+            self._agents.protocol, max_request_body_size=LARGEST_BODY, max_sessions=MOST_SESSIONS
+        )
+        routes = [
+            Route("/healthz", self._health),
+            Route("/readyz", self._readiness),
+            Route(MCP, StreamableHTTPASGIApp(self._sessions)),
+        ]
+        self.app = Guard(Starlette(routes=routes, lifespan=self._lifespan), names, token, places)
+
+    async def serve(self, listening: socket.socket) -> None:
+        """Serve until SIGTERM or SIGINT; then let runs finish for a while, and cancel the rest. A second one hurries."""
+        config = uvicorn.Config(
+            self.app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            http=Patience,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=LAST_SECONDS,
+        )
+        server = _Uvicorn(config, self.stop)
+        serving = asyncio.create_task(server.serve([listening]))
+        try:
+            await _first(serving, self._told.wait())
+            self.app.stopping = True
+            for each in server.servers:
+                each.close()
+            await _first(self._hurried.wait(), self._places.emptied(), seconds=self._grace)
+        finally:
+            server.should_exit = True
+            await serving
+
+    def stop(self) -> None:
+        """Begin to stop; the second time, at once."""
+        (self._hurried if self._told.is_set() else self._told).set()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        try:
+            async with self._sessions.run():
+                self._agents.open()
+                yield
+        finally:
+            await self._agents.close()
+            await self._port.close()
+
+    async def _health(self, request: Request) -> JSONResponse:
+        return JSONResponse({"ok": True})
+
+    async def _readiness(self, request: Request) -> JSONResponse:
+        """Ready when there are sandboxes and sources were opened; a source that could not be is counted, not named."""
+        ready = self._agents.ready and not self.app.stopping
+        broken = sum(problem.broken for problem in self._port.problems)
+        sources = {"connected": len(self._port.catalog.sources) - 1, "broken": broken}  # without the functions of a library
+        return JSONResponse({"ok": ready, "sources": sources}, status_code=200 if ready else 503)
+
+
+class _Uvicorn(uvicorn.Server):
+    """Tells of signals, and leaves it to others when to exit."""
+
+    def __init__(self, config: uvicorn.Config, on_signal: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.servers = []
+        self._loop, self._on_signal = asyncio.get_running_loop(), on_signal
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        self._loop.call_soon_threadsafe(self._on_signal)
+
+
+async def _first(*work: Awaitable[Any], seconds: float | None = None) -> None:
+    """Waits until one of them is done, and gives up those that only wait."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for task, each in zip(tasks, work, strict=True):
+        if task is not each:
+            task.cancel()
+
+
+def listen(host: str, port: int, token_file: Path | None) -> socket.socket:
+    """A socket that listens there; anywhere but on loopback only with a token that was chosen for it (M2)."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise OptionError(
+            f"there is no address {host}: {error.strerror}", hint="--host takes an address or a name"
+        ) from None
+    if not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback and token_file is None:
+        hint = "give --token-file FILE with a token of your own choice, and put TLS before it; or leave --host out"
+        raise OptionError(f"{host} can be reached from elsewhere", hint=hint)
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(1024)
+    except OSError as error:
+        listening.close()
+        hint = "another server is there; choose another --port, or 0 for any that is free"
+        raise OptionError(f"port {port} of {host} can't be had: {error.strerror}", hint=hint) from None
+    return listening
+
+
+def is_loopback(listening: socket.socket) -> bool:
+    """True when only this machine can reach it."""
+    return ipaddress.ip_address(listening.getsockname()[0].partition("%")[0]).is_loopback

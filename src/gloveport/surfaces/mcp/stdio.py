@@ -1,0 +1,117 @@
+"""`gloveport mcp`: the MCP server on standard input and output, for a client that starts it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO, cast
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from gloveport.config import load_config
+from gloveport.host.connections import Named
+from gloveport.host.port import Gloveport
+from gloveport.sources.detection import check
+from gloveport.surfaces.mcp.server import AgentServer
+from gloveport.surfaces.terminal import claim_stdout, stream
+from gloveport.types import Strength
+
+LONGEST_LINE = 16 * 1024 * 1024
+BY_HAND = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What is to be served: sources beside those of the settings, the settings, and the weakest sandbox that will do.
+
+    With `private`, the sources that are named here may reach loopback and private addresses.
+    """
+
+    sources: tuple[str, ...]
+    config: str | None
+    minimum: Strength | None
+    private: bool
+
+    def port(self) -> Gloveport:
+        """The port; programs of agents are type-checked before they run.
+
+        What is named here and can be no source is refused: one that can't be reached may be up later, this may not.
+        """
+        for text in self.sources:
+            check(text)
+        settings = load_config(Path(self.config) if self.config else None)
+        sources = [Named(text, allow_private=self.private) for text in self.sources]
+        return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
+
+
+def mcp_command(serving: Serving) -> int:
+    """Serve until standard input ends; the exit code."""
+    cast(io.TextIOWrapper, sys.stdout).reconfigure(encoding="utf-8")
+    out = claim_stdout()
+    requests = _claim_stdin()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    with redirect_stdout(sys.stderr):  # so that what tools print is seen when they print it
+        port = serving.port()
+        if os.isatty(requests):
+            stream(sys.stderr).line(BY_HAND)
+        asyncio.run(_serve(port, requests, out))
+    return 0
+
+
+async def _serve(port: Gloveport, requests: int, out: TextIO) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    server = AgentServer(port)
+    try:
+        lines = cast(anyio.AsyncFile[str], _lines(requests))
+        async with stdio_server(stdin=lines, stdout=anyio.wrap_file(out)) as (read, write):
+            server.open()
+            await server.protocol.run(read, write, server.protocol.create_initialization_options())
+    except* (asyncio.CancelledError, BrokenPipeError):
+        pass  # it was told to end, or its client has gone
+    finally:
+        await server.close()
+        await port.close()
+
+
+def _claim_stdin() -> int:
+    """The real standard input; from now on tools, and programs that they start, find theirs empty."""
+    own = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return own
+
+
+async def _lines(descriptor: int) -> AsyncIterator[str]:
+    """The lines that come in, read by a thread that ends with the process: a read that waits can't be cancelled."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+    room = threading.Semaphore(64)
+
+    def read() -> None:
+        rest = b""
+        while len(rest) < LONGEST_LINE and (piece := os.read(descriptor, 256 * 1024)):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                room.acquire()
+                loop.call_soon_threadsafe(queue.put_nowait, line)
+        loop.call_soon_threadsafe(queue.put_nowait, None)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    while (line := await queue.get()) is not None:
+        room.release()
+        if line.strip():
+            yield line.decode("utf-8", "replace")

@@ -1,0 +1,287 @@
+"""How values cross the border: only data, by copy, bounded in depth.
+
+Plain JSON stands for itself. Everything else is tagged, `{"$": kind, "v": …}`, and keys that start with `$` get one more:
+
+    undefined → None · number (NaN, ±Infinity, -0, whole numbers a double can't hold exactly) ↔ float · bigint ↔ int
+    date ↔ datetime · bytes ↔ bytes · map ↔ dict with other keys than strings · set ↔ set · error ↔ ErrorValue
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from gloveport.errors import ValueCrossingError, WireError
+from gloveport.types import ErrorValue
+
+SAFE_INTEGER = 2**53 - 1
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_DATE, LAST_DATE = -62135596800000, 253402300799999  # milliseconds: what can be a date on every side
+MAX_DEPTH = 128
+"""How deeply a frame may be nested; a value in it has less, by what stands round it."""
+MAX_DEEP = MAX_DEPTH - 16
+MAX_INTEGER_DIGITS = 4000
+COLLIDING = 2**61 - 1
+MOST_WIDE_KEYS = 1000
+KEY_TAGS = ("number", "bigint", "date", "bytes")
+BARE = frozenset({str, bool, type(None)})
+
+
+def encode(value: Any, name: str = "value") -> bytes:
+    """JSON bytes for a Python value; what can't cross is a ValueCrossingError that names its path below `name`."""
+    try:
+        wire = value if type(value) in BARE else to_wire(value)
+    except _Crossing as problem:
+        raise ValueCrossingError(f"{name}{problem.path()} {problem.reason}") from None
+    try:
+        return orjson.dumps(wire)
+    except orjson.JSONEncodeError:  # half a surrogate pair somewhere, which has no form in UTF-8
+        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+class Foreign:
+    """Stands for something of a guest that is no data; `reason` says why it can't cross, and what to do instead."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class _Crossing(Exception):
+    """Carries the reason up the recursion while each level adds its step of the path."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.steps: list[str] = []
+
+    def path(self) -> str:
+        return "".join(reversed(self.steps))
+
+
+def to_wire(value: Any, depth: int = 0) -> Any:
+    """The JSON-able form of a value, tags included."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return value
+    if kind is int:
+        return value if -SAFE_INTEGER <= value <= SAFE_INTEGER else _wide_integer(value)
+    if kind is float:
+        return _float_to_wire(value)
+    if depth > MAX_DEEP:
+        raise _Crossing("is nested too deeply, or contains itself")
+    if kind is dict:
+        return _dict_to_wire(value, depth)
+    if kind is list or kind is tuple:
+        return _items_to_wire(value, depth)
+    return _other_to_wire(value, depth)
+
+
+def _float_to_wire(value: float) -> Any:
+    if math.isfinite(value):
+        if value == 0 and math.copysign(1, value) < 0:
+            return {"$": "number", "v": "-0"}
+        return value
+    return {"$": "number", "v": "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
+
+
+def _wide_integer(value: int) -> dict[str, str]:
+    if value.bit_length() > MAX_INTEGER_DIGITS * 3:
+        raise _Crossing(f"is an integer of more than {MAX_INTEGER_DIGITS:,} digits")
+    return {"$": "bigint", "v": str(value)}
+
+
+def _dict_to_wire(value: Mapping[Any, Any], depth: int) -> Any:
+    out: dict[str, Any] = {}
+    for name, item in value.items():
+        if not isinstance(name, str):
+            return _map_to_wire(value, depth)
+        key = str.__str__(name)
+        try:
+            out["$" + key if key.startswith("$") else key] = to_wire(item, depth + 1)
+        except _Crossing as problem:
+            problem.steps.append(f".{key}" if key.isidentifier() else f"[{key!r}]")
+            raise
+    return out
+
+
+def _items_to_wire(value: Any, depth: int) -> list[Any]:
+    out: list[Any] = []
+    try:
+        for item in value:
+            out.append(to_wire(item, depth + 1))
+    except _Crossing as problem:
+        problem.steps.append(f"[{len(out)}]")
+        raise
+    return out
+
+
+def _map_to_wire(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    pairs = []
+    for key, item in value.items():
+        wire = _key_to_wire(key, depth)
+        try:
+            pairs.append([wire, to_wire(item, depth + 1)])
+        except _Crossing as problem:
+            problem.steps.append(f"[{key!r:.60}]")
+            raise
+    return {"$": "map", "v": pairs}
+
+
+def _key_to_wire(key: Any, depth: int) -> Any:
+    wire = to_wire(key, depth + 1)
+    if type(wire) is list or (type(wire) is dict and wire.get("$") not in KEY_TAGS):
+        raise _Crossing(f"has a key of class {type(key).__name__}: only text, numbers, dates and bytes can be keys")
+    return wire
+
+
+def _other_to_wire(value: Any, depth: int) -> Any:
+    if isinstance(value, datetime):
+        return {"$": "date", "v": _millis(value)}
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"$": "bytes", "v": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, (set, frozenset)):
+        return {"$": "set", "v": _items_to_wire(sorted(value, key=repr), depth)}
+    if isinstance(value, ErrorValue):
+        return _error_to_wire(value, depth)
+    if isinstance(value, BaseException):
+        return _error_to_wire(error_value(value), depth)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, (int, float)):
+        return to_wire(int(value) if isinstance(value, int) else float(value), depth)
+    if isinstance(value, Mapping):
+        return _dict_to_wire(value, depth)
+    if isinstance(value, (list, tuple, range)):
+        return _items_to_wire(value, depth)
+    if isinstance(value, Foreign):
+        raise _Crossing(value.reason)
+    raise _Crossing(f"is a {type(value).__name__}, which can't cross: only plain data can")
+
+
+def _millis(value: datetime) -> int:
+    """Milliseconds since the epoch. What is of the year 1 or 9999 by its own clock may be of none in UTC."""
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    millis = (aware - EPOCH) // timedelta(milliseconds=1)
+    if not FIRST_DATE <= millis <= LAST_DATE:
+        raise _Crossing("is a date outside the years 1 to 9999, in UTC")
+    return millis
+
+
+def error_value(error: BaseException, depth: int = 0) -> ErrorValue:
+    """An exception as data: its class name, message and cause chain."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything; the message is then empty
+        message = ""
+    cause = error.__cause__
+    return ErrorValue(type(error).__name__, message, error_value(cause, depth + 1) if cause and depth < 16 else None)
+
+
+def _error_to_wire(error: ErrorValue, depth: int) -> dict[str, Any]:
+    if depth > MAX_DEEP:
+        raise _Crossing("is nested too deeply, or contains itself")
+    parts: dict[str, Any] = {"name": error.name, "message": error.message}
+    if error.cause is not None:
+        parts["cause"] = to_wire(error.cause, depth + 2)
+    if error.data:
+        parts["data"] = to_wire(dict(error.data), depth + 2)
+    return {"$": "error", "v": parts}
+
+
+def from_wire(value: Any) -> Any:
+    """The Python value for decoded JSON; a malformed tag is a WireError."""
+    kind = type(value)
+    if kind is dict:
+        if "$" in value:
+            return _untag(value)
+        return {(key[1:] if key.startswith("$") else key): from_wire(item) for key, item in value.items()}
+    if kind is list:
+        return [from_wire(item) for item in value]
+    return value
+
+
+def _untag(value: dict[str, Any]) -> Any:
+    content = value.get("v")
+    try:
+        match value["$"]:
+            case "undefined":
+                return None
+            case "number" if isinstance(content, str) and len(content) < 32:
+                return float(content)
+            case "bigint" if isinstance(content, str) and len(content) <= MAX_INTEGER_DIGITS + 1:
+                return int(content)
+            case "date" if type(content) is int:  # whole milliseconds are all that an honest prelude sends
+                return EPOCH + timedelta(milliseconds=content)
+            case "bytes" if isinstance(content, str):
+                return base64.b64decode(content, validate=True)
+            case "map" if isinstance(content, list):
+                return dict(zip(_keys([key for key, _ in content]), [from_wire(item) for _, item in content], strict=True))
+            case "set" if isinstance(content, list):
+                return _unset(content)
+            case "error" if isinstance(content, dict):
+                return _unerror(content)
+    except (ValueError, TypeError, OverflowError, binascii.Error):
+        pass
+    raise WireError(f"a value carries a malformed tag {str(value['$'])[:40]!r}")
+
+
+def _keys(content: list[Any]) -> list[Any]:
+    """Decoded keys. Integers hash by their remainder, so that many wide ones could be made to collide: quadratic time."""
+    keys = [from_wire(key) for key in content]
+    wide = sum(1 for key in keys if type(key) is int and abs(key) >= COLLIDING)
+    if wide > MOST_WIDE_KEYS:
+        raise WireError(f"a map or set holds more than {MOST_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
+    return keys
+
+
+def _unset(content: list[Any]) -> Any:
+    """A set, or a list when its members (objects, arrays) can't be members of a Python set."""
+    items = _keys(content)
+    try:
+        return set(items)
+    except TypeError:
+        return items
+
+
+def _unerror(content: dict[str, Any]) -> ErrorValue:
+    name, message, cause = content.get("name"), content.get("message"), content.get("cause")
+    data = from_wire(content.get("data") or {})
+    if not (isinstance(name, str) and isinstance(message, str) and isinstance(data, dict)):
+        raise ValueError("malformed error")
+    below = from_wire(cause)
+    if below is not None and not isinstance(below, ErrorValue):
+        below = ErrorValue(type(below).__name__, str(below)[:1000])
+    return ErrorValue(name, message, below, data)
+
+
+def to_json(value: Any) -> Any:
+    """The plain JSON form of a value, for surfaces that speak JSON: tags become what JSON can say."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case int() if not isinstance(value, bool) and abs(value) > SAFE_INTEGER:
+            return str(value)
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+        case Mapping():
+            return {str(key): to_json(item) for key, item in value.items()}
+        case set() | frozenset():
+            return [to_json(item) for item in sorted(value, key=repr)]
+        case list() | tuple():
+            return [to_json(item) for item in value]
+        case ErrorValue():
+            plain: dict[str, Any] = {"name": value.name, "message": value.message, **to_json(dict(value.data))}
+            return plain | ({"cause": to_json(value.cause)} if value.cause else {})
+    return value
