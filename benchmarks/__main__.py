@@ -33,7 +33,7 @@ from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
 from gloveport.catalog import Catalog
 from gloveport.prepare import check, prepare
-from gloveport.sandbox.engines import engines
+from gloveport.sandbox.engines.registry import try_engines
 from gloveport.sources.functions import functions
 from gloveport.types import Language
 
@@ -222,7 +222,7 @@ def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
 def main() -> None:
     logging.disable(logging.INFO)  # wordllama turns it on for everyone, and then each request of httpx2 costs a line
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(engines()))
+    jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(try_engines()))
     text = table(asyncio.run(measure(rounds)), calibration(), jails)
     text += "\n" + beside_others.section(asyncio.run(beside_others.measure(rounds // 2)))
     Path(__file__).with_name("results.md").write_text(text)

@@ -7,7 +7,8 @@ import os
 from benchmarks.forked import Bench, Kind, echo, with_floor
 from benchmarks.sampling import Row
 from gloveport import Gloveport
-from gloveport.sandbox.engines.cpython import CPythonOptions, cpython_launch
+from gloveport.sandbox.engines.cpython.engine import ENGINE
+from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.launcher import Launch, Launcher
 
 PROGRAM = """
@@ -45,7 +46,7 @@ KIND = Kind(
 
 def floor_launch() -> Launch:
     """How the floor is started."""
-    return with_floor(cpython_launch(CPythonOptions()), "floor_cpython.py")
+    return with_floor(ENGINE.launch(ProcessOptions("cpython")), "floor_cpython.py")
 
 
 async def rows(rounds: int) -> list[Row]:

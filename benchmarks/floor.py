@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from gloveport.sandbox.engines.deno import ENVIRONMENT, FLAGS, find_deno
+from gloveport.sandbox.engines.deno.engine import ENVIRONMENT, FLAGS, find_deno
 from gloveport.sandbox.wire import FrameReader, pack
 
 SCRIPT = Path(__file__).with_name("floor.js")

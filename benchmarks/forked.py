@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.floor import serve
 from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
-from gloveport.sandbox.engines.cpython import GUEST_FOLDER, PACKAGE
+from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
 from gloveport.types import Language
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from benchmarks.forked import Bench, Kind, echo, with_floor
 from benchmarks.sampling import Row
 from gloveport import Gloveport
-from gloveport.sandbox.engines.quickjs import QuickJSOptions, quickjs_launch
+from gloveport.sandbox.engines.engine import ProcessOptions
+from gloveport.sandbox.engines.quickjs.engine import ENGINE
 from gloveport.sandbox.launcher import Launch, Launcher
 
 CALLS = "let sum = 0; for (let i = 0; i < 2000; i++) sum += await tools.echo({value: i}); return sum"
@@ -21,7 +22,7 @@ KIND = Kind(
 
 def floor_launch() -> Launch:
     """How the floor is started."""
-    return with_floor(quickjs_launch(QuickJSOptions()), "floor_quickjs.py")
+    return with_floor(ENGINE.launch(ProcessOptions("quickjs")), "floor_quickjs.py")
 
 
 async def rows(program: str, rounds: int) -> list[Row]:

@@ -10,6 +10,8 @@ from fuzz.mutation import mutate_tokens
 from fuzz.target import BrokenPromise, Target
 from gloveport.errors import ProgramError
 from gloveport.prepare import check, locate, prepare
+from gloveport.prepare.subset import Subset
+from gloveport.sandbox.engines.monty.subset import MontySubset
 from gloveport.types import Language, Program, Tool
 
 TYPESCRIPT = (
@@ -62,13 +64,13 @@ class _Catalog:
         return name in ("github", "github.issues")
 
 
-def judge(data: bytes, language: Language, engine: str | None = None) -> None:
+def judge(data: bytes, language: Language, subset: Subset | None = None) -> None:
     """A Program whose way back to the text is exact and whose calls can be checked, or a ProgramError with its place."""
     text = _text(data)
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            program = prepare(text, language=language, max_code_bytes=64 * 1024, engine=engine)
+            program = prepare(text, language=language, max_code_bytes=64 * 1024, subset=subset)
             _judge_program(program, text)
             check(program, _Catalog())
     except ProgramError as error:
@@ -108,5 +110,5 @@ FOLDER = "prepare"
 TARGETS = (
     Target("typescript", partial(judge, language="typescript"), mutate, TYPESCRIPT, (FOLDER,)),
     Target("python", partial(judge, language="python"), mutate, PYTHON, (FOLDER,)),
-    Target("python-for-monty", partial(judge, language="python", engine="monty"), mutate, PYTHON, (FOLDER,)),
+    Target("python-for-monty", partial(judge, language="python", subset=MontySubset()), mutate, PYTHON, (FOLDER,)),
 )

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
+from gloveport.sandbox.engines.engine import ProcessOptions
 from tests.escapes import ways
 from tests.escapes.corpus import Escape, corpus, runnable
 from tests.escapes.elsewhere import SURROUNDINGS, Verdicts, fall, run_all, try_elsewhere
@@ -113,7 +114,7 @@ def test_the_table_in_the_document_counts_the_programs() -> None:
 
 def test_the_engine_is_started_without_a_permission_and_makes_no_code_from_text() -> None:
     """Threat S4: what asynchronous code could reach is not there to be reached."""
-    argv = deno_launch(DenoOptions()).argv
+    argv = DENO.launch(ProcessOptions("deno")).argv
     assert not [word for word in argv if "allow" in word and not word.startswith("--v8-flags")]
     assert {"--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--deny-import"} < set(argv)
     (flags,) = [word for word in argv if word.startswith("--v8-flags=")]

@@ -7,7 +7,8 @@ import pytest
 
 from gloveport import Gloveport
 from gloveport.prepare import prepare
-from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
+from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.run_attempt import Leg, Setup
 from gloveport.types import Limits, LogLine, ToolCall
@@ -62,7 +63,7 @@ async def test_every_reading_is_a_function_of_the_start_event(reading: str) -> N
 
 
 async def replay(code: str, seed: bytes) -> Any:
-    launcher = Pool(deno_launch(DenoOptions()), size=0, minimum="kernel")
+    launcher = Pool(DENO.launch(ProcessOptions("deno")), size=0, minimum="kernel")
     try:
         ending = await Leg(await launcher.take(), Silent(), Limits()).run(prepare(code), Setup(seed=seed, now=START))
     finally:

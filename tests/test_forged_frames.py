@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, Outcome
-from gloveport.sandbox import engines as engines_module
-from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
+from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.launcher import Launch
 from tests.conftest import TOOLS
 from tests.escapes.ways import HERE
@@ -40,19 +40,21 @@ async def big() -> str:
     return "x" * MIB
 
 
-def _forger_launch(_options: DenoOptions) -> Launch:
-    plain = deno_launch(DenoOptions())
+PLAIN = DENO.launch(ProcessOptions("deno"))
+
+
+def _forger_launch(_options: ProcessOptions) -> Launch:
     argv = ("deno", "run", "-A", "--no-config", "--no-lock", "--no-remote", FORGER)
     files = {FORGER: (HERE / "_harness" / "forger.js").read_bytes()}
-    env = {**plain.env, "DENO_DIR": f"{FORGER}/none"}
-    return replace(plain, argv=argv, files=files, env=env, first=b"", idle=b"")
+    env = {**PLAIN.env, "DENO_DIR": f"{FORGER}/none"}
+    return replace(PLAIN, argv=argv, files=files, env=env, first=b"", idle=b"")
 
 
 @pytest.fixture(scope="module")
 async def forgers() -> AsyncIterator[Gloveport]:
     port = Gloveport(tools=[*TOOLS, big], spare=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines_module, "deno_launch", _forger_launch)
+        patch.setattr(DENO, "launch", _forger_launch)
         await port.open()
     yield port
     await port.close()

@@ -10,7 +10,7 @@ import pydantic_monty
 import pytest
 
 from gloveport import ErrorValue, Gloveport, OptionError
-from gloveport.prepare.python.monty import IN_ASYNCIO, LACKING, MODULES
+from gloveport.sandbox.engines.monty.subset import IN_ASYNCIO, LACKING, MODULES
 from tests.sandbox.jail.stage import play
 
 

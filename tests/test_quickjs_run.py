@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from gloveport import Gloveport, OptionError
 from gloveport.bridge import hints
 from gloveport.errors import SandboxError
-from gloveport.prepare.typescript.quickjs import LACKING
-from gloveport.sandbox import engines
-from gloveport.sandbox.engines import quickjs
+from gloveport.sandbox.engines import registry
+from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
+from gloveport.sandbox.engines.quickjs import engine as quickjs
+from gloveport.sandbox.engines.quickjs.subset import LACKING
 from tests.conftest import TOOLS
 from tests.sandbox.jail.stage import play
 from tests.sandbox.test_cpython_jail import SURROUNDINGS
@@ -272,13 +273,13 @@ async def test_the_engine_runs_where_there_is_no_deno(monkeypatch: pytest.Monkey
     def missing() -> str:
         raise SandboxError("the engine `deno` is not installed", hint="pip install deno")
 
-    monkeypatch.setattr(engines, "find_deno", missing)
-    engines._javascript_engine.cache_clear()
+    monkeypatch.setattr(DENO, "version", missing)
+    registry.default_engine.cache_clear()
     try:
         async with Gloveport(tools=TOOLS, spare=0) as own:
             assert (await own.run("const a: number = await tools.add(1, 2); a")).value == 3
     finally:
-        engines._javascript_engine.cache_clear()
+        registry.default_engine.cache_clear()
 
 
 def test_a_missing_or_foreign_binding_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

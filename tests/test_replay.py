@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gloveport import Gloveport, MemoryJournal, OptionError
 from gloveport.journal.memory import MOST_BYTES, Tape
-from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
+from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.replay import replay as replay_on
 from gloveport.sandbox.worker import Worker
@@ -170,7 +171,7 @@ async def test_a_run_without_a_rehearsal_replays_after_one() -> None:
     async with Gloveport(spare=0, journal=journal) as port:
         recording = journal.find((await port.run(AS_REHEARSED, engine="deno")).run)
     assert recording is not None
-    launch = deno_launch(DenoOptions())
+    launch = DENO.launch(ProcessOptions("deno"))
     launcher = Launcher(launch)
     await launcher.start()
     worker = await Worker.start(launcher)

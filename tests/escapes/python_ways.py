@@ -15,7 +15,9 @@ from gloveport import Gloveport, Outcome
 from gloveport.host import port as host_module
 from gloveport.prepare import prepare
 from gloveport.sandbox import worker
-from gloveport.sandbox.engines.cpython import GUEST_FOLDER, PACKAGE, CPythonOptions, cpython_launch, find_python
+from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
+from gloveport.sandbox.engines.engine import ProcessOptions
+from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE, find_python
 from gloveport.sandbox.launcher import Guest, Launch
 from gloveport.types import MIB, Program
 from tests.conftest import TOOLS
@@ -52,7 +54,7 @@ HONESTLY = [3, "honest", 3, ["a", "b", "c"], "1.50", "given"]
 
 def plain_launch() -> Launch:
     """A zygote whose guests have nothing of ours in them: the bare interpreter, and the jail around it."""
-    made = cpython_launch(CPythonOptions())
+    made = CPYTHON.launch(ProcessOptions("cpython"))
     ours = f"{GUEST_FOLDER}/{PACKAGE}/"
     files = {path: content for path, content in made.files.items() if not path.startswith(ours)}
     return replace(made, files={**files, f"{ours}__init__.py": (HERE / "_harness" / "plain.py").read_bytes()})

@@ -10,8 +10,9 @@ import secrets
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import IO, Any, Literal
 
 import orjson
@@ -21,8 +22,9 @@ from gloveport import Gloveport, Outcome
 from gloveport.host import port as host_module
 from gloveport.prepare import prepare
 from gloveport.sandbox import run_attempt, worker
-from gloveport.sandbox.engines import Kind, launch_for
-from gloveport.sandbox.engines.deno import ENVIRONMENT, find_deno
+from gloveport.sandbox.engines import registry
+from gloveport.sandbox.engines.deno.engine import ENVIRONMENT, find_deno
+from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.jail.privileges import MOST_THREADS
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
 from gloveport.types import MIB, Program, Strength
@@ -346,8 +348,8 @@ ENGINE_TOKENS = {"engine file": token(), "engine argument": token(), "engine var
 async def baited_port(minimum: Strength = "full", **options: Any) -> Any:
     """A Gloveport whose engines hold tokens where only an engine that is not taken apart gives them up (S1)."""
 
-    def launch(kind: Kind) -> Launch:
-        plain = launch_for(kind)
+    def baited(launch: Callable[[ProcessOptions], Launch], options: ProcessOptions) -> Launch:
+        plain = launch(options)
         return replace(
             plain,
             files={**plain.files, "/guest/canary": ENGINE_TOKENS["engine file"].encode()},
@@ -356,7 +358,8 @@ async def baited_port(minimum: Strength = "full", **options: Any) -> Any:
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_module, "launch_for", launch)
+        for engine in registry.ENGINES.values():
+            patch.setattr(engine, "launch", partial(baited, engine.launch))
         async with Gloveport(tools=[*TOOLS, betray], minimum=minimum, **options) as port:
             yield port
 

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from gloveport import Gloveport
 from gloveport.errors import ProgramError
 from gloveport.prepare import prepare
+from gloveport.sandbox.engines.quickjs.subset import QuickJSSubset
+
+QUICKJS = QuickJSSubset()
 
 COMPILED = "enum Compiled { Yes }\n"
 """Before a program, this has Deno compile it: an enum is more than a type."""
@@ -122,7 +125,7 @@ SNIPPETS = {
 
 @pytest.mark.parametrize("name", SNIPPETS)
 async def test_an_erased_program_gives_what_deno_gives(port: Gloveport, name: str) -> None:
-    deno = await port.run(COMPILED + SNIPPETS[name], engine="deno")
+    deno = await port.run(COMPILED + SNIPPETS[name])
     assert deno.error is None, deno.error
     for engine in ("quickjs", "deno"):
         erased = await port.run(SNIPPETS[name], engine=engine)
@@ -142,7 +145,7 @@ async def test_snippets_one_after_another_give_what_deno_gives(port: Gloveport, 
     parts = [f"const part{n}: any = async (): Promise<unknown> => {{ {SNIPPETS[name]}\n}}" for n, name in enumerate(names)]
     calls = ", ".join(f"await (part{n} as any)()" for n in range(len(names)))
     code = end.join([*parts, f"return [{calls}] as unknown[]"])
-    deno, erased = await port.run(COMPILED + code, engine="deno"), await port.run(code, engine="quickjs")
+    deno, erased = await port.run(COMPILED + code), await port.run(code, engine="quickjs")
     assert deno.error is None, deno.error
     assert erased.error is None, erased.error
     assert erased.value == deno.value
@@ -150,7 +153,7 @@ async def test_snippets_one_after_another_give_what_deno_gives(port: Gloveport, 
 
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_every_place_stays(name: str) -> None:
-    program = prepare(SNIPPETS[name], engine="quickjs")
+    program = prepare(SNIPPETS[name], subset=QUICKJS)
     code, erased = program.code, program.code if program.erased is None else program.erased
     assert len(erased) == len(code)
     assert [found.start() for found in re.finditer("\n", erased)] == [found.start() for found in re.finditer("\n", code)]
@@ -167,9 +170,9 @@ UNREAD = {
 @pytest.mark.parametrize("code", UNREAD)
 async def test_what_the_grammar_misreads_is_not_erased(code: str) -> None:
     with pytest.raises(ProgramError) as caught:
-        prepare(code, engine="quickjs")
+        prepare(code, subset=QUICKJS)
     assert (caught.value.code, caught.value.hint) == ("engine-lacks", UNREAD[code])
-    assert prepare(code, engine="deno").erased is None  # its own compiler reads it
+    assert prepare(code).erased is None  # its own compiler reads it
 
 
 REFUSED = {
@@ -189,7 +192,7 @@ REFUSED = {
 def test_what_is_more_than_a_type_is_refused_with_its_place(code: str) -> None:
     what, line, column = REFUSED[code]
     with pytest.raises(ProgramError) as caught:
-        prepare(code, engine="quickjs")
+        prepare(code, subset=QUICKJS)
     error = caught.value
     assert (error.code, error.message) == ("engine-lacks", f"the engine `quickjs` has no {what}")
     assert (error.line, error.column) == (line, column)
@@ -199,7 +202,7 @@ def test_what_is_more_than_a_type_is_refused_with_its_place(code: str) -> None:
 @pytest.mark.parametrize("code", ["const a: any = 1\nconst b = a as any\n[b]", "type A = B\n[1].map(String)"])
 def test_a_line_that_a_type_may_go_on_with_is_never_dropped(code: str) -> None:
     try:
-        assert "[" in prepare(code, engine="quickjs").code
+        assert "[" in prepare(code, subset=QUICKJS).code
     except ProgramError as error:
         assert error.line == len(code.splitlines())
         assert ";" in (error.hint or "")
@@ -219,9 +222,9 @@ LACKING = {
 
 @pytest.mark.parametrize("code", LACKING)
 def test_what_the_engine_lacks_is_named_before_the_run(code: str) -> None:
-    prepare(code, engine="deno")
+    prepare(code)
     with pytest.raises(ProgramError) as caught:
-        prepare(code, engine="quickjs")
+        prepare(code, subset=QUICKJS)
     assert (caught.value.code, caught.value.message) == ("engine-lacks", f"the engine `quickjs` has no `{LACKING[code]}`")
 
 
@@ -250,5 +253,5 @@ async def test_a_name_that_is_the_programs_own_or_only_a_type_is_not_missed(port
 )
 def test_a_large_program_is_erased_in_time_that_grows_with_its_size(line: str) -> None:
     began = time.monotonic()
-    prepare("const URL = 1;\n" + line * (500_000 // len(line)), engine="quickjs")
+    prepare("const URL = 1;\n" + line * (500_000 // len(line)), subset=QUICKJS)
     assert time.monotonic() - began < 30

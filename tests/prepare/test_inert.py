@@ -15,7 +15,7 @@ import pytest
 from gloveport import Gloveport
 from gloveport.errors import ProgramError
 from gloveport.prepare import check, prepare
-from gloveport.sandbox.engines.deno import find_deno
+from gloveport.sandbox.engines.deno.engine import find_deno
 from tests.prepare.test_properties import Nothing
 
 # Each leaves a canary where `PLACE` says, once any of it runs.

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox.engines.cpython import ENVIRONMENT, PACKAGE, find_python
+from gloveport.sandbox.engines.zygote_launch import ENVIRONMENT, PACKAGE, find_python
 from gloveport.sandbox.launcher import Guest, Launcher
 from tests.sandbox.jail.host import REPOSITORY, ask, children_of, facts, python_launch
 from tests.sandbox.jail.stage import host_command, host_env, play, run

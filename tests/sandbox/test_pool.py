@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox.engines.deno import DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
+from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.launcher import Guest, Launcher
 from gloveport.sandbox.pool import Pool
 
@@ -18,7 +19,7 @@ Kill = Callable[[pytest.MonkeyPatch, int], None]
 
 @pytest.fixture
 async def pool() -> AsyncIterator[Pool]:
-    made = Pool(deno_launch(DenoOptions()), size=0, minimum="kernel")
+    made = Pool(DENO.launch(ProcessOptions("deno")), size=0, minimum="kernel")
     yield made
     await made.close()
 

@@ -25,7 +25,8 @@ from gloveport.host.options import check_flags, check_run, env_from, limits_from
 from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, Tape
 from gloveport.prepare import Judged, check, prepare
-from gloveport.sandbox.engines import ENGINES_OF, Kind, holds, kind_for, launch_for, preferred, start_for
+from gloveport.sandbox.engines.engine import ProcessOptions
+from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
 from gloveport.sandbox.launcher import JailReport
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.replay import replay
@@ -90,14 +91,14 @@ class Gloveport:
         self._bridge = Bridge(self._connections.catalog, self._connections.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
-        self._engines = preferred(settings.sandbox.get("engines", ()) if engines is None else engines)
+        self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self._engines.items():
-            self._kind(language, engine, self.limits)  # which refuses what the engine can't do
+            self._options(language, engine, self.limits)  # which refuses what the engine can't do
         self._types = TypeChecks(self._minimum) if check_types else None
         self._spare = spare_from(spare)
         self._journal = journal
-        self._pools: dict[Kind, Pool] = {}
-        self._holds_cpython: bool | None = None  # None until Python is run for the first time
+        self._pools: dict[ProcessOptions, Pool] = {}
+        self._held: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
         self._home = Home(self._forsake)
         self._closed = False
         self._at_exit = False
@@ -133,8 +134,10 @@ class Gloveport:
         check_run(code, language)
         wanted = limits_from(self.limits, limits)
         engine = engine or self._engines.get(language)
-        kind = self._kind(language, engine, wanted)
-        order = _Order(secrets.token_hex(16), code, language, kind, engine is None, input, wanted, env_from(env), on_event)
+        options = self._options(language, engine, wanted)
+        order = _Order(
+            secrets.token_hex(16), code, language, options, engine is None, input, wanted, env_from(env), on_event
+        )
         self._check_open()
         return await self._home.run(lambda: self._run(order))
 
@@ -150,7 +153,7 @@ class Gloveport:
         if self._closed:  # since this run was asked for
             return _closed(order)
         order = await self._choose_engine(order)
-        pool = self._pool(order.kind)
+        pool = self._pool(order.options)
         waits = self._connections.concern(order.code)
         if waits:
             await self._connections.open(naming=order.code)
@@ -181,13 +184,16 @@ class Gloveport:
         return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
 
     async def _choose_engine(self, order: _Order) -> _Order:
-        """The order; for `monty` where Python was asked for, of any engine, and no jail here holds `cpython`."""
-        if order.any_engine and order.kind.engine == "cpython":
-            if self._holds_cpython is None:
-                self._holds_cpython = await holds(self._pool(order.kind))
-            if not self._holds_cpython:
-                return replace(order, kind=self._kind(order.language, "monty", order.limits))
-        return order
+        """Return the order, with the substitute of its engine where none was named and the jail can't hold the default."""
+        name = order.options.engine
+        substitute = ENGINES[name].substitute
+        if not order.any_engine or substitute is None:
+            return order
+        if name not in self._held:
+            self._held[name] = await is_held(self._pool(order.options))
+        if self._held[name]:
+            return order
+        return replace(order, options=self._options(order.language, substitute, order.limits))
 
     async def _leg(self, order: _Order, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
         began = time.monotonic()
@@ -200,7 +206,7 @@ class Gloveport:
             input=order.input if has_input else None,
             has_input=has_input,
         )
-        tape = Tape(order.run, order.kind.engine, order.limits.memory_mb) if self._journal else None
+        tape = Tape(order.run, order.options.engine, order.limits.memory_mb) if self._journal else None
         try:
             ending = await Leg(worker, port, order.limits, tape).run(program, setup)
         except GloveportError as error:
@@ -239,8 +245,8 @@ class Gloveport:
 
     async def _replay(self, recording: Recording) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
-        language: Language = "python" if recording.engine in ENGINES_OF["python"] else "typescript"
-        pool = self._pool(self._kind(language, recording.engine, limits))
+        language = ENGINES[recording.engine].languages[0]
+        pool = self._pool(self._options(language, recording.engine, limits))
         worker = await pool.take()
         try:
             return await replay(worker, recording, limits)
@@ -260,7 +266,7 @@ class Gloveport:
         return await self._home.run(lambda: self._open(naming))
 
     async def _open(self, naming: str | None) -> JailReport:
-        report = await self._pool(self._kind("typescript", self._engines.get("typescript"), self.limits)).open()
+        report = await self._pool(self._options("typescript", self._engines.get("typescript"), self.limits)).open()
         await self._connections.open(naming)
         return report
 
@@ -320,19 +326,21 @@ class Gloveport:
     def __exit__(self, *_: object) -> None:
         self.close_sync()
 
-    def _kind(self, language: Language, engine: str | None, limits: Limits) -> Kind:
-        allowed = {"allow_eval": self._allow_eval, "allow_wasm": self._allow_wasm}
-        return kind_for(language, engine, memory_mb=limits.memory_mb, **allowed)
+    def _options(self, language: Language, engine: str | None, limits: Limits) -> ProcessOptions:
+        wanted = ProcessOptions(engine or "", self._allow_eval, self._allow_wasm, limits.memory_mb)
+        return process_options(language, engine, wanted)
 
-    def _pool(self, kind: Kind) -> Pool:
-        if kind not in self._pools:
+    def _pool(self, options: ProcessOptions) -> Pool:
+        if options not in self._pools:
             if len(self._pools) >= MAX_POOLS:
                 raise OptionError(
                     f"one Gloveport keeps sandboxes of at most {MAX_POOLS} kinds",
                     hint="use a few fixed values of memory_mb",
                 )
-            self._pools[kind] = Pool(launch_for(kind), size=self._spare, minimum=self._minimum, start=start_for(kind))
-        return self._pools[kind]
+            engine = ENGINES[options.engine]
+            launch = engine.launch(options)
+            self._pools[options] = Pool(launch, size=self._spare, minimum=self._minimum, start=engine.start)
+        return self._pools[options]
 
     def _check_open(self) -> None:
         if self._closed:
@@ -351,7 +359,7 @@ class _Order:
     run: str
     code: str
     language: Language
-    kind: Kind
+    options: ProcessOptions
     any_engine: bool
     input: Any
     limits: Limits
@@ -371,8 +379,8 @@ class _Order:
 
 
 def _prepare(order: _Order, catalog: Catalog) -> Program:
-    size = order.limits.max_code_bytes
-    program = prepare(order.code, language=order.language, max_code_bytes=size, engine=order.kind.engine)
+    size, subset = order.limits.max_code_bytes, ENGINES[order.options.engine].subset
+    program = prepare(order.code, language=order.language, max_code_bytes=size, subset=subset)
     check(program, catalog)
     return program
 

@@ -10,12 +10,14 @@ Pure: nothing is executed, read or sent. Whatever is wrong is a `ProgramError` w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from gloveport.errors import OptionError, ProgramError
 from gloveport.prepare.call_check import Certain, check_each
 from gloveport.prepare.diagnostics import frame, problem
 from gloveport.prepare.positions import locate
 from gloveport.prepare.reach import may_reach
+from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
 from gloveport.prepare.tool_index import ToolIndex
 from gloveport.prepare.type_findings import Judged, judge
 from gloveport.types import LANGUAGES, MIB, Finding, Language, Program
@@ -24,9 +26,12 @@ __all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "ma
 
 
 def prepare(
-    text: str, *, language: Language = "typescript", max_code_bytes: int = MIB, engine: str | None = None
+    text: str, *, language: Language = "typescript", max_code_bytes: int = MIB, subset: Subset | None = None
 ) -> Program:
-    """The program of a text, for an engine; raises `ProgramError` with a diagnostic when there is none that can run."""
+    """Return the program of a text, for an engine that has its whole language or a `subset` of it.
+
+    Raises `ProgramError` with a diagnostic when there is none that can run.
+    """
     if language not in LANGUAGES:
         raise OptionError(f"there is no language `{language}`", hint=f"the languages are {', '.join(LANGUAGES)}")
     _check_size(text, max_code_bytes)
@@ -34,10 +39,10 @@ def prepare(
     if language == "python":
         from gloveport.prepare.python import prepare_python
 
-        return prepare_python(text, engine or "cpython")
+        return prepare_python(text, cast("PythonSubset | None", subset))
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
-    return prepare_typescript(text, language, engine or "deno")
+    return prepare_typescript(text, language, cast("ScriptSubset | None", subset))
 
 
 def check(program: Program, catalog: ToolIndex) -> None:

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox.engines.deno import ENVIRONMENT, DenoOptions, deno_launch
+from gloveport.sandbox.engines.deno.engine import ENGINE, ENVIRONMENT
+from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.launcher import Guest, JailReport, Launch, Launcher
 
 PROOF_SECONDS = 30.0
@@ -103,7 +104,7 @@ def _with_more_execs(attempt: Attempt) -> Attempt:
 
 def proof_launch(plan: Mapping[str, Any]) -> Launch:
     """The launch of an ordinary engine, but with every permission, and with the proof as its program."""
-    ordinary = deno_launch(DenoOptions())
+    ordinary = ENGINE.launch(ProcessOptions("deno"))
     script = importlib.resources.files("gloveport.sandbox") / "self_test_guest" / "proof.js"
     engines = [f"/engine/{os.path.basename(ordinary.executable)}", ordinary.executable]
     words = json.dumps({**plan, "engines": engines, "environment": sorted(ENVIRONMENT)})

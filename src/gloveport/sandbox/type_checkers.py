@@ -17,8 +17,8 @@ from typing import Any
 import orjson
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox.engines.deno import ENVIRONMENT as DENO_ENVIRONMENT
-from gloveport.sandbox.engines.deno import STACK_MAP, find_deno
+from gloveport.sandbox.engines.deno.engine import ENVIRONMENT as DENO_ENVIRONMENT
+from gloveport.sandbox.engines.deno.engine import STACK_MAP, find_deno
 from gloveport.sandbox.launcher import Guest, Launch, Launcher
 from gloveport.types import Finding, Strength
 

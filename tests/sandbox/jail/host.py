@@ -23,8 +23,10 @@ from deno import find_deno_bin
 
 from gloveport import Gloveport, MemoryJournal
 from gloveport.errors import SandboxError
-from gloveport.sandbox.engines import engines
-from gloveport.sandbox.engines.cpython import PACKAGE, CPythonOptions, cpython_launch
+from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
+from gloveport.sandbox.engines.engine import ProcessOptions
+from gloveport.sandbox.engines.registry import try_engines
+from gloveport.sandbox.engines.zygote_launch import PACKAGE
 from gloveport.sandbox.jail import filesystem, fork_server, jail, privileges, seccomp, zygote_client
 from gloveport.sandbox.jail.networks import NoNetworks
 from gloveport.sandbox.jail.syscalls import MACHINE, call
@@ -67,7 +69,7 @@ def launch(program: str, *args: str, flags: tuple[str, ...] = ()) -> Launch:
 
 def python_launch(program: str) -> Launch:
     """A Python whose guest package is one of the programs here."""
-    made = cpython_launch(CPythonOptions())
+    made = CPYTHON.launch(ProcessOptions("cpython"))
     files = {path: content for path, content in made.files.items() if not path.startswith(f"/guest/{PACKAGE}/")}
     return replace(made, files={**files, f"/guest/{PACKAGE}/__init__.py": (HERE / "python" / program).read_bytes()})
 
@@ -247,7 +249,7 @@ async def play_run(plan: dict[str, Any]) -> dict[str, Any]:
 
 async def play_engines(_: dict[str, Any]) -> dict[str, Any]:
     """The languages that each engine runs here when a run names none; None for an engine that can't be used."""
-    return {engine.name: engine.chosen if engine.available else None for engine in await engines()}
+    return {engine.name: engine.chosen if engine.available else None for engine in await try_engines()}
 
 
 async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
     text ─► layout (fences, margins, prompts) ─► grammar (bounded parse) ─► scopes ─► imports ─► entry ─► Program
 
 The guest runs a "body" with top-level `await` and `return` and takes a trailing expression for the result; of a program
-of definitions it calls the function `main`, which is added as a name for the only function there is. For the engine
-`monty`, `monty` refuses what it lacks, and rewrites a little.
+of definitions it calls the function `main`, which is added as a name for the only function there is. An
+engine that has a subset of Python refuses what it lacks, and rewrites a little.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from gloveport.errors import ProgramError
 from gloveport.prepare.diagnostics import problem
 from gloveport.prepare.mistakes import name_character
 from gloveport.prepare.positions import nearest_source_offset, rewrite, through
-from gloveport.prepare.python import monty
 from gloveport.prepare.python.entry import entry_function
 from gloveport.prepare.python.foreign_names import foreign_name
 from gloveport.prepare.python.imports import refused
@@ -25,13 +24,14 @@ from gloveport.prepare.python.parser import Lines, TooDeepError, TooLargeError, 
 from gloveport.prepare.python.scopes import survey
 from gloveport.prepare.python.survey import Survey, place_of
 from gloveport.prepare.python.syntax_errors import DEEP, DEEP_HINT, explain
+from gloveport.prepare.subset import PythonSubset
 from gloveport.types import Program
 
 
-def prepare_python(source: str, engine: str = "cpython") -> Program:
-    """The program of a text, for an engine: finds it, and refuses what can't run."""
+def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
+    """The program of a text, for an engine of this subset: finds it, and refuses what can't run."""
     layout, tree = _read(source)
-    found = survey(tree, monty.KINDS if engine == "monty" else ())
+    found = survey(tree, subset.node_kinds if subset else ())
     if found.faults:
         lines = Lines(layout.code)
         fault = min(found.faults, key=lambda fault: place_of(fault.node))
@@ -45,22 +45,22 @@ def prepare_python(source: str, engine: str = "cpython") -> Program:
         start = Lines(layout.code).start(foreign.node)
         _fail(layout, start, foreign.message, foreign.hint, length=len(foreign.node.id))
     function = entry_function(tree, layout.code)
-    if engine == "monty":
-        return _program_for_monty(layout, tree, found, function)
+    if subset is not None:
+        return _program_in(subset, layout, tree, found, function)
     return _program(layout, function, _tail(tree))
 
 
-def _program_for_monty(layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
-    lack = monty.lacking(found.nodes, tree, found.imports)
-    if lack:
+def _program_in(subset: PythonSubset, layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
+    unsupported = subset.find_unsupported(found, tree)
+    if unsupported:
         lines = Lines(layout.code)
-        start = lines.start(lack.node)
-        length = lines.end(lack.node) - start
-        message = f"the engine `monty` has no {lack.what}"
-        _fail(layout, start, message, monty.HINT, code="engine-lacks", length=length)
-    code, spans = rewrite(layout.code, monty.edits(found.nodes, tree, layout.code))
+        start = lines.start(unsupported.node)
+        length = lines.end(unsupported.node) - start
+        message = f"the engine `{subset.engine}` has no {unsupported.what}"
+        _fail(layout, start, message, subset.hint, code="engine-lacks", length=length)
+    code, spans = rewrite(layout.code, subset.edits(found, tree, layout.code))
     if function:
-        code += monty.entry_calls(tree, function)
+        code += subset.entry_calls(tree, function)
     entry = "function" if function else "body"
     return Program("python", layout.source, code, "python", entry, through(spans, layout.spans))
 

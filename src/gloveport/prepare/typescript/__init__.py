@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal
 
 from gloveport.errors import ProgramError
 from gloveport.prepare.positions import Edit, rewrite, through
+from gloveport.prepare.subset import ScriptSubset
 from gloveport.prepare.typescript.erasure import erase
 from gloveport.prepare.typescript.functions import refuse_stray_await, top_level_return
 from gloveport.prepare.typescript.imports import take_imports
-from gloveport.prepare.typescript.quickjs import refuse_lacks
 from gloveport.prepare.typescript.source_text import LooseObjectError, Sheet, read
 from gloveport.prepare.typescript.survey import mentions
 from gloveport.types import Language, Program
@@ -50,20 +50,20 @@ FUNCTION_VALUES = frozenset({"arrow_function", "function_expression"})
 WRAPPERS = frozenset({"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"})
 
 
-def prepare_typescript(source: str, language: Language, engine: str = "deno") -> Program:
+def prepare_typescript(source: str, language: Language, subset: ScriptSubset | None = None) -> Program:
     """The program of a text: finds it, refuses what can't run, and gives it the shape of a module."""
     try:
-        return _prepare(source, language, engine)
+        return _prepare(source, language, subset)
     except LooseObjectError as loose:
         text, inner = rewrite(source, [Edit(loose.start, loose.start, ";("), Edit(loose.end, loose.end, ")")])
         try:
-            program = _prepare(text, language, engine)
+            program = _prepare(text, language, subset)
         except (ProgramError, LooseObjectError):
             raise loose.error from None
         return replace(program, source=source, spans=through(program.spans, inner))
 
 
-def _prepare(source: str, language: Language, engine: str) -> Program:
+def _prepare(source: str, language: Language, subset: ScriptSubset | None) -> Program:
     sheet = read(source)
     refuse_stray_await(sheet)
     take_imports(sheet)
@@ -73,17 +73,17 @@ def _prepare(source: str, language: Language, engine: str) -> Program:
     for node in _top_level(sheet, "ambient_declaration"):
         sheet.blank(node.start_byte, node.end_byte)
     entry = _shape(sheet)
-    if engine == "quickjs":
-        refuse_lacks(sheet)
+    if subset is not None:
+        subset.refuse_unsupported(sheet)
     code, spans = rewrite(source, sheet.edits)
     dialect = "javascript" if sheet.found.plain else "typescript"
-    erased = None if sheet.found.plain else _erased(sheet, entry, engine)
+    erased = None if sheet.found.plain else _erased(sheet, entry, required=subset is not None)
     return Program(language, source, code, dialect, entry, spans, erased=erased)
 
 
-def _erased(sheet: Sheet, entry: Entry, engine: str) -> str | None:
-    """The program without types: `quickjs` knows none, and Deno needs no compiler for a function without any."""
-    if engine == "quickjs":
+def _erased(sheet: Sheet, entry: Entry, *, required: bool) -> str | None:
+    """Return the program without types, where the engine needs that, or where it saves Deno its compiler."""
+    if required:
         return rewrite(sheet.source, sheet.edits + erase(sheet))[0]
     try:
         return rewrite(sheet.source, sheet.edits + erase(sheet))[0] if entry != "value" else None

@@ -12,10 +12,7 @@ from dataclasses import asdict, dataclass
 
 import gloveport
 from gloveport.errors import CODES, GloveportError, exit_code
-from gloveport.sandbox.engines import deno_version
-from gloveport.sandbox.engines.deno import find_deno
-from gloveport.sandbox.engines.monty import monty_version
-from gloveport.sandbox.engines.quickjs import quickjs_version
+from gloveport.sandbox.engines.registry import ENGINES, default_engine
 from gloveport.sandbox.jail.strength import JailReport, holds_forks
 from gloveport.sandbox.self_test import Proof, prove
 from gloveport.surfaces.cli.report import answer_document
@@ -113,14 +110,13 @@ def _platform() -> Check:
 
 
 def _engine() -> Check:
+    preferred, chosen = ENGINES["deno"], ENGINES[default_engine("typescript")]
     try:
-        find_deno()
+        return Check("engine", True, f"{preferred.name} {preferred.version()}")
     except GloveportError as error:
-        try:
-            return Check("engine", True, f"quickjs {quickjs_version()}: {error.message}")
-        except GloveportError:
+        if chosen is preferred:
             return Check("engine", False, error.message, error.hint)
-    return Check("engine", True, f"deno {deno_version() or '(of unknown version)'}")
+        return Check("engine", True, f"{chosen.name} {chosen.version()}: {error.message}")
 
 
 def _python_engine(report: JailReport) -> Check:
@@ -129,7 +125,7 @@ def _python_engine(report: JailReport) -> Check:
         return Check("python engine", True, f"cpython {platform.python_version()}")
     reason = "this jail does not hold native code, which cpython runs"
     try:
-        return Check("python engine", True, f"monty {monty_version()}: {reason}")
+        return Check("python engine", True, f"monty {ENGINES['monty'].version()}: {reason}")
     except GloveportError as error:
         return Check("python engine", False, f"{reason}, and {error.message}", error.hint)
 

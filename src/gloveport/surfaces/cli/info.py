@@ -10,7 +10,8 @@ from dataclasses import asdict
 
 import gloveport
 from gloveport.errors import CODES, OptionError, SandboxError, exit_code
-from gloveport.sandbox.engines import Engine, deno_version, engines
+from gloveport.sandbox.engines.engine import installed_version
+from gloveport.sandbox.engines.registry import EngineStatus, try_engines
 from gloveport.surfaces.cli.report import answer_document
 from gloveport.surfaces.cli.topics import TOPICS, topic_text
 from gloveport.surfaces.did_you_mean import did_you_mean
@@ -20,7 +21,7 @@ from gloveport.surfaces.terminal import Stream, stream
 
 def engines_command(*, as_json: bool, color: str) -> int:
     """List the engines; exit code 0 when at least one can be used, else 8."""
-    found = asyncio.run(engines())
+    found = asyncio.run(try_engines())
     out = stream(sys.stdout, color)
     wrong = None
     if not any(engine.available for engine in found):
@@ -34,7 +35,7 @@ def engines_command(*, as_json: bool, color: str) -> int:
     return exit_code(wrong.code) if wrong else 0
 
 
-def _show_engine(out: Stream, engine: Engine) -> None:
+def _show_engine(out: Stream, engine: EngineStatus) -> None:
     mark = out.paint("✓", "green") if engine.available else out.paint("✗", "red")
     state = f"jailed: {engine.strength}" if engine.available else f"can't be used: {engine.problem}"
     name = out.paint(f"{engine.name} {engine.version or ''}".strip(), "bold")
@@ -60,12 +61,13 @@ def version_command(*, as_json: bool) -> int:
         }
         write_document(out, {"ok": True, **about})
     else:
-        out.line(f"gloveport {gloveport.__version__} · deno {deno_version()} · Python {platform.python_version()} · {on}")
+        deno, python = installed_version("deno"), platform.python_version()
+        out.line(f"gloveport {gloveport.__version__} · deno {deno} · Python {python} · {on}")
     return 0
 
 
-def _tried() -> Sequence[Engine]:
-    return asyncio.run(engines())
+def _tried() -> Sequence[EngineStatus]:
+    return asyncio.run(try_engines())
 
 
 def help_command(page: str | None, topic: str | None, commands: Sequence[str], *, as_json: bool) -> int:

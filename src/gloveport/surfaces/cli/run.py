@@ -15,7 +15,7 @@ from typing import Any
 from gloveport.config import Config, load_config
 from gloveport.errors import GloveportError
 from gloveport.host.port import NO_INPUT, Gloveport
-from gloveport.sandbox.engines import ENGINES_OF
+from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
 from gloveport.surfaces.cli.report import exit_status, write_ending, write_value
 from gloveport.surfaces.cli.run_view import LogHandler, Prints, View
@@ -54,7 +54,7 @@ def run_command(options: Options) -> int:
     as_json = options.as_json or bool(fields)
     settings = load_config(Path(options.config) if options.config else None)
     limits = _limits(options, settings)
-    named = options.language or ("python" if options.engine in ENGINES_OF["python"] else None)
+    named = options.language or ("python" if options.engine in engine_names("python") else None)
     code, language = read_program(options.file, options.code, named, limits.max_code_bytes)
     given = _input(options)
     env = parse_env(options.env)

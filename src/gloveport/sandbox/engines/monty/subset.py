@@ -12,13 +12,14 @@ import ast
 import builtins
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from gloveport.prepare.call_check import TOOLS
 from gloveport.prepare.positions import Edit
 from gloveport.prepare.python.foreign_names import bound_names
 from gloveport.prepare.python.parser import Lines
-from gloveport.prepare.python.survey import place_of
+from gloveport.prepare.python.survey import Survey, place_of
+from gloveport.prepare.subset import Unsupported
 
 _MODULES = """
     __future__ __main__ asyncio base64 binascii bisect collections copy csv dataclasses datetime decimal functools hashlib
@@ -51,11 +52,28 @@ WIDE = frozenset({"ToolError", "Exception", "BaseException"})
 ENTRY, NAMES = "_gloveport_main", "gloveport__names"
 
 
-class Lack(NamedTuple):
-    """Something that Monty does not have, and where the program uses it."""
+class MontySubset:
+    """A part of Python, with the rest refused or rewritten."""
 
-    node: ast.AST
-    what: str
+    engine = "monty"
+    hint = HINT
+
+    @property
+    def node_kinds(self) -> tuple[type, ...]:
+        """The kinds of nodes that the functions below look at."""
+        return KINDS
+
+    def find_unsupported(self, found: Survey, tree: ast.Module) -> Unsupported | None:
+        """Return the first thing in a program that Monty is known not to have."""
+        return lacking(found.nodes, tree, found.imports)
+
+    def edits(self, found: Survey, tree: ast.Module, code: str) -> list[Edit]:
+        """Return the changes that make a program run in Monty."""
+        return edits(found.nodes, tree, code)
+
+    def entry_calls(self, tree: ast.Module, function: str) -> str:
+        """Return a line that says how the program's function is called: without an input, and with one."""
+        return entry_calls(tree, function)
 
 
 Nodes = dict[type, list[Any]]
@@ -68,15 +86,15 @@ def _bound(nodes: Nodes, tree: ast.Module) -> set[str]:
     return names.union(*(bound_names(node) for node in ast.walk(tree)))
 
 
-def lacking(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Lack | None:
+def lacking(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Unsupported | None:
     """The first thing in a program that Monty is known not to have."""
-    found = [Lack(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
-    found += [Lack(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
-    found += [Lack(node, f"module `{name}`") for node in imports for name in _missing(node)]
+    found = [Unsupported(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
+    found += [Unsupported(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
+    found += [Unsupported(node, f"module `{name}`") for node in imports for name in _missing(node)]
     names = [node for node in nodes[ast.Name] if node.id in LACKING]
     bound = _bound(nodes, tree) if names else set[str]()
-    found += [Lack(node, f"`{node.id}`") for node in names if node.id not in bound]
-    return min(found, key=lambda lack: place_of(lack.node)) if found else None
+    found += [Unsupported(node, f"`{node.id}`") for node in names if node.id not in bound]
+    return min(found, key=lambda one: place_of(one.node)) if found else None
 
 
 def _class(node: ast.ClassDef) -> str | None:

@@ -45,8 +45,15 @@ _BINDS = frozenset(
 _LOOKED_AT_IDS = kind_ids(_NAMES | {"property_identifier", "shorthand_property_identifier_pattern", "type_identifier"})
 
 
-def refuse_lacks(sheet: Sheet) -> None:
-    """Nothing, or the ProgramError of the first thing in a program that the engine `quickjs` is known not to have."""
+class QuickJSSubset:
+    """JavaScript without most of the platform."""
+
+    def refuse_unsupported(self, sheet: Sheet) -> None:
+        """Raise ProgramError for the first thing in a program that QuickJS is known not to have."""
+        _refuse_unsupported(sheet)
+
+
+def _refuse_unsupported(sheet: Sheet) -> None:
     if not any(name in sheet.source for name in _ASKED):
         return
     bound: set[str] = set()

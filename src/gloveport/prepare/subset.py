@@ -1,0 +1,49 @@
+"""What `prepare` must know about an engine that lacks a part of its language. Engines implement these Protocols."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from gloveport.prepare.positions import Edit
+    from gloveport.prepare.python.survey import Survey
+    from gloveport.prepare.typescript.source_text import Sheet
+
+
+class ScriptSubset(Protocol):
+    """An engine for JavaScript without a compiler for TypeScript: `prepare` erases the types for it."""
+
+    def refuse_unsupported(self, sheet: Sheet) -> None:
+        """Raise ProgramError for the first thing in a program that the engine is known not to have."""
+        ...
+
+
+class Unsupported(NamedTuple):
+    """Something that an engine does not have, and where the program uses it."""
+
+    node: ast.AST
+    what: str
+
+
+class PythonSubset(Protocol):
+    """An engine that has a part of Python. `node_kinds` are the kinds of nodes that it wants collected."""
+
+    engine: str
+    hint: str
+    node_kinds: tuple[type, ...]
+
+    def find_unsupported(self, found: Survey, tree: ast.Module) -> Unsupported | None:
+        """Return the first thing in a program that the engine is known not to have."""
+        ...
+
+    def edits(self, found: Survey, tree: ast.Module, code: str) -> list[Edit]:
+        """Return the changes that make the program run in the engine."""
+        ...
+
+    def entry_calls(self, tree: ast.Module, function: str) -> str:
+        """Return the line to add that says how the program's entry function is called."""
+        ...
+
+
+Subset = ScriptSubset | PythonSubset

@@ -1,0 +1,70 @@
+"""What an engine is to the rest of Gloveport: the `Engine` Protocol, and the values that it speaks of."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from gloveport.prepare.subset import Subset
+from gloveport.sandbox.launcher import Launch, Launcher
+from gloveport.sandbox.worker import Worker
+from gloveport.types import Language
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions:
+    """The options that are fixed when a process starts. They are the key of its pool."""
+
+    engine: str
+    allow_eval: bool = False
+    allow_wasm: bool = False
+    memory_mb: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Something that a program may need. `off` means that a `Gloveport` must allow it first."""
+
+    name: str
+    state: Literal["yes", "no", "off"]
+    detail: str
+
+
+class Engine(Protocol):
+    """A way to run programs in a jailed process. Each engine is a folder here and a line in `registry`.
+
+    `subset` tells `prepare` what the engine lacks of its languages; None when it lacks nothing. `substitute` names the
+    engine that runs its languages where the jail is too weak for this one.
+    """
+
+    name: str
+    languages: tuple[Language, ...]
+    capabilities: tuple[Capability, ...]
+    subset: Subset | None
+    substitute: str | None
+
+    def version(self) -> str:
+        """Return the installed version. Raise SandboxError when the engine can't be used."""
+        ...
+
+    def process_options(self, wanted: ProcessOptions) -> ProcessOptions:
+        """Return the options that the engine fixes at the start. Raise OptionError for one that it can't grant."""
+        ...
+
+    def launch(self, options: ProcessOptions) -> Launch:
+        """Return how to start a process. Raise SandboxError when the engine is not installed."""
+        ...
+
+    def start(self, launcher: Launcher) -> Awaitable[Worker]:
+        """Start a process and return its worker once it is ready for a program."""
+        ...
+
+
+def installed_version(distribution: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,124 @@
+"""The registry of engines: which there are, which one runs a program, and which can be used on this machine."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from gloveport.errors import GloveportError, OptionError, SandboxError
+from gloveport.sandbox.engines.engine import Capability, Engine, ProcessOptions
+from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.pool import Pool
+from gloveport.types import LANGUAGES, Language, Strength
+
+# One line an engine. Among the engines of a language, the first that is installed runs a program that names none.
+_FOLDERS = (
+    "deno",
+    "quickjs",
+    "cpython",
+    "monty",
+)
+
+
+def _load(folder: str) -> Engine:
+    return importlib.import_module(f"gloveport.sandbox.engines.{folder}.engine").ENGINE
+
+
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in map(_load, _FOLDERS)}
+
+
+def engine_names(language: Language) -> tuple[str, ...]:
+    """Return the names of the engines of a language, the preferred one first."""
+    return tuple(engine.name for engine in ENGINES.values() if language in engine.languages)
+
+
+def preferred_engines(names: object) -> dict[Language, str]:
+    """Return the engine to use for each language that `names` has one for. Raise OptionError for an unknown name."""
+    if not isinstance(names, (list, tuple)) or not all(name in ENGINES for name in names):
+        raise OptionError(f"engines must be a list of {', '.join(sorted(ENGINES))}, not {names!r}")
+    preferred: dict[Language, str] = {}
+    for name in names:
+        for language in ENGINES[name].languages:
+            preferred.setdefault(language, name)
+    return preferred
+
+
+def process_options(language: Language, named: str | None, wanted: ProcessOptions) -> ProcessOptions:
+    """Return the options of the process for a program. Raise OptionError when the named engine can't run its language."""
+    name = named or default_engine(language)
+    if name not in ENGINES:
+        raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {', '.join(sorted(ENGINES))}")
+    if language not in ENGINES[name].languages:
+        others = " or ".join(engine_names(language))
+        raise OptionError(f"the engine {name} does not run {language}", hint=f"{language} is run by {others}")
+    return ENGINES[name].process_options(replace(wanted, engine=name))
+
+
+@cache
+def default_engine(language: Language) -> str:
+    """Return the engine that runs a language here when a run names none: the first that is installed, else the first."""
+    names = engine_names(language)
+    return next((name for name in names if _is_installed(ENGINES[name])), names[0])
+
+
+def _is_installed(engine: Engine) -> bool:
+    try:
+        engine.version()
+    except SandboxError:
+        return False
+    return True
+
+
+async def is_held(pool: Pool) -> bool:
+    """Return whether the jail here is strong enough for a pool's engine, by starting it; never because a run failed."""
+    try:
+        await pool.open()
+    except SandboxError as error:
+        return "strength" not in error.data
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """An engine on this machine: its version, the strength of its jail, or the problem why it can't be used.
+
+    `chosen` are the languages that it runs here when a run names no engine.
+    """
+
+    name: str
+    version: str | None
+    languages: tuple[Language, ...]
+    strength: Strength | None
+    problem: str | None
+    abilities: tuple[Capability, ...]
+    chosen: tuple[Language, ...] = ()
+
+    @property
+    def available(self) -> bool:
+        """True when programs can be run in it."""
+        return self.problem is None
+
+
+async def try_engines() -> tuple[EngineStatus, ...]:
+    """Start every engine once and return what came of it."""
+    tried = [await _try(engine) for engine in ENGINES.values()]
+    usable = {engine.name for engine in tried if engine.available}
+    chosen = {language: next((name for name in engine_names(language) if name in usable), None) for language in LANGUAGES}
+    return tuple(
+        replace(engine, chosen=tuple(language for language in engine.languages if chosen[language] == engine.name))
+        for engine in tried
+    )
+
+
+async def _try(engine: Engine) -> EngineStatus:
+    version, problem, strength = None, None, None
+    try:
+        version = engine.version()
+        launcher = Launcher(engine.launch(ProcessOptions(engine.name)))
+        strength = (await launcher.start()).strength
+        await launcher.close()
+    except GloveportError as error:
+        problem = error.message
+    return EngineStatus(engine.name, version, engine.languages, strength, problem, engine.capabilities)

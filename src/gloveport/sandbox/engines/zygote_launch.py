@@ -1,0 +1,94 @@
+"""How to start a zygote: a Python in the jail, with a guest package laid in, that guests are forked from."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gloveport.errors import SandboxError
+from gloveport.sandbox.launcher import Folder, Launch
+
+GUEST_FOLDER = "/guest"
+ZYGOTE_FOLDER = "/zygote"
+PACKAGE = "gloveport_guest"
+
+# -I without its -E, which would ignore the hash seed; nothing else is in the environment.
+FLAGS = ("-S", "-s", "-P", "-B")
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC"}
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from gloveport.sandbox.jail.zygote import main; main(sys.argv[2])"
+
+_ENGINES = Path(__file__).parent
+_JAIL = Path(__file__).parents[1] / "jail"
+_ZYGOTE_MODULES = ("zygote", "channel", "jail", "landlock", "namespaces", "prefault", "privileges", "seccomp", "syscalls")
+# Without a display, a network or a test to run: they would bring 40 libraries along.
+_LEFT_OUT = frozenset({"ensurepip", "idlelib", "test", "tkinter", "_tkinter", "turtle", "turtledemo"})
+
+
+def zygote_launch(files: Mapping[str, bytes], folders: Mapping[str, Folder], env: Mapping[str, str]) -> Launch:
+    """How to start a zygote of this Python with a guest's package, and what else that needs, laid in."""
+    program, library = find_python()
+    inside = f"/usr/{sys.platlibdir}/{os.path.basename(library)}"
+    python = {inside: Folder(library, tuple(_modules(library)))}
+    for dynamic in _dynamic_folders(library):
+        python[f"{inside}/lib-dynload"] = Folder(dynamic, tuple(_extensions(dynamic)))
+    return Launch(
+        executable=program,
+        argv=("python", *FLAGS, "-c", _BOOT, ZYGOTE_FOLDER, GUEST_FOLDER),
+        env={**ENVIRONMENT, **env},
+        files={**_zygote_files(), **files},
+        folders={**python, **folders},
+        zygote=True,
+    )
+
+
+def find_python() -> tuple[str, str]:
+    """The interpreter that runs this process, or that its virtual environment is of, and its standard library."""
+    program = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+    library = os.path.realpath(sysconfig.get_path("stdlib"))
+    for landmark in (program, f"{library}/os.py"):
+        if not os.path.isfile(landmark):
+            raise SandboxError(
+                f"the engine `cpython` can't be laid out: {landmark} is not a file",
+                hint="run Gloveport with a Python that is installed as files, or use the engine `monty`",
+            )
+    return program, library
+
+
+def _modules(library: str) -> Iterator[str]:
+    """The entries of the library's folder that are its modules; nothing that was installed beside them."""
+    for name in sorted(os.listdir(library)):
+        module = name.removesuffix(".py")
+        if name == "__pycache__" or (module in sys.stdlib_module_names and module not in _LEFT_OUT):
+            yield name
+
+
+def _extensions(folder: str) -> Iterator[str]:
+    for name in sorted(os.listdir(folder)):
+        module = name.partition(".")[0]
+        if name.endswith(".so") and module in sys.stdlib_module_names and module not in _LEFT_OUT:
+            yield name
+
+
+def _dynamic_folders(library: str) -> list[str]:
+    beside = f"{sys.base_exec_prefix}/{sys.platlibdir}/{os.path.basename(library)}"
+    places = (f"{folder}/lib-dynload" for folder in (library, beside))
+    return [os.path.realpath(place) for place in places if os.path.isdir(place)][:1]
+
+
+def _zygote_files() -> dict[str, bytes]:
+    package = f"{ZYGOTE_FOLDER}/gloveport"
+    folders = (package, f"{package}/sandbox", f"{package}/sandbox/jail")
+    modules = {f"{folders[-1]}/{name}.py": (_JAIL / f"{name}.py").read_bytes() for name in _ZYGOTE_MODULES}
+    return {f"{folder}/__init__.py": b"" for folder in folders} | modules
+
+
+def guest_files(engine: str) -> dict[str, bytes]:
+    """The package that an engine's guests run, to be laid in."""
+    package = _ENGINES / engine / "guest" / PACKAGE
+    found = {f"{GUEST_FOLDER}/{PACKAGE}/{path.relative_to(package)}": path for path in sorted(package.rglob("*.py"))}
+    if not found:
+        raise SandboxError(f"the guest package of {engine} is missing", hint="reinstall gloveport")
+    return {guest: path.read_bytes() for guest, path in found.items()}
