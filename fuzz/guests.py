@@ -19,12 +19,11 @@ from tests.engines import ENGINES, Engine, Per, said
 from fuzz.mutation import mutate_json
 from fuzz.target import BrokenPromise, Target
 from fuzz.wire import FRAMES, LEAVES, same
-from gloveport import Gloveport
+from gloveport import Gloveport, bounded_json
 from gloveport.errors import ValueCrossingError, WireError
-from gloveport.sandbox import wire
 from gloveport.sandbox.engines.monty.nodes import EXCEPTIONS
 from gloveport.types import ErrorValue
-from gloveport.values import encode, from_wire
+from gloveport.values import MAX_DEPTH, encode, from_wire
 
 HERE = Path(__file__).parent / "guest"
 ECHO = Per(
@@ -119,9 +118,9 @@ class Guests:
 def _values(data: bytes) -> Iterator[Any]:
     """The values of an input that can cross at all."""
     try:
-        wire.check_structure(data)
+        bounded_json.check(data, max_depth=MAX_DEPTH)
         listed = orjson.loads(data)
-    except (WireError, orjson.JSONDecodeError):
+    except (bounded_json.JsonLimitError, ValueError):
         return
     for item in listed if isinstance(listed, list) else [listed]:
         try:

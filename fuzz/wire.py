@@ -12,10 +12,11 @@ import orjson
 
 from fuzz.mutation import mutate_json
 from fuzz.target import SOURCE, BrokenPromise, Target
+from gloveport import bounded_json
 from gloveport.errors import ValueCrossingError, WireError
 from gloveport.sandbox import wire
 from gloveport.types import ErrorValue
-from gloveport.values import encode, from_wire, to_json
+from gloveport.values import MAX_DEPTH, encode, from_wire, to_json
 
 MOST_FRAME, MOST_TOTAL = 64 * 1024, 256 * 1024
 TAGS = ("undefined", "number", "bigint", "date", "bytes", "map", "set", "error", "nothing")
@@ -121,7 +122,10 @@ def judge_python_codec(data: bytes) -> None:
     """What the host decodes, Python's guest decodes to the same; and what that sends back, the host decodes to the same."""
     decode, send = _guest_codec()
     try:
-        wire.check_structure(data)
+        bounded_json.check(data, max_depth=MAX_DEPTH)
+    except (bounded_json.JsonLimitError, ValueError):
+        return
+    try:
         given = from_wire(orjson.loads(data))
         sent = encode(given)
     except (WireError, ValueCrossingError, orjson.JSONDecodeError):
@@ -142,7 +146,7 @@ def _guest_codec() -> Any:
 
 mutate = mutate_json(LEAVES)
 TARGETS = (
-    Target("wire", judge_frames, mutate, SEEDS, ("sandbox/wire.py", "values.py")),
+    Target("wire", judge_frames, mutate, SEEDS, ("sandbox/wire.py", "bounded_json.py", "values.py")),
     Target(
         "python-codec",
         judge_python_codec,

@@ -16,7 +16,7 @@ import pytest
 from gloveport import Gloveport
 from gloveport.surfaces.http import idle_timeout
 from gloveport.surfaces.http.admission import Places
-from gloveport.surfaces.http.guard import DEEPEST, LARGEST_BODY, Names
+from gloveport.surfaces.http.guard import MAX_BODY_BYTES, MAX_BODY_DEPTH, Names
 from tests.surfaces.agents import TOKEN, Lingering, http_client, http_server
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
@@ -185,10 +185,10 @@ async def test_a_preflight_is_not_granted(url: str) -> None:
 
 
 async def test_a_large_body_is_refused_whether_it_says_so_or_not(url: str) -> None:
-    declared = await send(url, body=b"", length=LARGEST_BODY + 1)
+    declared = await send(url, body=b"", length=MAX_BODY_BYTES + 1)
     assert (declared.status, declared.code) == (413, "request-too-large")
     chunk = b"x" * 65536
-    chunked = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for _ in range(LARGEST_BODY // len(chunk) + 1))
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for _ in range(MAX_BODY_BYTES // len(chunk) + 1))
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     head = (
@@ -206,9 +206,9 @@ def nested(depth: int) -> bytes:
 
 
 async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
-    assert (await send(url, body=nested(DEEPEST))).status == 400  # no session: that is the protocol's own answer
-    assert "code" not in json.loads((await send(url, body=nested(DEEPEST))).body)
-    deep = await send(url, body=nested(DEEPEST + 1))
+    assert (await send(url, body=nested(MAX_BODY_DEPTH))).status == 400  # no session: that is the protocol's own answer
+    assert "code" not in json.loads((await send(url, body=nested(MAX_BODY_DEPTH))).body)
+    deep = await send(url, body=nested(MAX_BODY_DEPTH + 1))
     assert (deep.status, deep.code) == (400, "bad-request")
 
 
@@ -217,7 +217,7 @@ async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
 )
 async def test_bodies_made_to_be_slow_are_answered(url: str, piece: bytes) -> None:
     for start in (b"", b'"', b"["):
-        body = start + piece * ((LARGEST_BODY - 1) // len(piece))
+        body = start + piece * ((MAX_BODY_BYTES - 1) // len(piece))
         assert (await send(url, body=body)).status == 400
 
 

@@ -84,8 +84,8 @@ def _from_json(raw: bytes) -> GraphQLSchema:
         raise SourceError(f"the definition has {len(raw):,} bytes; at most {LARGEST_JSON:,} are read")
     try:
         bounded_json.check(raw, MOST_CONTAINERS)
-    except bounded_json.Excess as problem:
-        raise SourceError(f"the definition is too much JSON: {problem}") from None
+    except bounded_json.JsonLimitError as problem:
+        raise SourceError(f"the definition is too much JSON: it {problem}") from None
     result = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"), type=_Result)
     if result.data:
         result = result.data

@@ -21,13 +21,13 @@ AGAIN = frozenset({429, 502, 503, 504})
 LIMITED = frozenset({"RATE_LIMITED", "RATE_LIMIT", "THROTTLED", "TOO_MANY_REQUESTS"})
 
 
-def read_body(reply: Reply, most_containers: int = bounded_json.MOST_CONTAINERS) -> Mapping[str, Any] | None:
+def read_body(reply: Reply, most_containers: int = bounded_json.MAX_CONTAINERS) -> Mapping[str, Any] | None:
     """The body as an answer in GraphQL's form, None when it is something else; raises ToolError `reply-too-large`."""
     try:
         bounded_json.check(reply.body, most_containers)
         body = orjson.loads(reply.body)
-    except bounded_json.Excess as problem:
-        message = f"the endpoint's answer is too much JSON: {problem}"
+    except bounded_json.JsonLimitError as problem:
+        message = f"the endpoint's answer is too much JSON: it {problem}"
         raise ToolError(message, code="reply-too-large", hint="select less, or a page at a time") from None
     except orjson.JSONDecodeError:
         return None

@@ -163,8 +163,8 @@ async def _whole(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
 def _check(data: bytes) -> None:
     try:
         bounded_json.check(data)
-    except bounded_json.Excess as problem:
-        raise ToolError(f"the reply is too much JSON: {problem}", code="reply-too-large", hint="ask for less") from None
+    except bounded_json.JsonLimitError as problem:
+        raise ToolError(f"the reply is too much JSON: it {problem}", code="reply-too-large", hint="ask for less") from None
 
 
 def _plain(headers: httpx2.Headers) -> list[tuple[bytes, bytes]]:

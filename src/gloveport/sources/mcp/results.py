@@ -56,7 +56,7 @@ def _json_or_text(text: str) -> Any:
         return text
     try:
         return bounded_json.read(text.encode())
-    except (ValueError, bounded_json.Excess):
+    except (ValueError, bounded_json.JsonLimitError):
         return text
 
 

@@ -122,8 +122,8 @@ class StdioConnection:
         try:
             bounded_json.check(line)
             message = SessionMessage(jsonrpc_message_adapter.validate_json(self._redaction.clean(line), by_name=False))
-        except bounded_json.Excess as problem:
-            return self._in_place_of(Overlong.of(line), f"is too much JSON: {problem}")
+        except bounded_json.JsonLimitError as problem:
+            return self._in_place_of(Overlong.of(line), f"is too much JSON: it {problem}")
         except ValidationError:
             self._said = (self._said + line + b"\n")[-KEPT_BYTES:]
             self._garbage += 1

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gloveport.errors import CODES, GloveportError, WireError
-from gloveport.sandbox.wire import check_structure
+from gloveport import bounded_json
+from gloveport.errors import CODES, GloveportError
 from gloveport.surfaces.cli.report import problem_document
 from gloveport.surfaces.http.admission import Places
 from gloveport.surfaces.http.token import TokenCheck
 
-LARGEST_BODY = 4 * 1024 * 1024
-DEEPEST = 64
+MAX_BODY_BYTES = 4 * 1024 * 1024
+MAX_BODY_DEPTH = 64
+MAX_BODY_CONTAINERS = 100_000
+MAX_BODY_ITEMS = 2_000_000
 BODY_SECONDS = 30.0
 RETRY_SECONDS = 2
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
@@ -116,8 +118,8 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     declared = headers.get("content-length", "0")
-    if not declared.isdecimal() or int(declared[:20]) > LARGEST_BODY:
-        raise _refusal("request-too-large", f"the body is larger than {LARGEST_BODY:,} bytes")
+    if not declared.isdecimal() or int(declared[:20]) > MAX_BODY_BYTES:
+        raise _refusal("request-too-large", f"the body is larger than {MAX_BODY_BYTES:,} bytes")
     body, more = bytearray(), True
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -127,14 +129,16 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
                     raise _refusal("bad-request", "the body is not whole")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
-                if len(body) > LARGEST_BODY:
-                    raise _refusal("request-too-large", f"the body is larger than {LARGEST_BODY:,} bytes")
+                if len(body) > MAX_BODY_BYTES:
+                    raise _refusal("request-too-large", f"the body is larger than {MAX_BODY_BYTES:,} bytes")
     except TimeoutError:
         raise _refusal("bad-request", f"the body did not come within {BODY_SECONDS:g} seconds") from None
     try:
-        check_structure(bytes(body), DEEPEST)
-    except WireError as error:
-        raise _refusal("bad-request", error.message) from None
+        bounded_json.check(bytes(body), MAX_BODY_CONTAINERS, MAX_BODY_ITEMS, MAX_BODY_ITEMS, MAX_BODY_DEPTH)
+    except bounded_json.JsonLimitError as problem:
+        raise _refusal("bad-request", f"the body {problem}") from None
+    except ValueError as problem:
+        raise _refusal("bad-request", f"the body is not JSON: {problem}") from None
     return bytes(body)
 
 

@@ -22,7 +22,7 @@ from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
 from gloveport.surfaces.http.address import MCP
 from gloveport.surfaces.http.admission import Places
-from gloveport.surfaces.http.guard import LARGEST_BODY, Guard, Names
+from gloveport.surfaces.http.guard import MAX_BODY_BYTES, Guard, Names
 from gloveport.surfaces.http.idle_timeout import Patience
 from gloveport.surfaces.http.token import TokenCheck
 from gloveport.surfaces.mcp.server import AgentServer
@@ -41,7 +41,7 @@ class HttpServer:
         self._grace = grace_seconds
         self._told, self._hurried = asyncio.Event(), asyncio.Event()
         self._sessions = StreamableHTTPSessionManager(
-            self._agents.protocol, max_request_body_size=LARGEST_BODY, max_sessions=MOST_SESSIONS
+            self._agents.protocol, max_request_body_size=MAX_BODY_BYTES, max_sessions=MOST_SESSIONS
         )
         routes = [
             Route("/healthz", self._health),

@@ -45,8 +45,8 @@ def read(operation: Operation, reply: Reply, tool: str) -> Any:
         return {name: text for name, text in reply.headers.items() if name not in PRIVATE}
     try:
         return _value(reply, operation)
-    except bounded_json.Excess as problem:
-        message = f"the reply to {operation.method} {operation.path} is too much JSON: {problem}"
+    except bounded_json.JsonLimitError as problem:
+        message = f"the reply to {operation.method} {operation.path} is too much JSON: it {problem}"
         raise ToolError(message, code="reply-too-large", tool=tool, hint="ask for less") from None
 
 
@@ -107,7 +107,7 @@ def _error_data(reply: Reply) -> Any:
         return reply.body[:MOST_ERROR_BYTES].decode("utf-8", "replace") + f"… ({len(reply.body):,} bytes)"
     try:
         return _value(reply)
-    except bounded_json.Excess:
+    except bounded_json.JsonLimitError:
         return reply.body.decode("utf-8", "replace")
 
 
