@@ -25,8 +25,8 @@ from benchmarks.processes import spent
 from benchmarks.sampling import Row
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
-from gloveport.surfaces.http.admission import Places
-from gloveport.surfaces.http.guard import Names
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
 from gloveport.surfaces.http.token import TokenCheck
 
@@ -77,7 +77,7 @@ async def call(http: httpx2.AsyncClient, url: str, tool: str, arguments: dict[st
 async def added(rounds: int, language: str, code: str) -> Row:
     """`execute` over HTTP beside an empty call over HTTP and the run itself, in turn, on one server."""
     port = Gloveport(sources=[TOOLS], check_types=True, spare=2)
-    server = HttpServer(port, Names(), TokenCheck(Secret(TOKEN, "token")), Places(), 1)
+    server = HttpServer(port, ServerNames(), TokenCheck(Secret(TOKEN, "token")), Admission(), 1)
     listening = listen("127.0.0.1", 0, None)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
     serving = asyncio.create_task(server.serve(listening))

@@ -16,8 +16,8 @@ from typing import Any
 
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
-from gloveport.surfaces.http.admission import Places
-from gloveport.surfaces.http.guard import Names
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
 from gloveport.surfaces.http.token import TokenCheck
 from interop.node import NODE, environment, installed
@@ -91,7 +91,7 @@ def _scenario(file: Path) -> str:
 async def main() -> int:
     """Both revisions; how many scenarios did not pass."""
     token: Any = Anyone(Secret("", "token"))
-    server = HttpServer(Gloveport(sources=[TOOLS], spare=1), Names(), token, Places(), 5)
+    server = HttpServer(Gloveport(sources=[TOOLS], spare=1), ServerNames(), token, Admission(), 5)
     listening = listen("127.0.0.1", 0, None)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
     serving = asyncio.create_task(server.serve(listening))

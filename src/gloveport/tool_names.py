@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
-ROOT = "local"
+ROOT_SOURCE = "local"
 """The source whose tools are also mounted at the root of `tools`."""
 
-RESERVED = frozenset({"search", "describe", "sources", "run", "snippets", "executor"})
+RESERVED_ROOT_NAMES = frozenset({"search", "describe", "sources", "run", "snippets", "executor"})
 """Names at the root of `tools` that Gloveport answers itself."""
 
 # What every JavaScript object answers to by itself, and what makes `await` or `JSON.stringify` call it (B1).

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gloveport.bridge.hints import hinted
+from gloveport.bridge.hints import with_hint
 from gloveport.catalog import Catalog
 from gloveport.sources.functions import functions
 from gloveport.types import Failure
@@ -35,9 +35,9 @@ TOOL = "did you mean tools.make_person(…) or tools.people.make_person(…)?"
     ],
 )
 def test_a_common_mistake_is_hinted_at_and_others_are_not(type_: str, message: str, hint: str | None) -> None:
-    found = hinted(Failure("program-failed", type_, message), CATALOG).hint
+    found = with_hint(Failure("program-failed", type_, message), CATALOG).hint
     assert found is None if hint is None else hint in (found or "")
 
 
 def test_a_hint_that_is_there_stays() -> None:
-    assert hinted(Failure("program-failed", "EvalError", "x", hint="mine"), CATALOG).hint == "mine"
+    assert with_hint(Failure("program-failed", "EvalError", "x", hint="mine"), CATALOG).hint == "mine"

@@ -14,7 +14,7 @@ import pytest
 
 from gloveport import Gloveport
 from gloveport.catalog import search, semantic
-from gloveport.catalog.search import Index
+from gloveport.catalog.search import SearchIndex
 from gloveport.surfaces.agents.tools import AgentTools
 from gloveport.types import Tool
 
@@ -27,7 +27,7 @@ TOOLS = [
 
 
 def found(query: str, **options: Any) -> list[str]:
-    return [tool.address for tool in Index(TOOLS).search(query, options.get("source"), 3).tools]
+    return [tool.address for tool in SearchIndex(TOOLS).search(query, options.get("source"), 3).tools]
 
 
 def test_words_that_no_tool_has_find_what_they_mean() -> None:
@@ -41,8 +41,8 @@ def test_only_tools_of_the_source_that_was_asked_for_are_found() -> None:
 
 
 def test_what_stands_high_in_either_list_stands_high_in_both() -> None:
-    assert semantic.fused([1, 2, 3], [3, 4]) == [3, 1, 2, 4]
-    assert semantic.fused([], [5]) == [5]
+    assert semantic.fuse_rankings([1, 2, 3], [3, 4]) == [3, 1, 2, 4]
+    assert semantic.fuse_rankings([], [5]) == [5]
 
 
 def test_without_the_package_search_goes_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,11 +62,11 @@ def test_the_logging_of_the_process_stays_as_it_was() -> None:
 async def test_the_first_search_loads_the_model_beside_the_event_loop(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []
 
-    def observed(tools: Sequence[Tool]) -> semantic.Meanings | None:
+    def observed(tools: Sequence[Tool]) -> semantic.EmbeddingIndex | None:
         threads.append(threading.get_ident())
-        return semantic.meanings_of(tools)
+        return semantic.embed_tools(tools)
 
-    monkeypatch.setattr(search, "meanings_of", observed)
+    monkeypatch.setattr(search, "embed_tools", observed)
 
     def greet(name: str) -> str:
         """Say hello to somebody."""

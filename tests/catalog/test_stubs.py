@@ -14,7 +14,7 @@ from gloveport.types import Tool
 
 
 def type_of(schema: Any, root: Any = None) -> str:
-    types = typescript_stubs.Types(root or {}, dates="Date | string", binary="Uint8Array | string")
+    types = typescript_stubs.TypeScriptTypes(root or {}, dates="Date | string", binary="Uint8Array | string")
     return " ".join(types.of(schema, "").split())
 
 

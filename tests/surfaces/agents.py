@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
-from gloveport.surfaces.http.admission import Places
-from gloveport.surfaces.http.guard import Names
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
 from gloveport.surfaces.http.token import TokenCheck
 from gloveport.surfaces.mcp.server import AgentServer
@@ -44,10 +44,12 @@ class Lingering:
 
 
 @contextlib.asynccontextmanager
-async def http_server(port: Gloveport, places: Places | None = None, names: Names | None = None) -> AsyncIterator[str]:
+async def http_server(
+    port: Gloveport, admission: Admission | None = None, names: ServerNames | None = None
+) -> AsyncIterator[str]:
     """The URL of a server on loopback; it closes the port."""
     listening = listen("127.0.0.1", 0, None)
-    server = HttpServer(port, names or Names(), TokenCheck(Secret(TOKEN, "token")), places or Places(), 30)
+    server = HttpServer(port, names or ServerNames(), TokenCheck(Secret(TOKEN, "token")), admission or Admission(), 30)
     serving = asyncio.create_task(server.serve(listening))
     try:
         yield url_of(listening)

@@ -13,8 +13,8 @@ import pytest
 
 from gloveport import Gloveport, OptionError
 from gloveport.surfaces.agents.descriptions import INSTRUCTIONS
-from gloveport.surfaces.agents.result_store import MOST_TEXTS, Kept
-from gloveport.surfaces.agents.tools import AgentTools, Answer
+from gloveport.surfaces.agents.result_store import MAX_RESULTS, ResultStore
+from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.types import Event, Tool
 
 
@@ -45,7 +45,7 @@ def weight(tools: AgentTools) -> int:
     return len("".join([INSTRUCTIONS, *(part for row in carried for part in row)]).encode())
 
 
-def fits(tools: AgentTools, name: str, answer: Answer) -> bool:
+def fits(tools: AgentTools, name: str, answer: AgentAnswer) -> bool:
     schema = next(tool.output_schema for tool in tools.listed() if tool.name == name)
     return jsonschema_rs.validator_for(dict(schema)).is_valid(json.loads(json.dumps(answer.data)))
 
@@ -154,7 +154,7 @@ async def test_a_failed_program_is_told_with_line_caret_hint_and_what_had_been_d
     assert "did you mean `tools.get_weather`?" in unknown.text
 
 
-async def read_on(tools: AgentTools, answer: Answer) -> str:
+async def read_on(tools: AgentTools, answer: AgentAnswer) -> str:
     """The whole of a result, read as the answer says."""
     whole = answer.data["preview"]
     while "result_id" in answer.data:
@@ -211,16 +211,16 @@ async def test_results_of_one_agent_are_not_there_for_another(port: Gloveport) -
 
 
 def test_the_long_results_of_200_clients_are_all_kept() -> None:
-    kept = Kept()
+    kept = ResultStore()
     ids = [kept.put(f"{at:>80000}") for at in range(200)]
     assert [kept.get(key) for key in ids] == [f"{at:>80000}" for at in range(200)]
 
 
 def test_ids_are_random_and_what_is_kept_is_bounded() -> None:
-    kept = Kept()
-    ids = [kept.put(str(at)) for at in range(MOST_TEXTS + 10)]
+    kept = ResultStore()
+    ids = [kept.put(str(at)) for at in range(MAX_RESULTS + 10)]
     assert [kept.get(key) is None for key in ids].count(True) == 10
-    assert kept.get(ids[-1]) == str(MOST_TEXTS + 9)
+    assert kept.get(ids[-1]) == str(MAX_RESULTS + 9)
     counts = Counter("".join(ids))
     entropy = -sum(n / sum(counts.values()) * math.log2(n / sum(counts.values())) for n in counts.values())
     assert entropy > 3.9

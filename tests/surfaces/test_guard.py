@@ -15,8 +15,8 @@ import pytest
 
 from gloveport import Gloveport
 from gloveport.surfaces.http import idle_timeout
-from gloveport.surfaces.http.admission import Places
-from gloveport.surfaces.http.guard import MAX_BODY_BYTES, MAX_BODY_DEPTH, Names
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.guard import MAX_BODY_BYTES, MAX_BODY_DEPTH, ServerNames
 from tests.surfaces.agents import TOKEN, Lingering, http_client, http_server
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
@@ -24,7 +24,7 @@ PING = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protoco
 
 @pytest.fixture(scope="module")
 async def url() -> AsyncIterator[str]:
-    async with http_server(Gloveport(spare=0), names=Names(hosts=frozenset({"box.example"}))) as url:
+    async with http_server(Gloveport(spare=0), names=ServerNames(hosts=frozenset({"box.example"}))) as url:
         yield url
 
 
@@ -115,7 +115,7 @@ async def test_only_requests_to_this_server_and_from_no_foreign_page_come_in(
 
 
 def test_a_server_that_listens_for_others_goes_by_its_addresses_and_its_given_names() -> None:
-    names = Names(loopback=False, hosts=frozenset({"tools.example"}))
+    names = ServerNames(loopback=False, hosts=frozenset({"tools.example"}))
     for host in ("192.168.1.5:8484", "[2001:db8::1]", "tools.example", "TOOLS.example:443", "localhost"):
         assert names.know(host), host
     for host in (
@@ -245,7 +245,7 @@ def execute(code: str, id_: int = 1) -> tuple[tuple[str, ...], bytes]:
 
 async def test_more_than_may_wait_are_told_to_come_back_later() -> None:
     tool = Lingering()
-    async with http_server(Gloveport(tools=[tool.linger], spare=0), Places(at_once=1, waiting=1)) as url:
+    async with http_server(Gloveport(tools=[tool.linger], spare=0), Admission(at_once=1, waiting=1)) as url:
         headers, body = execute("await tools.linger()")
         first = asyncio.create_task(send(url, *headers, body=body))
         await tool.started.wait()

@@ -12,15 +12,15 @@ from typing import Any, cast
 import jsonschema_rs
 import msgspec
 
-from gloveport.bridge.schema_cost import branches_of
-from gloveport.bridge.to_data import copied
-from gloveport.bridge.validation_errors import complaint
+from gloveport.bridge.schema_cost import max_branches
+from gloveport.bridge.to_data import copy_data
+from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
 from gloveport.sources import Paged, Source
 from gloveport.types import Tool
 
 BACKTRACKS = 10_000
-MOST_BRANCHES = 2000
+MAX_BRANCHES = 2000
 FLAT = frozenset({type(None), bool, int, float, str})
 
 
@@ -50,12 +50,12 @@ class Contract:
             except ValueError:
                 pass
         try:
-            given = [copied(value) for value in values] if type(values) is list else copied(values)
+            given = [copy_data(value) for value in values] if type(values) is list else copy_data(values)
         except TypeError as error:
             raise self._refusal(f"something in it {error}") from None
         args = self._name(given)
         if not self._fits(args):
-            raise self._refusal(complaint(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))
+            raise self._refusal(describe_errors(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))
         return args
 
     def _fits(self, args: Any) -> bool:
@@ -133,7 +133,7 @@ class PagedContract(Contract):
 
 
 def _compiled(tool: Tool, path: str) -> jsonschema_rs.Validator:
-    if branches_of(tool.input_schema) > MOST_BRANCHES:
+    if max_branches(tool.input_schema) > MAX_BRANCHES:
         raise ToolError(f"the schema of `tools.{path}` can't be used: it has too many alternatives to try", tool=path)
     # The linear engine first: the guest chooses the text, so a backtracking pattern would be its lever on the host.
     for options in (jsonschema_rs.RegexOptions(), jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)):

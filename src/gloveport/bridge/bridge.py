@@ -39,7 +39,7 @@ class Bridge:
         entry = self.catalog.entry(name.removesuffix(PAGE))
         if entry is None or (wants_page and not entry.tool.pages):
             return None
-        path = self.catalog.spelled(entry.tool)
+        path = self.catalog.path_of(entry.tool)
         if wants_page:
             made = PagedContract(entry.tool, cast("Paged", entry.source), f"{path}.pages", entry.suspended)
         else:

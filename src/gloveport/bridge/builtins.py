@@ -18,7 +18,7 @@ LONGEST_LISTING = 200_000
 LONGEST_DESCRIPTION = 300
 
 
-class Page(NamedTuple):
+class SearchPage(NamedTuple):
     """A part of a list: the rows of it that were asked for, the question, and how many there are in all."""
 
     rows: list[dict[str, Any]]
@@ -46,7 +46,7 @@ class Builtins:
             "interface": self._interface,
         }
 
-    def _search(self, args: list[Any]) -> Page:
+    def _search(self, args: list[Any]) -> SearchPage:
         options: dict[str, Any] = {}
         for value in args:
             options |= value if isinstance(value, dict) else {} if value is None else {"query": value}
@@ -57,11 +57,11 @@ class Builtins:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise _bad("search", "takes a limit of 1 or more")
         found = self._catalog.search(query, source=source, limit=min(limit, MOST))
-        return Page([self._row(tool) for tool in found.tools], query, found.total)
+        return SearchPage([self._row(tool) for tool in found.tools], query, found.total)
 
     def _row(self, tool: Tool) -> dict[str, Any]:
         return {
-            "path": self._catalog.spelled(tool),
+            "path": self._catalog.path_of(tool),
             "description": tool.description[:LONGEST_DESCRIPTION],
             "kind": tool.kind,
             "writes": tool.writes,
@@ -76,7 +76,7 @@ class Builtins:
             raise _bad("describe", "takes the path of a tool, as tools.search gives it")
         found = self._catalog.describe(name.removeprefix("tools."))
         if found is None:
-            raise unknown(self._catalog, name.removeprefix("tools."))
+            raise unknown_tool_error(self._catalog, name.removeprefix("tools."))
         return asdict(found) | {"parameters": [dict(row) for row in found.parameters]}
 
     def _sources(self, args: list[Any]) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ class Builtins:
             if size > LONGEST_LISTING:
                 more = len(self._catalog.tools) - len(listed)
                 return typescript_stubs.declaration(listed) + f"// and {more} more tools: use tools.search\n"
-            listed.append((self._catalog.spelled(tool), tool))
+            listed.append((self._catalog.path_of(tool), tool))
         return typescript_stubs.declaration(listed)
 
     def _interface(self, args: list[Any]) -> str | None:
@@ -108,10 +108,10 @@ class Builtins:
         return found.typescript if found else None
 
 
-def unknown(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:
+def unknown_tool_error(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:
     """The ToolError for a name that no tool has, with what may have been meant."""
     shown = name if len(name) <= 200 else f"{name[:200]}…"
-    if broken := catalog.broken(name):
+    if broken := catalog.source_problem(name):
         told = without_paths(broken.refusal(f"tools.{shown}"))
         return ToolError(told, code="source-failed", tool=shown, hint=broken.hint)
     meant = catalog.suggest(name) if guess else ()

@@ -22,12 +22,12 @@ _ONLY_DENO = frozenset(
 _EVAL_OFF = "eval and new Function are off here: Gloveport(allow_eval=True), or --allow-eval"
 
 
-def hinted(failure: Failure, catalog: Catalog) -> Failure:
+def with_hint(failure: Failure, catalog: Catalog) -> Failure:
     """The failure, with a hint on what to write or to allow instead, where it has none and is one of these mistakes."""
     return failure if failure.hint else replace(failure, hint=_hint(failure, catalog))
 
 
-def is_about_a_name(failure: Failure) -> bool:
+def is_name_error(failure: Failure) -> bool:
     """Whether a name that nothing has ended the program."""
     return failure.type in ("ReferenceError", "NameError")
 
@@ -35,7 +35,7 @@ def is_about_a_name(failure: Failure) -> bool:
 def _hint(failure: Failure, catalog: Catalog) -> str | None:
     if failure.type == "EvalError":
         return _EVAL_OFF
-    if not is_about_a_name(failure):
+    if not is_name_error(failure):
         return None
     found = _MISSING.fullmatch(failure.message[:LONGEST])
     name = found[1] if found else ""

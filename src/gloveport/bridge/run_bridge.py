@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from gloveport.bridge.builtins import Page, unknown
-from gloveport.bridge.hints import hinted
-from gloveport.bridge.to_data import plain
-from gloveport.bridge.tool_errors import failure, raised_at
+from gloveport.bridge.builtins import SearchPage, unknown_tool_error
+from gloveport.bridge.hints import with_hint
+from gloveport.bridge.to_data import to_data
+from gloveport.bridge.tool_errors import failure, raise_location
 from gloveport.errors import CallLimit, ToolError
 from gloveport.policy import AllowAll
 from gloveport.sources.functions.threads import left_running
@@ -76,9 +76,9 @@ class RunBridge:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._calls: list[_Call] = []
         self._kept = 0
-        self._pages: dict[str, Page] = {}
+        self._pages: dict[str, SearchPage] = {}
         self._closed = False
-        self.told: set[str] = set()  # the codes of the errors that the run was given
+        self.error_codes: set[str] = set()  # the codes of the errors that the run was given
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
@@ -94,9 +94,9 @@ class RunBridge:
         left = Counter(call.tool for call in self._calls if call.status == "running")
         return *cut, *(f"tools.{tool} can't be stopped and still runs ({count} ×)" for tool, count in left.items())
 
-    def hinted(self, failure: Failure) -> Failure:
+    def with_hint(self, failure: Failure) -> Failure:
         """What ended the run, with a hint where it is a common mistake about the tools."""
-        return hinted(failure, self._bridge.catalog)
+        return with_hint(failure, self._bridge.catalog)
 
     async def call(self, call: ToolCall) -> Any:
         """What the tool answered, as plain data; raises ToolError, or CallLimit when the run has called too often."""
@@ -106,7 +106,7 @@ class RunBridge:
         try:
             contract, sent = self._admit(call, contract)
         except ToolError as refusal:
-            self.told.add(refusal.code)
+            self.error_codes.add(refusal.code)
             raise
         if self._active < self._limits.max_concurrent_calls:
             self._active += 1
@@ -115,7 +115,7 @@ class RunBridge:
         made: _Call | None = None
         try:
             made = self._start(call, contract)
-            value = plain(await contract.call(contract.tool, sent), contract.path)
+            value = to_data(await contract.call(contract.tool, sent), contract.path)
             if self._closed:
                 raise _ended(contract.path)
             self._finish(made, None)
@@ -123,9 +123,9 @@ class RunBridge:
         except BaseException as problem:
             error = self._told(problem, contract)
             if isinstance(error, ToolError):
-                self.told.add(error.code)
+                self.error_codes.add(error.code)
             if made is not None and not left_running(problem):
-                self._finish(made, error, raised_at(problem))
+                self._finish(made, error, raise_location(problem))
             if error is problem:
                 raise
             raise error from None
@@ -191,7 +191,7 @@ class RunBridge:
         if builtin is None:
             raise ToolError(f"no built-in `{name[:100]}` answers at once", code="unknown-tool")
         answer = builtin(args if isinstance(args, list) else [args])
-        if not isinstance(answer, Page):
+        if not isinstance(answer, SearchPage):
             return answer
         if answer.total > len(answer.rows) and len(self._pages) < MOST_NOTES:
             self._pages[answer.asked] = answer
@@ -210,7 +210,7 @@ class RunBridge:
         found = self._bridge.contract(name)
         if found is None:
             self._guesses += 1
-            raise unknown(self._bridge.catalog, name, guess=self._guesses <= MOST_GUESSES)
+            raise unknown_tool_error(self._bridge.catalog, name, guess=self._guesses <= MOST_GUESSES)
         return found
 
     def _decide(self, contract: Contract, call: ToolCall) -> None:

@@ -1,7 +1,10 @@
-"""How many alternatives a schema may make a validator try on one value.
+"""Estimate what a schema costs a validator, before the validator runs: schemas are written by others.
 
-References inside `anyOf` multiply: twenty definitions that each name the next one twice are a million tries, and a
-definition is written by others.
+References inside `anyOf` multiply: twenty definitions that each name the next one twice make a million alternatives.
+`max_branches` measures that for the schema alone. Explaining errors costs more than finding out whether a value is valid:
+a check stops at the first error and remembers what it has seen, but a list of errors goes down every alternative at every
+level, and a value twenty levels deep makes that a million times as much. `is_expensive_to_explain` measures that for a
+schema and a value.
 """
 
 from __future__ import annotations
@@ -9,13 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-IN_PLACE = ("anyOf", "oneOf", "allOf")
-ONE_IN_PLACE = ("not", "if", "then", "else")
-ENDLESS = 10**9
+UNBOUNDED_BRANCHES = 10**9
+MAX_REFERENCE_CHAIN = 200
+MAX_EXPLAIN_STEPS = 2000
+# Keywords whose schemas apply to the same value: lists of schemas, and single ones.
+SCHEMA_LISTS = ("anyOf", "oneOf", "allOf")
+SINGLE_SCHEMAS = ("not", "if", "then", "else")
+# Keywords whose schema applies to every property, or every item.
+PROPERTY_SCHEMAS = ("additionalProperties", "unevaluatedProperties", "propertyNames")
+ITEM_SCHEMAS = ("items", "unevaluatedItems", "contains")
 
 
-def branches_of(root: Mapping[str, Any]) -> int:
-    """The most alternatives at any place of the schema; ENDLESS where one leads back to itself without looking deeper."""
+def max_branches(root: Mapping[str, Any]) -> int:
+    """Return how many alternatives one value can be checked against, at the worst place of the schema.
+
+    UNBOUNDED_BRANCHES where a schema leads back to itself for the same value.
+    """
     counted: dict[int, int] = {}
     return max((_branches(node, root, counted, set()) for node in _nodes(root)), default=0)
 
@@ -26,21 +38,21 @@ def _branches(node: Any, root: Mapping[str, Any], counted: dict[int, int], under
     key = id(node)
     if key in counted:
         return counted[key]
-    if key in under_way or len(under_way) > 200:
-        return ENDLESS
+    if key in under_way or len(under_way) > MAX_REFERENCE_CHAIN:
+        return UNBOUNDED_BRANCHES
     under_way.add(key)
-    total = 1 + sum(_branches(member, root, counted, under_way) for member in members(node, root))
+    total = 1 + sum(_branches(member, root, counted, under_way) for member in _members(node, root))
     under_way.discard(key)
-    counted[key] = min(total, ENDLESS)
+    counted[key] = min(total, UNBOUNDED_BRANCHES)
     return counted[key]
 
 
-def members(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that a value is held against where it is held against this one."""
-    for word in IN_PLACE:
+def _members(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the schemas that apply to a value together with this one."""
+    for word in SCHEMA_LISTS:
         if isinstance(node.get(word), Sequence) and not isinstance(node[word], str):
             yield from node[word]
-    for word in ONE_IN_PLACE:
+    for word in SINGLE_SCHEMAS:
         if word in node:
             yield node[word]
     target = node.get("$ref")
@@ -60,3 +72,44 @@ def _nodes(root: Any) -> Iterator[Mapping[str, Any]]:
             waiting += node.values()
         elif isinstance(node, Sequence) and not isinstance(node, str | bytes):
             waiting += node
+
+
+def is_expensive_to_explain(schema: Mapping[str, Any], value: Any) -> bool:
+    """Return True when listing every error would visit more than `MAX_EXPLAIN_STEPS` pairs of schema and value."""
+    waiting = [iter([(schema, value)])]
+    steps = 0
+    while waiting:
+        pair = next(waiting[-1], None)
+        if pair is None:
+            waiting.pop()
+            continue
+        steps += 1
+        if steps > MAX_EXPLAIN_STEPS:
+            return True
+        waiting.append(_below(*pair, schema))
+    return False
+
+
+def _below(node: Any, value: Any, root: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    if not isinstance(node, Mapping):
+        return
+    for member in _members(node, root):
+        yield member, value
+    if isinstance(value, dict):
+        yield from _below_object(node, value)
+    elif isinstance(value, list):
+        own = node.get("prefixItems")
+        yield from zip(own if isinstance(own, list) else (), value, strict=False)
+        for word in ITEM_SCHEMAS:
+            if word in node:
+                yield from ((node[word], item) for item in value)
+
+
+def _below_object(node: Mapping[str, Any], value: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    own, patterns = node.get("properties"), node.get("patternProperties")
+    everywhere = list(patterns.values()) if isinstance(patterns, Mapping) else []
+    everywhere += [node[word] for word in PROPERTY_SCHEMAS if word in node]
+    for name, item in value.items():
+        if isinstance(own, Mapping) and name in own:
+            yield own[name], item
+        yield from ((each, item) for each in everywhere)

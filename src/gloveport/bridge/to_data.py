@@ -36,7 +36,7 @@ class _NotData(Exception):
         return f"{path if len(path) <= LONGEST_PATH else f'{path[:LONGEST_PATH]}…'} {self.reason}"
 
 
-def copied(value: Any) -> Any:
+def copy_data(value: Any) -> Any:
     """A copy of decoded data that shares nothing mutable with it; raises TypeError when it is none, or too deep."""
     try:
         return _data(value, 0)
@@ -44,7 +44,7 @@ def copied(value: Any) -> Any:
         raise TypeError(problem.reason) from None
 
 
-def plain(value: Any, tool: str) -> Any:
+def to_data(value: Any, tool: str) -> Any:
     """The value as data that shares nothing mutable with it; what can't be is a ToolError that names its path.
 
     Dataclasses, TypedDicts, pydantic models and structs become dicts, enums their values, tuples lists, UUIDs, Decimals

@@ -11,7 +11,7 @@ import sys
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from gloveport.bridge.to_data import plain
+from gloveport.bridge.to_data import to_data
 from gloveport.errors import GloveportError, ToolError
 
 LONGEST = 8 * 1024
@@ -31,7 +31,7 @@ def failure(error: BaseException, tool: str) -> ToolError:
     return ToolError(bounded(f"{name}: {said}" if said else name), tool=tool)
 
 
-def raised_at(error: BaseException) -> str:
+def raise_location(error: BaseException) -> str:
     """Where a tool's own exception came from, for the host's record: ` (tools.py:35 in boom)`. The run never sees it."""
     if isinstance(error, GloveportError) or error.__traceback__ is None:
         return ""
@@ -59,7 +59,7 @@ def _copied(error: ToolError, tool: str) -> ToolError:
 
 def _data(data: Any) -> Any:
     try:
-        return plain(data, "")
+        return to_data(data, "")
     except ToolError:
         return None
 

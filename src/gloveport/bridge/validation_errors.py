@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gloveport.bridge.schema_effort import takes_long
+from gloveport.bridge.schema_cost import is_expensive_to_explain
 from gloveport.catalog import typescript_stubs
 from gloveport.suggestions import near
 from gloveport.types import Tool
@@ -21,7 +21,7 @@ LONGEST_PROBLEM = 300
 LONGEST = 4000
 
 
-def complaint(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> str:
+def describe_errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> str:
     """Up to five problems, and the parameters that the tool takes."""
     try:
         errors = _errors(validator, args, tool)
@@ -37,10 +37,10 @@ def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[j
     """The first problems. The validator finds them all, each with a copy of what it is about, so of much data only the
     beginning of each list is shown to it; of too much, nothing: None.
     """
-    if not takes_long(tool.input_schema, args):
+    if not is_expensive_to_explain(tool.input_schema, args):
         return list(itertools.islice(validator.iter_errors(args), MOST_PROBLEMS))
     args = _beginning(args)
-    if takes_long(tool.input_schema, args):
+    if is_expensive_to_explain(tool.input_schema, args):
         return None
     errors = (error for error in validator.iter_errors(args) if not _is_of_the_cut(error))
     return list(itertools.islice(errors, MOST_PROBLEMS))

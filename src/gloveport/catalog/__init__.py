@@ -1,6 +1,6 @@
 """What can be called: addresses, look-up, suggestions, search, and documented types."""
 
-from gloveport.catalog.catalog import Catalog, Description, Entry
-from gloveport.catalog.search import Matches
+from gloveport.catalog.catalog import Catalog, CatalogEntry, ToolDescription
+from gloveport.catalog.search import SearchResult
 
-__all__ = ["Catalog", "Description", "Entry", "Matches"]
+__all__ = ["Catalog", "CatalogEntry", "SearchResult", "ToolDescription"]

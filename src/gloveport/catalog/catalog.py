@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.catalog.confusables import look_alike
 from gloveport.catalog.fingerprint import fingerprint
-from gloveport.catalog.guest_globals import TAKEN
-from gloveport.catalog.search import Index, Matches, words
+from gloveport.catalog.guest_globals import GUEST_GLOBALS
+from gloveport.catalog.search import SearchIndex, SearchResult, words
 from gloveport.errors import OptionError
 from gloveport.sources import Source
 from gloveport.suggestions import Sieve, distance, fold, tolerated
-from gloveport.tool_names import RESERVED, ROOT, problem_with
+from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Problem, Tool
 
 SUGGESTED = 3
@@ -26,7 +26,7 @@ LONGEST_NAME = 200
 PAGES = ".pages"
 
 
-class Entry(NamedTuple):
+class CatalogEntry(NamedTuple):
     """A tool and the source that it is called through; `suspended` says why it must not be called for now."""
 
     tool: Tool
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class ToolDescription:
     """What an agent needs to call a tool; `typescript` and `python` are documented declarations."""
 
     path: str
@@ -65,7 +65,7 @@ class Catalog:
         self.sources: tuple[Source, ...] = tuple(sources)
         self._suspended = suspended or {}
         self._broken = broken or {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, CatalogEntry] = {}
         self._children: dict[str, dict[str, None]] = {"": {}}
         self._sources = names = dict[str, Source]()
         for source in self.sources:
@@ -77,9 +77,9 @@ class Catalog:
                 self._add(kept.get(tool.address, tool) if kept else tool, source)
         self._mount_root(names)
         self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
-        self.roots: frozenset[str] = frozenset(names) - TAKEN
-        self.slices: dict[tuple[object, ...], str] = {}  # what `slices` has written for a choice of tools
-        pair = look_alike([*self._children, *self._entries, *RESERVED])
+        self.roots: frozenset[str] = frozenset(names) - GUEST_GLOBALS
+        self.declaration_cache: dict[tuple[object, ...], str] = {}  # filled by `declarations`
+        pair = look_alike([*self._children, *self._entries, *RESERVED_ROOT_NAMES])
         if pair:
             raise OptionError(f"the names {pair[0]!a} and {pair[1]!a} look alike", hint="rename one of them")
 
@@ -92,22 +92,22 @@ class Catalog:
                 raise OptionError(f"the name {part!a} in {tool.address!a} {problem}")
         if tool.address in self._entries:
             raise OptionError(f"the source {source.name} has two tools called {tool.address}", hint="rename one of them")
-        self._entries[tool.address] = Entry(tool, source, self._suspended.get(tool.address))
+        self._entries[tool.address] = CatalogEntry(tool, source, self._suspended.get(tool.address))
         above = first
         for part in rest:
             self._children.setdefault(above, {})[part] = None
             above = f"{above}.{part}"
 
     def _mount_root(self, names: Mapping[str, Source]) -> None:
-        for name in self._children.get(ROOT, ()):
-            if name in RESERVED or name in names:
-                what = "a built-in" if name in RESERVED else "the source of that name"
-                raise OptionError(f"{ROOT}.{name} and {what} would both be tools.{name}", hint="rename one of them")
-            if entry := self._entries.get(f"{ROOT}.{name}"):
+        for name in self._children.get(ROOT_SOURCE, ()):
+            if name in RESERVED_ROOT_NAMES or name in names:
+                what = "a built-in" if name in RESERVED_ROOT_NAMES else "the source of that name"
+                raise OptionError(f"{ROOT_SOURCE}.{name} and {what} would both be tools.{name}", hint="rename one of them")
+            if entry := self._entries.get(f"{ROOT_SOURCE}.{name}"):
                 self._entries[name] = entry
                 self._children[""][name] = None
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> CatalogEntry | None:
         """The tool of exactly this name, with its source."""
         found = self._entries.get(name)
         if found is None and ":" in name:
@@ -127,7 +127,7 @@ class Catalog:
         found = self.entry(name.removesuffix(PAGES))
         return found is not None and found.tool.pages
 
-    def broken(self, name: str) -> Problem | None:
+    def source_problem(self, name: str) -> Problem | None:
         """What is wrong with the source of this name, or that a tool of this name would belong to; None if it is open."""
         source = name.replace(":", ".").partition(".")[0]
         return None if source in self._sources else self._broken.get(source)
@@ -140,10 +140,10 @@ class Catalog:
         """The names directly below a namespace: what `Object.keys(tools.x)` shows."""
         return tuple(self._children.get(prefix, ()))
 
-    def spelled(self, tool: Tool) -> str:
+    def path_of(self, tool: Tool) -> str:
         """The tool's name as a program writes it after `tools.`: the address, or the root-mounted name."""
         source, _, rest = tool.address.partition(".")
-        return rest if source == ROOT and rest in self._entries else tool.address
+        return rest if source == ROOT_SOURCE and rest in self._entries else tool.address
 
     def fingerprint(self, name: str) -> str | None:
         """The fingerprint of the tool of this name."""
@@ -152,7 +152,7 @@ class Catalog:
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Up to three names that may have been meant: near in spelling, or the same words in another place."""
-        wanted = name[:LONGEST_NAME].replace(":", ".").removeprefix(f"{ROOT}.")
+        wanted = name[:LONGEST_NAME].replace(":", ".").removeprefix(f"{ROOT_SOURCE}.")
         ranked = []
         for place in {*self._sieve.like(fold(wanted)), *self._leaf_sieve.like(fold(wanted.rpartition(".")[2]))}:
             apart = _apart(wanted, self._spellings[place])
@@ -171,17 +171,17 @@ class Catalog:
         self._index.prepare()
         self._searchable = True
 
-    def search(self, query: str, *, source: str | None = None, limit: int = 10) -> Matches:
+    def search(self, query: str, *, source: str | None = None, limit: int = 10) -> SearchResult:
         """The tools that match the words of a query, the best first, and how many there are."""
         return self._index.search(query, source, limit)
 
-    def describe(self, name: str) -> Description | None:
+    def describe(self, name: str) -> ToolDescription | None:
         """What an agent needs to know to call the tool of exactly this name."""
         tool = self.find(name)
         if tool is None:
             return None
-        path = self.spelled(tool)
-        return Description(
+        path = self.path_of(tool)
+        return ToolDescription(
             path=path,
             description=tool.description,
             kind=tool.kind,
@@ -193,12 +193,12 @@ class Catalog:
         )
 
     @cached_property
-    def _index(self) -> Index:
-        return Index(self.tools)
+    def _index(self) -> SearchIndex:
+        return SearchIndex(self.tools)
 
     @cached_property
     def _spellings(self) -> list[str]:
-        return [self.spelled(tool) for tool in self.tools]
+        return [self.path_of(tool) for tool in self.tools]
 
     @cached_property
     def _sieve(self) -> Sieve:
@@ -212,8 +212,10 @@ class Catalog:
 def _check_source(source: Source, names: Mapping[str, Source]) -> None:
     if problem := problem_with(source.name):
         raise OptionError(f"the source name {source.name!a} {problem}")
-    if source.name in RESERVED:
-        raise OptionError(f"a source can't be called {source.name}", hint=f"reserved are {', '.join(sorted(RESERVED))}")
+    if source.name in RESERVED_ROOT_NAMES:
+        raise OptionError(
+            f"a source can't be called {source.name}", hint=f"reserved are {', '.join(sorted(RESERVED_ROOT_NAMES))}"
+        )
     if source.name in names:
         raise OptionError(f"two sources are called {source.name}", hint="give one of them another name")
 

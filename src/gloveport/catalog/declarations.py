@@ -31,7 +31,7 @@ class ToolError(Exception):
 def declarations(catalog: Catalog, code: str, language: Language) -> str:
     """What a checker reads before the program: whole lines of TypeScript or Python."""
     tools = list(mentioned(catalog, code))
-    kept, key = catalog.slices, (language == "python", *(path for path, _ in tools))
+    kept, key = catalog.declaration_cache, (language == "python", *(path for path, _ in tools))
     if key not in kept:
         if len(kept) >= MOST_KEPT:
             kept.clear()
@@ -61,7 +61,7 @@ def mentioned(catalog: Catalog, code: str) -> Iterator[tuple[str, Tool]]:
             tool = catalog.find(".".join(names[:length]))
             if tool is not None and tool.address not in seen:
                 seen.add(tool.address)
-                yield catalog.spelled(tool), tool
+                yield catalog.path_of(tool), tool
                 break
         if len(seen) >= MOST_TOOLS or count >= MOST_MENTIONS:
             return

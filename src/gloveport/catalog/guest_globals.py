@@ -23,5 +23,5 @@ _JAVASCRIPT_GLOBALS = (
 )
 _OURS = "tools codemode emit step state files input ToolError __interfaces __getToolInterface"
 
-TAKEN = frozenset(f"{_JAVASCRIPT_WORDS} {_JAVASCRIPT_GLOBALS} {_OURS}".split()) | frozenset(keyword.kwlist)
+GUEST_GLOBALS = frozenset(f"{_JAVASCRIPT_WORDS} {_JAVASCRIPT_GLOBALS} {_OURS}".split()) | frozenset(keyword.kwlist)
 """Words and globals of both languages, and our own."""

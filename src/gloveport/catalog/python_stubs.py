@@ -16,7 +16,9 @@ from gloveport.types import Tool
 
 HEAD = "from datetime import datetime\nfrom typing import Any, Literal, NotRequired, TypedDict\n"
 # A tool may be called `list`: for a checker, the types in its class have names of their own.
-RESERVED = frozenset({"Any", "Literal", "NotRequired", "ToolError", "TypedDict", "datetime", "tools", "codemode"})
+RESERVED_TYPE_NAMES = frozenset(
+    {"Any", "Literal", "NotRequired", "ToolError", "TypedDict", "datetime", "tools", "codemode"}
+)
 BUILTINS = ("list", "dict", "str", "int", "float", "bool", "bytes")
 ALIASES = "".join(f"_{name} = {name}\n" for name in BUILTINS)
 _BUILTIN = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\b({"|".join(BUILTINS)})\b(?!\s*:)""")
@@ -30,7 +32,7 @@ def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> 
     """
     tree: dict[str, Any] = {}
     listed = list(tools)
-    types = Types(frozenset(part for path, _ in listed for part in path.split(".")))
+    types = PythonTypes(frozenset(part for path, _ in listed for part in path.split(".")))
     for path, tool in listed:
         *above, leaf = path.split(".")
         node = tree
@@ -55,7 +57,7 @@ def _members(tree: Mapping[str, Any], indent: str, kind: str) -> str:
     return "".join(out)
 
 
-def _method(name: str, path: str, tool: Tool, types: Types, *, checked: bool) -> str:
+def _method(name: str, path: str, tool: Tool, types: PythonTypes, *, checked: bool) -> str:
     root, title = tool.input_schema, "".join(part[:1].upper() + part[1:] for part in re.split(r"\W|_", path))
     result = types.of(tool.output_schema, tool.output_schema, f"{title}Result") if tool.output_schema is not None else "Any"
     required = root.get("required") or ()
@@ -80,7 +82,7 @@ def _apart(types: str) -> str:
     return _BUILTIN.sub(lambda found: f"_{found[1]}" if found[1] else found[0], types)
 
 
-class Types:
+class PythonTypes:
     """The types that schemas need, each class once, within a budget of nodes; `Any` beyond it."""
 
     def __init__(self, taken: frozenset[str] = frozenset()) -> None:
@@ -184,7 +186,7 @@ class Types:
 
     def _free(self, title: str) -> str:
         name = title
-        while name in self.classes or name in self._promised or name in self._taken or name in RESERVED:
+        while name in self.classes or name in self._promised or name in self._taken or name in RESERVED_TYPE_NAMES:
             self._numbers[title] = number = self._numbers.get(title, 1) + 1
             name = f"{title}{number}"
         return name

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from gloveport.catalog.semantic import Meanings, fused, meanings_of
+from gloveport.catalog.semantic import EmbeddingIndex, embed_tools, fuse_rankings
 from gloveport.suggestions import Sieve, distance, tolerated
 from gloveport.types import Tool
 
@@ -34,7 +34,7 @@ config configuration setting/doc document documentation/auth authentication auth
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class SearchResult:
     """The best matches, and how many there are in all."""
 
     tools: tuple[Tool, ...]
@@ -67,7 +67,7 @@ ALIKE = _alike()
 Places = dict[int, float]
 
 
-class Index:
+class SearchIndex:
     """Ranks tools by the words they share with a query: rare words, and words of names and summaries, weigh more."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
@@ -95,13 +95,13 @@ class Index:
         """Loads what the first search would."""
         _ = self._meanings
 
-    def search(self, query: str, source: str | None, limit: int) -> Matches:
+    def search(self, query: str, source: str | None, limit: int) -> SearchResult:
         """The tools that match, the best first; all of them, in their order, for a query without words."""
         wanted = list(dict.fromkeys(words(query[:LONGEST_QUERY])))[:MOST_WORDS]
         telling = [word for word in wanted if word not in STOP] or wanted
         if not telling:
             found = [tool for tool in self._tools if source in (None, tool.source)]
-            return Matches(tuple(found[:limit]), len(found))
+            return SearchResult(tuple(found[:limit]), len(found))
         scores = self._scores(telling)
         if source is not None:
             scores = {place: score for place, score in scores.items() if self._tools[place].source == source}
@@ -109,8 +109,8 @@ class Index:
         best = heapq.nsmallest(wide, scores, key=lambda place: (-scores[place], len(self._tools[place].address), place))
         if self._meanings is not None:
             near = self._meanings.nearest(query, FUSED)
-            best = fused(best, [place for place in near if source in (None, self._tools[place].source)])
-        return Matches(tuple(self._tools[place] for place in best[:limit]), max(len(scores), min(limit, len(best))))
+            best = fuse_rankings(best, [place for place in near if source in (None, self._tools[place].source)])
+        return SearchResult(tuple(self._tools[place] for place in best[:limit]), max(len(scores), min(limit, len(best))))
 
     def _scores(self, wanted: list[str]) -> Places:
         """The rarer words choose the tools; words that many tools have then only rank them."""
@@ -147,8 +147,8 @@ class Index:
         return [other for other in self._vocabulary[start : start + MOST_ENDINGS] if other.startswith(word)]
 
     @cached_property
-    def _meanings(self) -> Meanings | None:
-        return meanings_of(self._tools)
+    def _meanings(self) -> EmbeddingIndex | None:
+        return embed_tools(self._tools)
 
     @cached_property
     def _sieve(self) -> Sieve:

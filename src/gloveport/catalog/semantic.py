@@ -24,8 +24,8 @@ LEAST = 0.3
 RANK = 3
 
 
-class Meanings:
-    """The meaning of each tool's name and summary as a vector; made by `meanings_of`."""
+class EmbeddingIndex:
+    """The meaning of each tool's name and summary as a vector; made by `embed_tools`."""
 
     def __init__(self, model: Any, tools: Sequence[Tool]) -> None:
         self._model = model
@@ -39,7 +39,7 @@ class Meanings:
         return [int(place) for place in near.argsort()[::-1][:limit] if near[place] >= LEAST]
 
 
-def meanings_of(tools: Sequence[Tool]) -> Meanings | None:
+def embed_tools(tools: Sequence[Tool]) -> EmbeddingIndex | None:
     """The meanings of these tools, or None without the extra."""
     found = importlib.util.find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else None
@@ -53,7 +53,7 @@ def meanings_of(tools: Sequence[Tool]) -> Meanings | None:
             from wordllama.inference import WordLlamaInference
 
         weights = load_file(str(folder / WEIGHTS))["embedding.weight"]
-        return Meanings(WordLlamaInference(weights, Tokenizer.from_file(str(folder / TOKENIZER))), tools)
+        return EmbeddingIndex(WordLlamaInference(weights, Tokenizer.from_file(str(folder / TOKENIZER))), tools)
     except (ImportError, KeyError, OSError) as error:
         logger.warning("search goes by words alone: wordllama can't be used: %s", error)
         return None
@@ -71,7 +71,7 @@ def _own_logging() -> Iterator[None]:
         root.handlers[:] = handlers
 
 
-def fused(first: Sequence[int], second: Sequence[int]) -> list[int]:
+def fuse_rankings(first: Sequence[int], second: Sequence[int]) -> list[int]:
     """Two ranked lists as one: what stands high in either stands high in it."""
     scores: dict[int, float] = {}
     for ranked in (first, second):

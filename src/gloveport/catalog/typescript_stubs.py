@@ -66,9 +66,9 @@ def _callable(tool: Tool, indent: str) -> str:
 
 def signature(tool: Tool, indent: str = "") -> str:
     """`(args: {…}): Promise<…>` for a tool."""
-    taken = Types(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
+    taken = TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
     dates, binary = ("Date", "Uint8Array") if tool.kind == "function" else ("string", "Uint8Array")
-    given = Types(tool.output_schema or {}, dates=dates, binary=binary)
+    given = TypeScriptTypes(tool.output_schema or {}, dates=dates, binary=binary)
     result = given.of(given.root, indent) if tool.output_schema is not None else "unknown"
     if not tool.parameters and not tool.input_schema.get("additionalProperties"):
         return f"(): Promise<{result}>"
@@ -79,7 +79,7 @@ def signature(tool: Tool, indent: str = "") -> str:
 def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
     """Each parameter as plain data: name, type, required, and what is known of description and default."""
     required = tool.input_schema.get("required", ())
-    types = Types(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
+    types = TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
     for name, schema in tool.input_schema.get("properties", {}).items():
         row: dict[str, Any] = {"name": name, "type": types.of(schema, ""), "required": name in required}
         if isinstance(schema, Mapping):
@@ -90,7 +90,7 @@ def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
         yield row
 
 
-class Types:
+class TypeScriptTypes:
     """The types of one schema, with its definitions in reach, within a budget of nodes; `unknown` beyond it."""
 
     def __init__(self, root: Mapping[str, Any], *, dates: str, binary: str) -> None:

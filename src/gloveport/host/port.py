@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from gloveport.bridge import Bridge, RunBridge
-from gloveport.bridge.hints import hinted, is_about_a_name
+from gloveport.bridge.hints import is_name_error, with_hint
 from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
@@ -178,9 +178,9 @@ class Gloveport:
         finally:
             pool.retire(worker)
             pool.refill()
-        if outcome.error is not None and not waits and not self._closed and is_about_a_name(outcome.error):
+        if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
             await self._connections.open(naming="")  # the name may be that of a tool, without `tools.` before it
-            outcome = replace(outcome, error=hinted(outcome.error, self.catalog))
+            outcome = replace(outcome, error=with_hint(outcome.error, self.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
 
     async def _choose_engine(self, order: _Order) -> _Order:
@@ -427,7 +427,9 @@ def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, se
         run=order.run,
         status="completed" if ending.error is None else "failed",
         value=ending.value,
-        error=None if ending.error is None else port.bridge.hinted(failure(program, believed(ending, port.bridge.told))),
+        error=None
+        if ending.error is None
+        else port.bridge.with_hint(failure(program, believed(ending, port.bridge.error_codes))),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,

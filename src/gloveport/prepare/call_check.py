@@ -10,10 +10,10 @@ from gloveport.prepare.argument_check import Given, complaint
 from gloveport.prepare.diagnostics import problem
 from gloveport.prepare.positions import source_offset_of
 from gloveport.prepare.tool_index import ToolIndex
+from gloveport.tool_names import RESERVED_ROOT_NAMES
 from gloveport.types import Program, Tool
 
 TOOLS = frozenset({"tools", "codemode"})
-RESERVED = frozenset({"search", "describe", "sources", "run", "snippets", "executor"})
 OBJECT_MEMBERS = frozenset(
     {"apply", "bind", "call", "catch", "constructor", "finally", "hasOwnProperty", "isPrototypeOf", "pages", "then"}
     | {"propertyIsEnumerable", "toJSON", "toLocaleString", "toString", "valueOf"}
@@ -77,7 +77,7 @@ def check_each(found: Certain, program: Program, catalog: ToolIndex) -> None:
 
 def _check_call(call: Call, tested: Collection[tuple[str, ...]], program: Program, catalog: ToolIndex) -> None:
     names = [*call.chain.names] if call.chain.root in TOOLS else [call.chain.root, *call.chain.names]
-    if call.chain.root in TOOLS and (names[0] in RESERVED or names[0].startswith("__")):
+    if call.chain.root in TOOLS and (names[0] in RESERVED_ROOT_NAMES or names[0].startswith("__")):
         return
     for count in range(1, len(names) + 1):
         tool = catalog.find(".".join(names[:count]))
@@ -98,7 +98,7 @@ def _is_tested(call: Call, tested: Collection[tuple[str, ...]]) -> bool:
 def _refuse_name(call: Call, names: list[str], program: Program, catalog: ToolIndex) -> NoReturn:
     name = ".".join(names)
     prefix = f"{call.chain.root}." if call.chain.root in TOOLS else ""
-    if broken := catalog.broken(name):
+    if broken := catalog.source_problem(name):
         told = broken.refusal(f"{prefix}{name}")
         raise _at(program, call.chain.parts[0], told, code="source-failed", hint=broken.hint or "", tool=name)
     suggestions = [f"`{prefix}{suggestion}`" for suggestion in catalog.suggest(name)[:3]]

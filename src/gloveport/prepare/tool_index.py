@@ -23,7 +23,7 @@ class ToolIndex(Protocol):
         """Up to three addresses that the name may have meant, best first, without `tools.`."""
         ...
 
-    def broken(self, name: str) -> Problem | None:
+    def source_problem(self, name: str) -> Problem | None:
         """What is wrong with the source that a tool of this name would belong to; None if it is open."""
         ...
 

@@ -13,7 +13,7 @@ from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.policy.egress import Reach, Request, urls
 from gloveport.policy.egress.urls import shown
 from gloveport.sources.context import Outside
-from gloveport.tool_names import RESERVED, ROOT, problem_with
+from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
 ENDINGS: dict[str, SourceKind] = {".py": "functions", ".graphql": "graphql", ".gql": "graphql", ".graphqls": "graphql"}
 DOCUMENTS = (".json", ".yaml", ".yml")
@@ -121,7 +121,7 @@ def name_for(text: str, title: str = "") -> str:
     found = _telling_words(spoken, common)[-1 if spoken == host else 0 :] or _telling_words(title, COMMON_OF_DOCUMENTS)
     word = "_".join(found).lower()
     word = word if word[:1].isalpha() else f"{NAMELESS}{'_' if word else ''}{word}"
-    return f"{word}_" if word in RESERVED or word == ROOT or problem_with(word) else word
+    return f"{word}_" if word in RESERVED_ROOT_NAMES or word == ROOT_SOURCE or problem_with(word) else word
 
 
 def _telling_words(text: str, common: frozenset[str]) -> list[str]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.sources.mcp.lines import Lines, Overlong
-from gloveport.sources.mcp.names import RESERVED, identifiers
+from gloveport.sources.mcp.names import RESERVED_GROUP_NAMES, identifiers
 from gloveport.tool_names import problem_with
 
 NAMES = st.lists(st.text(max_size=200) | st.from_regex(r"[a-c._-]{1,4}", fullmatch=True), max_size=30)
@@ -20,7 +20,7 @@ def test_every_name_becomes_a_legal_one_of_its_own(names: list[str]) -> None:
     for identifier in found.values():
         assert problem_with(identifier) is None
         assert not keyword.iskeyword(identifier)
-        assert identifier not in RESERVED
+        assert identifier not in RESERVED_GROUP_NAMES
 
 
 @given(NAMES)

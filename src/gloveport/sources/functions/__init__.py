@@ -18,7 +18,7 @@ from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import docstrings
 from gloveport.sources.functions.signatures import Signature, signature_of
 from gloveport.sources.functions.threads import Threads
-from gloveport.tool_names import RESERVED, ROOT, problem_with
+from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -109,7 +109,7 @@ class FunctionSource:
 
 def functions(
     tools: Iterable[Callable[..., Any] | Mapping[str, Callable[..., Any]]] | Mapping[str, Callable[..., Any]],
-    name: str = ROOT,
+    name: str = ROOT_SOURCE,
 ) -> FunctionSource:
     """A source of plain callables; a mapping among them gives its own names."""
     if problem := problem_with(name):
@@ -144,7 +144,7 @@ def _function(source: str, given: str | None, function: Any) -> _Function:
     mark = getattr(function, MARK, None) or Mark()
     name = given or mark.name or _own_name(function)
     problem = problem_with(name)
-    if source == ROOT and name in RESERVED:
+    if source == ROOT_SOURCE and name in RESERVED_ROOT_NAMES:
         problem = f"is the name of the built-in tools.{name}"
     if problem:
         raise OptionError(f"the tool name {name!r} of {_where(function)} {problem}", hint=RENAME)

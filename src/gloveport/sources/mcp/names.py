@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from gloveport.tool_names import problem_with
 
-RESERVED = frozenset({"resources", "prompts"})
+RESERVED_GROUP_NAMES = frozenset({"resources", "prompts"})
 """Names that a server's own tools never have: what it offers besides tools is found below them."""
 
 LONGEST = 100
@@ -46,7 +46,7 @@ def _identifier(name: str) -> str:
         # Letters that look like others are what a hostile server would use; the digest tells such names apart.
         return f"{_words(name)[:LONGEST]}_{_digest(name)}"
     found = _words(name) if problem_with(name) else name
-    return f"{found}_" if found in RESERVED or keyword.iskeyword(found) or problem_with(found) else found
+    return f"{found}_" if found in RESERVED_GROUP_NAMES or keyword.iskeyword(found) or problem_with(found) else found
 
 
 def _words(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gloveport.surfaces.adapters import missing
 from gloveport.surfaces.agents.code_tool import CodeTool
-from gloveport.surfaces.agents.tools import Answer
+from gloveport.surfaces.agents.tools import AgentAnswer
 
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
@@ -20,7 +20,7 @@ def adapt(tool: CodeTool) -> StructuredTool:
     except ModuleNotFoundError:
         raise missing("LangChain", "langchain") from None
 
-    def told(answer: Answer) -> tuple[str, Mapping[str, Any]]:
+    def told(answer: AgentAnswer) -> tuple[str, Mapping[str, Any]]:
         if answer.failed:
             raise ToolException(answer.text)
         return answer.text, answer.data

@@ -11,7 +11,7 @@ from typing import Any
 from gloveport.catalog import typescript_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport, OnEvent
-from gloveport.surfaces.agents.tools import AgentTools, Answer
+from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 
 # About 2,000 tokens of declarations: a model that has them writes its program at once, without looking around first.
 DECLARED, MOST_DECLARED = 8_000, 100
@@ -42,7 +42,7 @@ class CodeTool:
         """What `call` takes, as JSON Schema."""
         return dict(self._offer.input_schema)
 
-    async def call(self, args: Mapping[str, Any] | str) -> Answer:
+    async def call(self, args: Mapping[str, Any] | str) -> AgentAnswer:
         """What to give back to the model: `text`, the same as `data`, and `failed`. Arguments may be JSON text.
 
         A program that fails and arguments that make no sense are answers too, for the model to learn from.
@@ -53,9 +53,9 @@ class CodeTool:
         except OptionError as error:
             told = {"code": error.code, "message": error.message, "hint": error.hint}
             text = f"{error.code}: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
-            return Answer({"status": "failed", "error": told}, text, failed=True)
+            return AgentAnswer({"status": "failed", "error": told}, text, failed=True)
 
-    def call_sync(self, args: Mapping[str, Any] | str) -> Answer:
+    def call_sync(self, args: Mapping[str, Any] | str) -> AgentAnswer:
         """The same as `call`, for callers without an event loop; open the port first."""
         return asyncio.run(self.call(args))
 
@@ -79,7 +79,7 @@ def _declared(port: Gloveport) -> str | None:
     tools = port.catalog.tools
     if not tools or len(tools) > MOST_DECLARED:
         return None
-    text = typescript_stubs.declaration((port.catalog.spelled(tool), tool) for tool in tools)
+    text = typescript_stubs.declaration((port.catalog.path_of(tool), tool) for tool in tools)
     return f"What there is to call:\n{text.rstrip()}" if len(text) <= DECLARED else None
 
 

@@ -1,4 +1,4 @@
-"""What an agent is offered: three tools, with texts that make a model use them well.
+"""What an agent is describe_tools: three tools, with texts that make a model use them well.
 
 An agent carries these texts all the time, so together they stay below 1,000 tokens, whatever is connected: what depends on
 the catalog is cut to a fixed number of bytes, and says how much was left out.
@@ -23,7 +23,7 @@ INSTRUCTIONS = "Use search to find tools, describe to see their types, then exec
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """One tool that an agent is offered; schemas are JSON Schema objects."""
+    """One tool that an agent is describe_tools; schemas are JSON Schema objects."""
 
     name: str
     title: str
@@ -33,7 +33,7 @@ class AgentTool:
     reads_only: bool
 
 
-def offered(port: Gloveport, *, opening: bool = False) -> tuple[AgentTool, ...]:
+def describe_tools(port: Gloveport, *, opening: bool = False) -> tuple[AgentTool, ...]:
     """The tools; their descriptions name the sources that are connected now, and those that could not be."""
     return (
         AgentTool("search", "Find tools", f"{_SEARCH}\n{_connected(port, opening)}", _SEARCH_TAKES, _SEARCH_GIVES, True),
@@ -63,7 +63,7 @@ def _sources(port: Gloveport) -> Iterator[str]:
     for source in port.catalog.sources:
         if mine := tools.get(source.name):
             said = visible_line(str(getattr(source, "title", "") or ""))
-            names = [port.catalog.spelled(tool).removeprefix(f"{source.name}.") for tool in mine[:NAMED_TOOLS]]
+            names = [port.catalog.path_of(tool).removeprefix(f"{source.name}.") for tool in mine[:NAMED_TOOLS]]
             about = said or ", ".join(names) + (", …" if len(mine) > len(names) else "")
             yield f"- {source.name} ({len(mine):,} {'tool' if len(mine) == 1 else 'tools'}): {about}"
 

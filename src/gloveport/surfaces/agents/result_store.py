@@ -6,10 +6,10 @@ import secrets
 from collections import OrderedDict
 from typing import Any
 
-MOST_TEXTS, MOST_CHARACTERS = 1000, 32 * 1024 * 1024
+MAX_RESULTS, MOST_CHARACTERS = 1000, 32 * 1024 * 1024
 
 
-class Kept:
+class ResultStore:
     """The latest texts of one owner's clients, bounded in number and size; ids of 128 random bits can't be guessed."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Kept:
         key = secrets.token_hex(16)
         self._texts[key] = text
         self._size += len(text)
-        while len(self._texts) > MOST_TEXTS or (self._size > MOST_CHARACTERS and len(self._texts) > 1):
+        while len(self._texts) > MAX_RESULTS or (self._size > MOST_CHARACTERS and len(self._texts) > 1):
             _, gone = self._texts.popitem(last=False)
             self._size -= len(gone)
         return key

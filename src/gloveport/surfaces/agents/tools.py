@@ -14,12 +14,12 @@ from typing import Any
 
 import jsonschema_rs
 
-from gloveport.bridge.validation_errors import complaint
+from gloveport.bridge.validation_errors import describe_errors
 from gloveport.catalog import python_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
-from gloveport.surfaces.agents.descriptions import FOUND, TAKES, AgentTool, offered
-from gloveport.surfaces.agents.result_store import Kept
+from gloveport.surfaces.agents.descriptions import FOUND, TAKES, AgentTool, describe_tools
+from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.documents import failure_document, to_text
 from gloveport.surfaces.terminal import visible_line
 from gloveport.types import Outcome, Tool
@@ -34,7 +34,7 @@ _PLACES = ("code", "type", "line", "column", "tool", "status")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AgentAnswer:
     """What an agent gets back: data that fits the tool's output schema, the text for the model, what was emitted."""
 
     data: Mapping[str, Any]
@@ -49,13 +49,13 @@ class AgentTools:
     def __init__(self, port: Gloveport, *, budget: int = TEXT_BUDGET) -> None:
         self._port = port
         self._budget = budget
-        self._kept = Kept()
+        self._kept = ResultStore()
 
     def listed(self, *, opening: bool = False) -> tuple[AgentTool, ...]:
         """The tools with their descriptions, which name the sources that are connected now."""
-        return offered(self._port, opening=opening)
+        return describe_tools(self._port, opening=opening)
 
-    async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> Answer:
+    async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> AgentAnswer:
         """What the tool answers; raises OptionError for arguments that make no sense."""
         _check(name, args)
         await self._port.connect(naming=str(args))
@@ -72,14 +72,14 @@ class AgentTools:
         kept = self._kept.put(text)
         return text[: self._budget], {"result_id": kept, "next_offset": self._budget, "length": len(text)}
 
-    def _search(self, args: Mapping[str, Any]) -> Answer:
+    def _search(self, args: Mapping[str, Any]) -> AgentAnswer:
         source = args.get("source")
         self._check_source(source)
         catalog = self._port.catalog
         found = catalog.search(args["query"], source=source, limit=args.get("limit", FOUND))
         rows = [
             {
-                "path": catalog.spelled(tool),
+                "path": catalog.path_of(tool),
                 "description": visible_line(tool.description.strip().partition("\n")[0])[:SUMMARY],
                 "writes": tool.writes,
                 "pages": tool.pages,
@@ -92,7 +92,7 @@ class AgentTools:
         if not rows:
             lines.append("Nothing matches; try other words, or an empty query for everything.")
         lines += [f"NOT connected: {visible_line(one.message)}" for one in self._port.problems[:MOST_ROWS] if one.broken]
-        return Answer({"tools": rows, "total": found.total}, "\n".join(lines))
+        return AgentAnswer({"tools": rows, "total": found.total}, "\n".join(lines))
 
     def _check_source(self, source: str | None) -> None:
         names = [one.name for one in self._port.catalog.sources]
@@ -103,7 +103,7 @@ class AgentTools:
             raise OptionError(f"the source `{source}` is not connected: {visible_line(broken.message)}", hint=broken.hint)
         raise OptionError(f"there is no source `{source[:60]}`", hint=f"the sources are {', '.join(names)}")
 
-    def _describe(self, args: Mapping[str, Any]) -> Answer:
+    def _describe(self, args: Mapping[str, Any]) -> AgentAnswer:
         catalog, is_python = self._port.catalog, args.get("language") == "python"
         found: dict[str, Tool] = {}
         missing = []
@@ -113,7 +113,7 @@ class AgentTools:
             if tool is None:
                 missing.append({"path": path, "similar": list(catalog.suggest(name))})
             else:
-                found[catalog.spelled(tool)] = tool
+                found[catalog.path_of(tool)] = tool
         if is_python:
             parts = [python_stubs.declaration(list(found.items()))] if found else []
         else:
@@ -127,9 +127,9 @@ class AgentTools:
             parts.append(f"{mark} {', '.join(paged)}: {how} goes through all pages")
         kept, rest = self.fitted("\n".join(parts))
         data = {"declarations": kept, "missing": missing, **rest}
-        return Answer(data, kept + _more_text(rest), failed=bool(missing and not found))
+        return AgentAnswer(data, kept + _more_text(rest), failed=bool(missing and not found))
 
-    async def _execute(self, args: Mapping[str, Any], on_event: OnEvent | None) -> Answer:
+    async def _execute(self, args: Mapping[str, Any], on_event: OnEvent | None) -> AgentAnswer:
         if ("result_id" in args) == ("code" in args):
             raise OptionError("give either `code` or `result_id`", hint="the program's text, or the id of a long result")
         if "result_id" in args:
@@ -138,7 +138,7 @@ class AgentTools:
         given = args.get("input", NO_INPUT)
         return self._told(await self._port.run(args["code"], language=language, input=given, on_event=on_event))
 
-    def _told(self, outcome: Outcome) -> Answer:
+    def _told(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
             text, rest = self.fitted(_failure_text(outcome))
@@ -155,9 +155,9 @@ class AgentTools:
         data["warnings"] = [speakable(warning[:LONGEST_WARNING]) for warning in _few(outcome.warnings)]
         parts = [text + _more_text(rest), *([f"--- logs ---\n{data['logs']}"] if logs else [])]
         parts += [f"warning: {warning}" for warning in data["warnings"]]
-        return Answer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted)
+        return AgentAnswer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted)
 
-    def _more(self, result_id: str, offset: int) -> Answer:
+    def _more(self, result_id: str, offset: int) -> AgentAnswer:
         whole = self._kept.get(result_id)
         if whole is None:
             hint = "only the latest results are kept; run the program again if it changes nothing"
@@ -166,7 +166,7 @@ class AgentTools:
             raise OptionError(f"offset {offset:,} is beyond the end: the result has {len(whole):,} characters")
         part, end = whole[offset : offset + self._budget], offset + self._budget
         rest = {"result_id": result_id, "next_offset": end, "length": len(whole)} if end < len(whole) else {}
-        return Answer({"status": "completed", "preview": part, **rest}, part + _more_text(rest))
+        return AgentAnswer({"status": "completed", "preview": part, **rest}, part + _more_text(rest))
 
 
 def _check(name: str, args: Mapping[str, Any]) -> None:
@@ -175,7 +175,7 @@ def _check(name: str, args: Mapping[str, Any]) -> None:
         raise OptionError(f"there is no tool `{visible_line(name)[:60]}`", hint=f"the tools are {', '.join(TAKES)}")
     validator = _validator(name)
     if not validator.is_valid(args):
-        raise OptionError(complaint(validator, args, Tool(f"agent.{name}", "", schema)))
+        raise OptionError(describe_errors(validator, args, Tool(f"agent.{name}", "", schema)))
 
 
 @cache

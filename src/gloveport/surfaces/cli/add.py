@@ -30,7 +30,7 @@ from gloveport.sources.trust import approve, what_it_does
 from gloveport.surfaces.cli.file_change import Change, ask, read_text
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
-from gloveport.tool_names import RESERVED, ROOT, problem_with
+from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
 SHOWN = 8
 PRIVATE = ": add it with --private if it may reach your own network"
@@ -94,7 +94,7 @@ async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
 async def _settings(adding: Adding, outside: Outside) -> SourceConfig:
     if adding.name is not None and (problem := problem_with(adding.name)):
         raise OptionError(f"the name {adding.name!a} {problem}")
-    if adding.name in RESERVED or adding.name == ROOT:
+    if adding.name in RESERVED_ROOT_NAMES or adding.name == ROOT_SOURCE:
         raise OptionError(f"a source can't be called {adding.name}: Gloveport uses that name itself", hint="choose another")
     text = adding.what[0] if len(adding.what) == 1 else shlex.join(adding.what)
     try:

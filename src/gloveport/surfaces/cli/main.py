@@ -10,7 +10,7 @@ import click
 
 import gloveport
 from gloveport.surfaces.cli.help import WIDTH, Front, OneOf, Page
-from gloveport.surfaces.http.address import HOST, PORT
+from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
 
 if TYPE_CHECKING:
     from gloveport.errors import GloveportError
@@ -326,8 +326,14 @@ def connect(**options: Any) -> int:
     examples=("gloveport serve tools.py", "gloveport serve openapi.json https://shop.example.com/graphql"),
 )
 @SOURCES
-@click.option("--host", default=HOST, metavar="ADDRESS", help=f"Where to listen ({HOST}).")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, metavar="N", help=f"The port ({PORT}); 0 for any.")
+@click.option("--host", default=DEFAULT_HOST, metavar="ADDRESS", help=f"Where to listen ({DEFAULT_HOST}).")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    metavar="N",
+    help=f"The port ({DEFAULT_PORT}); 0 for any.",
+)
 @click.option("--token-file", metavar="FILE", help="Take the token from this file, not the one made on first start.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name that requests may call it by; repeatable.")
 @click.option("--at-once", type=click.IntRange(1, 10_000), metavar="N", help="How many programs run at a time.")
@@ -341,9 +347,9 @@ def connect(**options: Any) -> int:
 def serve(sources: tuple[str, ...], config: str | None, minimum: Any, private: bool, **options: Any) -> int:
     """Serve over HTTP."""
     from gloveport.surfaces.cli.serve import Options, serve_command
-    from gloveport.surfaces.mcp.stdio import Serving
+    from gloveport.surfaces.mcp.stdio import ServedSources
 
-    return serve_command(Options(Serving(sources, config, minimum, private), **options))
+    return serve_command(Options(ServedSources(sources, config, minimum, private), **options))
 
 
 @cli.command(
@@ -357,9 +363,9 @@ def serve(sources: tuple[str, ...], config: str | None, minimum: Any, private: b
 @LEAST
 def mcp(**options: Any) -> int:
     """Serve MCP on standard input and output."""
-    from gloveport.surfaces.mcp.stdio import Serving, mcp_command
+    from gloveport.surfaces.mcp.stdio import ServedSources, mcp_command
 
-    return mcp_command(Serving(**options))
+    return mcp_command(ServedSources(**options))
 
 
 @cli.command(

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from gloveport.host.port import Gloveport
 from gloveport.surfaces.documents import write_document
-from gloveport.surfaces.http.address import MCP
-from gloveport.surfaces.http.admission import AT_ONCE, WAITING, Places
-from gloveport.surfaces.http.guard import Names
+from gloveport.surfaces.http import MCP_PATH
+from gloveport.surfaces.http.admission import MAX_CONCURRENT_RUNS, MAX_WAITING_RUNS, Admission
+from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, is_loopback, listen
 from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file, read_token
-from gloveport.surfaces.mcp.stdio import Serving
+from gloveport.surfaces.mcp.stdio import ServedSources
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream
 
 
@@ -25,7 +25,7 @@ from gloveport.surfaces.terminal import Stream, claim_stdout, stream
 class Options:
     """The command line of `gloveport serve`, as it was written."""
 
-    what: Serving
+    what: ServedSources
     host: str
     port: int
     token_file: str | None
@@ -46,7 +46,7 @@ def serve_command(options: Options) -> int:
     port = options.what.port()
     listening = listen(options.host, options.port, given)
     url = _url(listening)
-    document = {"ok": True, "url": url, "mcp": f"{url}{MCP}", "token_file": str(given or own_token_file())}
+    document = {"ok": True, "url": url, "mcp": f"{url}{MCP_PATH}", "token_file": str(given or own_token_file())}
     if options.as_json:
         write_document(out, document)
     else:
@@ -57,10 +57,10 @@ def serve_command(options: Options) -> int:
 
 
 async def _serve(options: Options, port: Gloveport, listening: socket.socket, token: TokenCheck) -> None:
-    names = Names(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
-    waiting = WAITING if options.waiting is None else options.waiting
-    places = Places(options.at_once or AT_ONCE, waiting)
-    await HttpServer(port, names, token, places, options.grace).serve(listening)
+    names = ServerNames(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
+    waiting = MAX_WAITING_RUNS if options.waiting is None else options.waiting
+    admission = Admission(options.at_once or MAX_CONCURRENT_RUNS, waiting)
+    await HttpServer(port, names, token, admission, options.grace).serve(listening)
 
 
 def _url(listening: socket.socket) -> str:

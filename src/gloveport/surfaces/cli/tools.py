@@ -263,7 +263,7 @@ def status(wrong: GloveportError | None) -> int:
 
 
 def _no_tool(port: Gloveport, path: str) -> ToolError:
-    if broken := port.catalog.broken(path):
+    if broken := port.catalog.source_problem(path):
         return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
     meant = port.catalog.suggest(path)
     hint = f"did you mean {' or '.join(meant)}?" if meant else "`gloveport tools search WORDS` finds tools"
@@ -273,7 +273,7 @@ def _no_tool(port: Gloveport, path: str) -> ToolError:
 def _row(port: Gloveport, tool: Tool) -> dict[str, Any]:
     entry = port.catalog.entry(tool.address)
     return {
-        "path": port.catalog.spelled(tool),
+        "path": port.catalog.path_of(tool),
         "description": tool.description.partition("\n")[0],
         "kind": tool.kind,
         "writes": tool.writes,

@@ -1,0 +1,14 @@
+"""The HTTP server: MCP at `/mcp` behind a guard, and health checks beside it.
+
+`server` runs the application · `guard` checks each request before anything parses it · `token` makes, reads and compares
+the bearer token · `admission` limits concurrent and waiting runs · `idle_timeout` closes silent connections.
+
+The default address stands here, without imports, because the command line needs it for `--help`.
+"""
+
+from __future__ import annotations
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8484
+MCP_PATH = "/mcp"
+DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}{MCP_PATH}"

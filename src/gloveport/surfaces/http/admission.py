@@ -1,4 +1,4 @@
-"""Places for runs: so many at a time, so many that wait for their turn, and no more."""
+"""Admission for runs: so many at a time, so many that wait for their turn, and no more."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager, contextmanager
 
 from gloveport.errors import CODES, GloveportError
 
-AT_ONCE = max(4, 2 * (os.cpu_count() or 2))
-WAITING = 256
+MAX_CONCURRENT_RUNS = max(4, 2 * (os.cpu_count() or 2))
+MAX_WAITING_RUNS = 256
 
 
-class Places:
+class Admission:
     """Counts requests and runs. A request may end before its run does (its client went away), so both are counted."""
 
-    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+    def __init__(self, at_once: int = MAX_CONCURRENT_RUNS, waiting: int = MAX_WAITING_RUNS) -> None:
         self._most = at_once + waiting
         self._turns = asyncio.Semaphore(at_once)
         self._requests = 0

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gloveport import bounded_json
 from gloveport.errors import CODES, GloveportError
 from gloveport.surfaces.cli.report import problem_document
-from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.token import TokenCheck
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(:[0-9]{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ServerNames:
     """The names that this server goes by: loopback's own, addresses where it listens for others too, and named ones."""
 
     loopback: bool = True
@@ -59,11 +59,11 @@ class Names:
 class Guard:
     """An ASGI application around another."""
 
-    def __init__(self, app: ASGIApp, names: Names, token: TokenCheck, places: Places) -> None:
+    def __init__(self, app: ASGIApp, names: ServerNames, token: TokenCheck, admission: Admission) -> None:
         self._app = app
         self._names = names
         self._token = token
-        self._places = places
+        self._admission = admission
         self.stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,7 +81,7 @@ class Guard:
         except GloveportError as error:
             await _refuse(send, error)
             return
-        with self._places.request() if is_run else nullcontext():
+        with self._admission.request() if is_run else nullcontext():
             await self._app(scope, _again(body, receive), send)
 
     def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
@@ -102,7 +102,7 @@ class Guard:
     def _check_places(self) -> None:
         if self.stopping:
             raise _refusal("stopping", "the server is about to stop")
-        if self._places.full:
+        if self._admission.full:
             raise _refusal("busy", "too many runs are waiting")
 
 

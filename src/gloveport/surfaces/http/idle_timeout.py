@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEAD_SECONDS = 30.0
 
 
-class Patience(H11Protocol):
+class IdleTimeoutProtocol(H11Protocol):
     """A connection that is closed when no request has begun on it for a while, and none is being answered."""
 
     _looking: asyncio.TimerHandle | None = None

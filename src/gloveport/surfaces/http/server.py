@@ -20,10 +20,10 @@ from starlette.routing import Route
 
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
-from gloveport.surfaces.http.address import MCP
-from gloveport.surfaces.http.admission import Places
-from gloveport.surfaces.http.guard import MAX_BODY_BYTES, Guard, Names
-from gloveport.surfaces.http.idle_timeout import Patience
+from gloveport.surfaces.http import MCP_PATH
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.guard import MAX_BODY_BYTES, Guard, ServerNames
+from gloveport.surfaces.http.idle_timeout import IdleTimeoutProtocol
 from gloveport.surfaces.http.token import TokenCheck
 from gloveport.surfaces.mcp.server import AgentServer
 
@@ -34,10 +34,12 @@ LAST_SECONDS = 1  # for responses to be sent, after runs have ended or were give
 class HttpServer:
     """Serves a port over HTTP until it is told to stop."""
 
-    def __init__(self, port: Gloveport, names: Names, token: TokenCheck, places: Places, grace_seconds: float) -> None:
+    def __init__(
+        self, port: Gloveport, names: ServerNames, token: TokenCheck, admission: Admission, grace_seconds: float
+    ) -> None:
         self._port = port
-        self._agents = AgentServer(port, places)
-        self._places = places
+        self._agents = AgentServer(port, admission)
+        self._admission = admission
         self._grace = grace_seconds
         self._told, self._hurried = asyncio.Event(), asyncio.Event()
         self._sessions = StreamableHTTPSessionManager(
@@ -46,9 +48,9 @@ class HttpServer:
         routes = [
             Route("/healthz", self._health),
             Route("/readyz", self._readiness),
-            Route(MCP, StreamableHTTPASGIApp(self._sessions)),
+            Route(MCP_PATH, StreamableHTTPASGIApp(self._sessions)),
         ]
-        self.app = Guard(Starlette(routes=routes, lifespan=self._lifespan), names, token, places)
+        self.app = Guard(Starlette(routes=routes, lifespan=self._lifespan), names, token, admission)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT; then let runs finish for a while, and cancel the rest. A second one hurries."""
@@ -59,7 +61,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             ws="none",
-            http=Patience,
+            http=IdleTimeoutProtocol,
             limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=LAST_SECONDS,
         )
@@ -70,7 +72,7 @@ class HttpServer:
             self.app.stopping = True
             for each in server.servers:
                 each.close()
-            await _first(self._hurried.wait(), self._places.emptied(), seconds=self._grace)
+            await _first(self._hurried.wait(), self._admission.emptied(), seconds=self._grace)
         finally:
             server.should_exit = True
             await serving

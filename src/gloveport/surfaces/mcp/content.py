@@ -18,7 +18,7 @@ from mcp_types import (
     TextContent,
 )
 
-from gloveport.surfaces.agents.tools import Answer
+from gloveport.surfaces.agents.tools import AgentAnswer
 from gloveport.surfaces.documents import to_text
 from gloveport.values import to_json
 
@@ -26,7 +26,7 @@ MOST_BLOCKS = 32
 _MEDIA = re.compile(r"(image|audio)/[\w.+-]{1,60}")
 
 
-def content(answer: Answer, fitted: Callable[[str], str]) -> list[ContentBlock]:
+def content(answer: AgentAnswer, fitted: Callable[[str], str]) -> list[ContentBlock]:
     """The blocks: text, media, other bytes as resources, and all else that was emitted in one text for the user."""
     blocks: list[ContentBlock] = [TextContent(text=answer.text)]
     texts: list[str] = []

@@ -24,7 +24,7 @@ LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 _SPOKEN: dict[str, LoggingLevel] = {"debug": "debug", "warn": "warning", "error": "error"}
 
 
-class Feed:
+class ProgressReporter:
     """Sends notifications about one request, in order, before the block that it stands around ends."""
 
     def __init__(self, context: ServerRequestContext[Any, Any], level: LoggingLevel | None) -> None:
@@ -62,7 +62,7 @@ class Feed:
         while (sending := await self._queue.get()) is not None:
             await sending
 
-    async def __aenter__(self) -> Feed:
+    async def __aenter__(self) -> ProgressReporter:
         if self.wanted:
             self._sending = asyncio.create_task(self._send())
         return self

@@ -34,10 +34,10 @@ import gloveport
 from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport
 from gloveport.surfaces.agents.descriptions import INSTRUCTIONS, TAKES, AgentTool
-from gloveport.surfaces.agents.tools import AgentTools, Answer
-from gloveport.surfaces.http.admission import Places
+from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
+from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.mcp.content import content
-from gloveport.surfaces.mcp.progress import Feed
+from gloveport.surfaces.mcp.progress import ProgressReporter
 
 logger = logging.getLogger("gloveport")
 
@@ -53,10 +53,10 @@ T = TypeVar("T")
 class AgentServer:
     """Serves one port to the clients of one owner. `protocol` is the MCP library's server, for any transport."""
 
-    def __init__(self, port: Gloveport, places: Places | None = None) -> None:
+    def __init__(self, port: Gloveport, admission: Admission | None = None) -> None:
         self._port = port
         self._tools = AgentTools(port)
-        self._places = places or Places()
+        self._admission = admission or Admission()
         self._bus = InMemorySubscriptionBus()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._opening: tuple[asyncio.Task[None], asyncio.Task[None]] | None = None
@@ -104,10 +104,10 @@ class AgentServer:
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         if params.name not in TAKES:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!a:.80}")
-        feed = Feed(context, self._session(context).level)
+        progress = ProgressReporter(context, self._session(context).level)
         try:
-            async with feed:
-                answer = await _to_its_end(self._answer(params, feed))
+            async with progress:
+                answer = await _to_its_end(self._answer(params, progress))
         except GloveportError as error:
             return _refused(error)
         except Exception as error:  # the outer edge: a defect of ours is told as one, without what it says of the host
@@ -118,12 +118,12 @@ class AgentServer:
             content=content(answer, self._fitted), structured_content=dict(answer.data), is_error=answer.failed
         )
 
-    async def _answer(self, params: CallToolRequestParams, feed: Feed) -> Answer:
+    async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter) -> AgentAnswer:
         args = params.arguments or {}
         if "code" not in args:
             return await self._tools.call(params.name, args)
-        async with self._places.turn():
-            return await self._tools.call(params.name, args, feed.event if feed.wanted else None)
+        async with self._admission.turn():
+            return await self._tools.call(params.name, args, progress.event if progress.wanted else None)
 
     def _fitted(self, text: str) -> str:
         shown, rest = self._tools.fitted(text)

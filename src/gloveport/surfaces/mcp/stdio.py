@@ -31,7 +31,7 @@ BY_HAND = "This speaks MCP with the client that starts it; `gloveport connect` s
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class ServedSources:
     """What is to be served: sources beside those of the settings, the settings, and the weakest sandbox that will do.
 
     With `private`, the sources that are named here may reach loopback and private addresses.
@@ -54,7 +54,7 @@ class Serving:
         return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
 
 
-def mcp_command(serving: Serving) -> int:
+def mcp_command(serving: ServedSources) -> int:
     """Serve until standard input ends; the exit code."""
     cast(io.TextIOWrapper, sys.stdout).reconfigure(encoding="utf-8")
     out = claim_stdout()

@@ -23,7 +23,7 @@ SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 EXACT = 2**53
 
 # What `allowReserved` lets stand; without what would end the value: `&`, `#`, `+` (a space to many servers), `[`, `]`.
-RESERVED = "!$'()*,/:;=?@"
+RESERVED_URI_CHARACTERS = "!$'()*,/:;=?@"
 
 
 def encode(text: str) -> str:
@@ -33,7 +33,7 @@ def encode(text: str) -> str:
 
 def encode_reserved(text: str) -> str:
     """The same for `allowReserved`."""
-    return quote(text, safe=RESERVED)
+    return quote(text, safe=RESERVED_URI_CHARACTERS)
 
 
 def text_of(value: Any) -> str:

@@ -22,7 +22,7 @@ from gloveport.surfaces.cli.connect.clients import CLIENTS, NAME, TOKEN, Client,
 from gloveport.surfaces.cli.connect.entries import with_entry
 from gloveport.surfaces.cli.file_change import Change, ask, read_text
 from gloveport.surfaces.documents import to_text, write_document
-from gloveport.surfaces.http.address import SERVED
+from gloveport.surfaces.http import DEFAULT_URL
 from gloveport.surfaces.http.token import own_token_file
 from gloveport.surfaces.terminal import Stream, stream
 
@@ -58,7 +58,7 @@ def connect_command(wanted: Connecting) -> int:
     """Connect a client; the exit code."""
     err = wanted.err
     client = CLIENTS[wanted.client]
-    entry = client.entry(_served(wanted.url or SERVED) if wanted.http or wanted.url else _start(wanted))
+    entry = client.entry(_served(wanted.url or DEFAULT_URL) if wanted.http or wanted.url else _start(wanted))
     path = client.place(wanted.scope, Path.cwd()).path
     about: dict[str, Any] = {"client": wanted.client, "scope": wanted.scope, "file": str(path), "entry": entry}
     warnings = _warnings(wanted, entry)
@@ -150,7 +150,7 @@ def _credentials() -> list[str]:
 
 
 def _served(url: str) -> str:
-    wrong = OptionError(f"{url!a} is not the URL of a server", hint=f"write it like {SERVED}")
+    wrong = OptionError(f"{url!a} is not the URL of a server", hint=f"write it like {DEFAULT_URL}")
     try:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.port == 0:

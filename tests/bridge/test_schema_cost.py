@@ -1,4 +1,4 @@
-"""What is wrong with arguments is told at once, however much of it there is."""
+"""A schema can't make the host try a million alternatives, and errors are explained at once, however many there are."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gloveport.bridge.schema_effort import takes_long
+from gloveport.bridge.schema_cost import UNBOUNDED_BRANCHES, is_expensive_to_explain, max_branches
 from gloveport.errors import ToolError
 from gloveport.types import Tool
-from tests.bridge.support import FakeSource, port, refused
+from tests.bridge.support import FakeSource, call, port, refused
 
 GROUP: dict[str, Any] = {
     "type": "object",
@@ -22,6 +22,33 @@ FILTERS: dict[str, Any] = {
     "properties": {"filter": {"$ref": "#/$defs/filter"}},
     "$defs": {"filter": {"anyOf": [GROUP, {**GROUP, "description": "the same once more"}]}},
 }
+
+
+def tree(depth: int) -> dict[str, Any]:
+    defs: dict[str, Any] = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(depth)}
+    last = {f"d{depth}": {"type": "string"}}
+    return {"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": {**defs, **last}}
+
+
+def test_alternatives_multiply_and_objects_do_not() -> None:
+    assert max_branches({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}) == 3
+    assert max_branches(tree(3)) < 100
+    assert max_branches(tree(24)) > 10**7
+    nested: dict[str, Any] = {"type": "string"}
+    for _ in range(12):
+        nested = {"type": "object", "properties": {"a": nested, "b": nested}}
+    assert max_branches(nested) == 1
+    assert max_branches({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}) >= UNBOUNDED_BRANCHES
+    deeper = {"anyOf": [{"type": "null"}, {"properties": {"next": {"$ref": "#/$defs/n"}}}]}
+    assert max_branches({"$defs": {"n": deeper}, "$ref": "#/$defs/n"}) < 20
+
+
+async def test_a_tool_with_too_many_is_refused_and_the_others_work() -> None:
+    good = {"type": "object", "properties": {"p": {"type": "string"}}}
+    run = port(sources=[FakeSource("far", [Tool("far.bad", "", tree(30)), Tool("far.good", "", good)])])
+    with pytest.raises(ToolError, match="too many alternatives"):
+        await call(run, "far.bad", {"p": 5})
+    await call(run, "far.good", {"p": "x"})
 
 
 def names(values: list[str] | None = None) -> int:
@@ -75,5 +102,5 @@ async def test_a_few_levels_are_gone_down() -> None:
 
 def test_many_unknown_keys_are_as_much_work_as_many_items() -> None:
     closed = {"type": "object", "properties": {}, "additionalProperties": False}
-    assert takes_long(closed, {f"k{n}": n for n in range(5000)})
-    assert not takes_long(closed, {f"k{n}": n for n in range(50)})
+    assert is_expensive_to_explain(closed, {f"k{n}": n for n in range(5000)})
+    assert not is_expensive_to_explain(closed, {f"k{n}": n for n in range(50)})
