@@ -24,9 +24,9 @@ import jsonschema_rs
 import msgspec
 
 from gloveport.errors import SourceError
-from gloveport.sources.definition_cache import Shelf
-from gloveport.sources.openapi.opening import shelve
-from gloveport.sources.openapi.operation import Definition
+from gloveport.sources.definition_cache import DefinitionCache
+from gloveport.sources.openapi.opening import compile_to_cache
+from gloveport.sources.openapi.operation import CompiledOperation
 from gloveport.tool_names import problem_with
 
 FOLDER = Path(__file__).parent / "corpus.tmp"
@@ -88,10 +88,12 @@ def look_at(path: Path) -> Report:
     report = Report(str(path.relative_to(FOLDER)))
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with closing(shelve(path.read_bytes(), "https://example.com/", "the definition", Path(folder))) as shelf:
-                report.operations = len(shelf.heads())
-                report.warnings = len(shelf.facts["warnings"])
-                report.faults = [*names_at_fault(shelf), *schemas_at_fault(shelf)]
+            with closing(
+                compile_to_cache(path.read_bytes(), "https://example.com/", "the definition", Path(folder))
+            ) as cache:
+                report.operations = len(cache.heads())
+                report.warnings = len(cache.facts["warnings"])
+                report.faults = [*names_at_fault(cache), *schemas_at_fault(cache)]
         except SourceError as error:
             report.refused = error.message
         except Exception as error:  # noqa: BLE001 - a crash is what this looks for
@@ -99,8 +101,8 @@ def look_at(path: Path) -> Report:
     return report
 
 
-def names_at_fault(shelf: Shelf) -> Iterator[str]:
-    addresses = [head.address for head in shelf.heads()]
+def names_at_fault(cache: DefinitionCache) -> Iterator[str]:
+    addresses = [head.address for head in cache.heads()]
     if len(set(addresses)) < len(addresses):
         yield "two tools share an address"
     for address in addresses:
@@ -109,13 +111,13 @@ def names_at_fault(shelf: Shelf) -> Iterator[str]:
             yield f"{address} is not legal"
 
 
-def schemas_at_fault(shelf: Shelf) -> Iterator[str]:
-    heads = shelf.heads()
+def schemas_at_fault(cache: DefinitionCache) -> Iterator[str]:
+    heads = cache.heads()
     for head in random.Random(1).sample(heads, min(SAMPLE, len(heads))):
-        made = msgspec.json.decode(shelf.definition(head.address), type=Definition)
+        made = msgspec.json.decode(cache.definition(head.address), type=CompiledOperation)
         for schema in (made.input_schema, made.output_schema or {}):
             try:
-                jsonschema_rs.Draft202012Validator(shelf.schema(msgspec.json.encode(schema)))
+                jsonschema_rs.Draft202012Validator(cache.schema(msgspec.json.encode(schema)))
             except (ValueError, jsonschema_rs.ValidationError) as error:
                 yield f"{head.address}: {error}"
 

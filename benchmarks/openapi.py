@@ -1,4 +1,4 @@
-"""Large definitions: cold to searchable heads, and again from the shelf; each in a process of its own, memory and all."""
+"""Large definitions: cold to searchable heads, and again from the cache; each in a process of its own, memory and all."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from statistics import median
 from benchmarks.corpus import npm
 from benchmarks.sampling import Row
 
-# One process: read the definition and open its shelf. Memory is the peak over what the interpreter and our modules take.
+# One process: read the definition and open its cache. Memory is the peak over what the interpreter and our modules take.
 MEASURE = """
 import json, sys, time
 from pathlib import Path
-from gloveport.sources.openapi.opening import shelve
+from gloveport.sources.openapi.opening import compile_to_cache
 import orjson
 
 def peak():  # not ru_maxrss: an exec hands on the high-water mark of the process that made this one
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
 path, before, began = Path(sys.argv[1]), peak(), time.perf_counter()
-shelf = shelve(path.read_bytes(), "https://example.com/", "it", Path(sys.argv[2]))
+cache = compile_to_cache(path.read_bytes(), "https://example.com/", "it", Path(sys.argv[2]))
 seconds, memory = time.perf_counter() - began, peak() - before
 began = time.perf_counter()
 orjson.loads(path.read_bytes())
-print(json.dumps([seconds, memory, len(shelf.heads()), time.perf_counter() - began]))
-shelf.close()
+print(json.dumps([seconds, memory, len(cache.heads()), time.perf_counter() - began]))
+cache.close()
 """
 
 
@@ -61,7 +61,7 @@ async def rows(rounds: int) -> list[Row]:
         what = f"{name}'s definition, {cold[0][2]:,.0f} operations"
         bar = f"≤ {seconds:g} s, ≤ {megabytes} MB"
         out.append((f"{what}, cold", f"{ours:.2f} s, {memory:.0f} MB", f"{parsing:.2f} s", f"{ours / parsing:.1f} ×", bar))
-        out.append((f"{what}, from the shelf", f"{again * 1000:.0f} ms", "", "", "≤ 100 ms" if path is github else ""))
+        out.append((f"{what}, from the cache", f"{again * 1000:.0f} ms", "", "", "≤ 100 ms" if path is github else ""))
     return out
 
 

@@ -15,9 +15,10 @@ import msgspec
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.compiled_definition import ToolHead
 from gloveport.sources.context import Outside
-from gloveport.sources.definition_cache import Shelf
-from gloveport.sources.openapi.operation import Body, Content, Definition, Head, Operation, Parameter
+from gloveport.sources.definition_cache import DefinitionCache
+from gloveport.sources.openapi.operation import CompiledOperation, MediaContent, Operation, Parameter, RequestBody
 from gloveport.sources.openapi.source import OpenApiSource
 
 Row = tuple[str, str, str, str, str]
@@ -36,7 +37,7 @@ OPERATIONS = {
         produces=("application/json",),
     ),
     "write": Operation(
-        "POST", "/issues", body=Body((Content("application/json", "json"),)), produces=("application/json",)
+        "POST", "/issues", body=RequestBody((MediaContent("application/json", "json"),)), produces=("application/json",)
     ),
 }
 
@@ -55,10 +56,12 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 def _source(url: str, folder: Path, egress: Egress) -> OpenApiSource:
     config = SourceConfig("api", "openapi", "api.json", base_url=url, allow_private=True)
-    heads = [Head(name, "", (), name) for name in OPERATIONS]
-    texts = [(name, msgspec.json.encode(Definition(operation, {}))) for name, operation in OPERATIONS.items()]
+    heads = [ToolHead(name, "", (), name) for name in OPERATIONS]
+    texts = [(name, msgspec.json.encode(CompiledOperation(operation, {}))) for name, operation in OPERATIONS.items()]
     return OpenApiSource(
-        config, Outside(egress, EnvironmentCredentials({}, {}), folder), Shelf.build(folder, "bench", heads, texts, [], {})
+        config,
+        Outside(egress, EnvironmentCredentials({}, {}), folder),
+        DefinitionCache.build(folder, "bench", heads, texts, [], {}),
     )
 
 

@@ -17,7 +17,7 @@ from gloveport.errors import SourceError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import Outside
-from gloveport.sources.openapi import open_openapi
+from gloveport.sources.openapi.opening import open_openapi
 
 COUNT, LARGEST = 200, 1_500_000
 HEAD = f"{python_stubs.HEAD}{python_stubs.ALIASES}class _Open(type):\n    def __getattr__(self, name: str) -> Any: ...\n"
@@ -38,7 +38,7 @@ async def declare(paths: list[Path], folder: Path) -> int:
     for number, path in enumerate(paths):
         config = SourceConfig("api", "openapi", str(path), base_url="https://api.example.com")
         try:
-            source = await open_openapi(config, Outside(egress, EnvironmentCredentials({}), folder / "shelves"))
+            source = await open_openapi(config, Outside(egress, EnvironmentCredentials({}), folder / "cache"))
         except SourceError as error:
             print(f"left out: {error.message}")
             continue

@@ -27,7 +27,7 @@ from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment, EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reach, Reply, Request
 from gloveport.sources.context import Outside
-from gloveport.sources.openapi import open_openapi
+from gloveport.sources.openapi.opening import open_openapi
 from gloveport.sources.openapi.source import OpenApiSource
 from gloveport.types import Tool
 

@@ -20,8 +20,8 @@ from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.sources.graphql import _compiled
-from gloveport.sources.openapi.opening import shelve
-from gloveport.sources.openapi.operation import Definition
+from gloveport.sources.openapi.opening import compile_to_cache
+from gloveport.sources.openapi.operation import CompiledOperation
 from gloveport.types import Tool
 
 URL = "https://api.example.com/openapi.json"
@@ -151,17 +151,17 @@ def judge_openapi(data: bytes) -> None:
     """Tools whose schemas hold and whose stubs are declarations, or a SourceError."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            made = shelve(data, URL, "the definition", Path(folder))
+            made = compile_to_cache(data, URL, "the definition", Path(folder))
         except SourceError:
             return
-        with closing(made) as shelf:
-            _show([_tool(head.address, head.description, shelf) for head in shelf.heads()])
+        with closing(made) as cache:
+            _show([_tool(head.address, head.description, cache) for head in cache.heads()])
 
 
-def _tool(address: str, description: str, shelf: Any) -> Tool:
-    made = msgspec.json.decode(shelf.definition(address), type=Definition)
+def _tool(address: str, description: str, cache: Any) -> Tool:
+    made = msgspec.json.decode(cache.definition(address), type=CompiledOperation)
     schemas = [
-        None if schema is None else shelf.schema(msgspec.json.encode(schema))
+        None if schema is None else cache.schema(msgspec.json.encode(schema))
         for schema in (made.input_schema, made.output_schema)
     ]
     return Tool(f"api.{address}", description, schemas[0] or {}, schemas[1])

@@ -1,7 +1,7 @@
-"""The shelf: a compiled definition as one SQLite file, so that schemas are read when somebody looks at them.
+"""The cache: a compiled definition as one SQLite file, so that schemas are read when somebody looks at them.
 
-A shelf is named by the digest of what it was made from, written under another name, renamed when it is whole, and never
-changed after that. Every text on it carries a checksum: a damaged shelf is thrown away and built again.
+A cache is named by the digest of what it was made from, written under another name, renamed when it is whole, and never
+changed after that. Every text on it carries a checksum: a damaged cache is thrown away and built again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import secrets
 import sqlite3
 import time
@@ -22,12 +21,10 @@ from urllib.parse import quote
 import msgspec
 
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.operation import Head
+from gloveport.sources.compiled_definition import ToolHead, shared_schema_names
 
-FORMAT = 1
-UNUSED_DAYS = 90
-REFERENCE = re.compile(rb'"\$ref":"#/\$defs/([A-Za-z0-9_]+)"')
-"""A reference to a shared schema, in JSON as the shelf holds it (a quote inside a text would be escaped)."""
+FORMAT_VERSION = 1
+MAX_UNUSED_DAYS = 90
 
 _TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
@@ -38,35 +35,37 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
 
 
 def digest(*parts: bytes) -> str:
-    """The name of a shelf: SHA-256 (hex) over what it is made from; `("ab", "c")` and `("a", "bc")` differ."""
-    summed = hashlib.sha256(b"%d" % FORMAT)
+    """The name of a cache: SHA-256 (hex) over what it is made from; `("ab", "c")` and `("a", "bc")` differ."""
+    summed = hashlib.sha256(b"%d" % FORMAT_VERSION)
     for part in parts:
         summed.update(b"%d:" % len(part))
         summed.update(part)
     return summed.hexdigest()
 
 
-class Shelf:
+class DefinitionCache:
     """A compiled definition: heads in memory, everything else on disk. Addresses are without the source's name."""
 
-    def __init__(self, path: Path, database: sqlite3.Connection, heads: tuple[Head, ...], facts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path, database: sqlite3.Connection, heads: tuple[ToolHead, ...], facts: Mapping[str, Any]
+    ) -> None:
         self._path = path
         self._database = database
         self._heads = heads
         self.facts = facts
 
     @classmethod
-    def build(  # noqa: PLR0917 - the parts of a shelf, in the order in which they are taken
+    def build(  # noqa: PLR0917 - the parts of a cache, in the order in which they are taken
         cls,
         folder: Path,
         digest: str,
-        heads: Iterable[Head],
+        heads: Iterable[ToolHead],
         definitions: Iterable[tuple[str, bytes]],
         defs: Iterable[tuple[str, bytes]],
         facts: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
-    ) -> Shelf:
-        """The shelf, written. Taken one after the other: `definitions`, `defs`, `heads`, `facts` (called if it can be)."""
-        path = folder / f"{digest}.shelf"
+    ) -> DefinitionCache:
+        """The cache, written. Taken one after the other: `definitions`, `defs`, `heads`, `facts` (called if it can be)."""
+        path = folder / f"{digest}.sqlite"
         draft = folder / f".{digest[:16]}-{secrets.token_hex(8)}.draft"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -88,27 +87,27 @@ class Shelf:
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink()
-        shelf = cls.open(folder, digest)
-        if shelf is None:
+        cache = cls.open(folder, digest)
+        if cache is None:
             raise SourceError(f"a compiled definition can't be read back from {folder}", hint="see that the disk works")
-        return shelf
+        return cache
 
     @classmethod
-    def open(cls, folder: Path, digest: str) -> Shelf | None:
-        """The shelf of this digest, or None when there is none or it is damaged."""
-        path = folder / f"{digest}.shelf"
+    def open(cls, folder: Path, digest: str) -> DefinitionCache | None:
+        """The cache of this digest, or None when there is none or it is damaged."""
+        path = folder / f"{digest}.sqlite"
         if not path.is_file():
             return None
-        # Nothing ever writes to a shelf under its name, so it can be read without locks.
+        # Nothing ever writes to a cache under its name, so it can be read without locks.
         address = f"file:{quote(str(path))}?mode=ro&immutable=1"
         try:
             database = sqlite3.connect(address, uri=True, check_same_thread=False)
         except sqlite3.Error:
             return None
         try:
-            heads = msgspec.json.decode(_text(database, "facts", "heads"), type=tuple[Head, ...])
+            heads = msgspec.json.decode(_text(database, "facts", "heads"), type=tuple[ToolHead, ...])
             facts = msgspec.json.decode(_text(database, "facts", "facts"), type=dict[str, Any])
-        except (sqlite3.Error, _Damaged, msgspec.DecodeError):
+        except (sqlite3.Error, _DamagedCacheError, msgspec.DecodeError):
             database.close()
             return None
         with contextlib.suppress(OSError):
@@ -120,7 +119,7 @@ class Shelf:
         """The name that it was built under."""
         return self._path.stem
 
-    def heads(self) -> tuple[Head, ...]:
+    def heads(self) -> tuple[ToolHead, ...]:
         """What is known of each tool without looking anything up, in the order to list them."""
         return self._heads
 
@@ -132,14 +131,14 @@ class Shelf:
         """A schema with exactly the `$defs` that it reaches."""
         schema: dict[str, Any] = msgspec.json.decode(text)
         found: dict[str, Any] = {}
-        waiting = _references(text)
+        waiting = shared_schema_names(text)
         while waiting:
             name = waiting.pop()
             if name not in found:
                 with contextlib.suppress(KeyError):  # a value that looks like a reference
                     part = self._read("defs", name)
                     found[name] = msgspec.json.decode(part)
-                    waiting += _references(part)
+                    waiting += shared_schema_names(part)
         return schema | {"$defs": found} if found else schema
 
     def close(self) -> None:
@@ -149,14 +148,14 @@ class Shelf:
     def _read(self, table: str, name: str) -> bytes:
         try:
             return _text(self._database, table, name)
-        except (sqlite3.DatabaseError, _Damaged) as error:
+        except (sqlite3.DatabaseError, _DamagedCacheError) as error:
             self._path.unlink(missing_ok=True)
             hint = "open the source again: it is compiled anew"
             raise SourceError(f"the compiled definition {self._path.name} is damaged", hint=hint) from error
 
 
 class LazySchema(Mapping[str, Any]):
-    """A schema that is read from its shelf when somebody first looks at it."""
+    """A schema that is read from its cache when somebody first looks at it."""
 
     __slots__ = ("_load", "_schema")
 
@@ -179,14 +178,14 @@ class LazySchema(Mapping[str, Any]):
         return len(self._loaded())
 
 
-class _Damaged(Exception):
+class _DamagedCacheError(Exception):
     pass
 
 
 def _forget(folder: Path) -> None:
     """Removes shelves that nobody has opened for months, and drafts that somebody did not finish."""
     for path in folder.iterdir():
-        kept = {".shelf": UNUSED_DAYS, ".draft": 1}.get(path.suffix)
+        kept = {".sqlite": MAX_UNUSED_DAYS, ".draft": 1}.get(path.suffix)
         with contextlib.suppress(OSError):
             if kept is not None and time.time() - path.stat().st_mtime > kept * 86400:
                 path.unlink()
@@ -199,12 +198,8 @@ def _rows(texts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes, int]
 def _text(database: sqlite3.Connection, table: str, name: str) -> bytes:
     row = database.execute(f"SELECT text, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
     if row is None:
-        raise KeyError(name) if table != "facts" else _Damaged(name)
+        raise KeyError(name) if table != "facts" else _DamagedCacheError(name)
     text, checksum = row
     if not isinstance(text, bytes) or zlib.crc32(text) != checksum:
-        raise _Damaged(name)
+        raise _DamagedCacheError(name)
     return text
-
-
-def _references(text: bytes) -> list[str]:
-    return [name.decode() for name in REFERENCE.findall(text)]

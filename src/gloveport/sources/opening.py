@@ -31,10 +31,9 @@ async def open_source(config: SourceConfig, outside: Outside) -> Source:
 
 def _opener(kind: SourceKind) -> Callable[[SourceConfig, Outside], Awaitable[Source]]:
     if kind == "openapi":
-        import gloveport.sources.openapi.opening
-        import gloveport.sources.openapi.source  # both of which it would load when it is called
+        from gloveport.sources.openapi.opening import open_openapi
 
-        return gloveport.sources.openapi.open_openapi
+        return open_openapi
     if kind == "graphql":
         from gloveport.sources.graphql import open_graphql
 

@@ -8,8 +8,9 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from gloveport.sources.openapi.opening import shelve
-from gloveport.sources.openapi.operation import Definition, Head, Operation
+from gloveport.sources.compiled_definition import ToolHead
+from gloveport.sources.openapi.opening import compile_to_cache
+from gloveport.sources.openapi.operation import CompiledOperation, Operation
 
 URL = "https://api.example.com/openapi.json"
 
@@ -19,18 +20,21 @@ class Compiled:
 
     def __init__(self, document: dict[str, Any] | bytes, base: str = URL) -> None:
         raw = document if isinstance(document, bytes) else msgspec.json.encode(document)
-        with tempfile.TemporaryDirectory() as folder, closing(shelve(raw, base, "the definition", Path(folder))) as shelf:
-            self.facts = shelf.facts
-            self.heads: dict[str, Head] = {head.address: head for head in shelf.heads()}
-            self.definitions: dict[str, Definition] = {}
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(compile_to_cache(raw, base, "the definition", Path(folder))) as cache,
+        ):
+            self.facts = cache.facts
+            self.heads: dict[str, ToolHead] = {head.address: head for head in cache.heads()}
+            self.definitions: dict[str, CompiledOperation] = {}
             self.inputs: dict[str, dict[str, Any]] = {}
             self.outputs: dict[str, dict[str, Any] | None] = {}
             for address in self.heads:
-                made = msgspec.json.decode(shelf.definition(address), type=Definition)
+                made = msgspec.json.decode(cache.definition(address), type=CompiledOperation)
                 self.definitions[address] = made
-                self.inputs[address] = shelf.schema(msgspec.json.encode(made.input_schema))
+                self.inputs[address] = cache.schema(msgspec.json.encode(made.input_schema))
                 output = made.output_schema
-                self.outputs[address] = None if output is None else shelf.schema(msgspec.json.encode(output))
+                self.outputs[address] = None if output is None else cache.schema(msgspec.json.encode(output))
                 for schema in (self.inputs[address], self.outputs[address] or {}):
                     jsonschema_rs.Draft202012Validator(schema)
 

@@ -12,9 +12,10 @@ import msgspec
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
+from gloveport.sources.compiled_definition import CredentialSlot, ToolHead
 from gloveport.sources.context import Outside
-from gloveport.sources.definition_cache import Shelf
-from gloveport.sources.openapi.operation import Definition, Head, Operation, Slot
+from gloveport.sources.definition_cache import DefinitionCache
+from gloveport.sources.openapi.operation import CompiledOperation, Operation
 from gloveport.sources.openapi.source import OpenApiSource
 from gloveport.types import Tool
 
@@ -122,7 +123,7 @@ class Kit:
     def source(
         self,
         operations: dict[str, Operation],
-        slots: tuple[Slot, ...] = (),
+        slots: tuple[CredentialSlot, ...] = (),
         facts: dict[str, Any] | None = None,
         **config: Any,
     ) -> OpenApiSource:
@@ -132,7 +133,7 @@ class Kit:
         configured = {("api", slot): origin for slot, origin in chosen.credentials.items()}
         outside = Outside(self._egress, EnvironmentCredentials(configured, self.environment), self._folder)
         heads = [
-            Head(
+            ToolHead(
                 name,
                 "",
                 (),
@@ -143,11 +144,14 @@ class Kit:
             for name, operation in operations.items()
         ]
         texts = [
-            (name, msgspec.json.encode(Definition(operation, {"type": "object"}))) for name, operation in operations.items()
+            (name, msgspec.json.encode(CompiledOperation(operation, {"type": "object"})))
+            for name, operation in operations.items()
         ]
         whole = {"title": "An API", "slots": msgspec.to_builtins(slots), **(facts or {})}
         self._made.append(
-            OpenApiSource(chosen, outside, Shelf.build(self._folder, f"d{len(self._made)}", heads, texts, [], whole))
+            OpenApiSource(
+                chosen, outside, DefinitionCache.build(self._folder, f"d{len(self._made)}", heads, texts, [], whole)
+            )
         )
         return self._made[-1]
 

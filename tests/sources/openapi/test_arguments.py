@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from gloveport.sources.openapi.operation import Encoding, Parameter
+from gloveport.sources.openapi.operation import FieldEncoding, Parameter
 from tests.sources.openapi.compiled import Compiled, openapi, operation, sending
 
 OBJECT = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
@@ -182,7 +182,7 @@ def test_files_in_a_multipart_body_are_bytes_or_bytes_with_a_name() -> None:
     assert made.body is not None
     (part,) = made.body.contents
     assert part.kind == "multipart" and part.binary == ("file", "more")
-    assert part.encodings == {"note": Encoding(content_type="text/plain")}
+    assert part.encodings == {"note": FieldEncoding(content_type="text/plain")}
     assert accepts(schema, {"file": "raw", "more": [{"data": "raw", "filename": "a.txt"}]})
     assert not accepts(schema, {"file": {"filename": "a.txt"}})
 

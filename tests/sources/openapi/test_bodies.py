@@ -12,21 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.sources.openapi.call import body_encoding
-from gloveport.sources.openapi.operation import Content, Encoding
+from gloveport.sources.openapi.operation import FieldEncoding, MediaContent
 
 FORM = "application/x-www-form-urlencoded"
-DEEP = Encoding(style="deepObject", explode=True)
+DEEP = FieldEncoding(style="deepObject", explode=True)
 
 
-def form(value: Any, **encodings: Encoding) -> str:
-    return body_encoding.encode(Content(FORM, "form", encodings), value).data.decode()
+def form(value: Any, **encodings: FieldEncoding) -> str:
+    return body_encoding.encode(MediaContent(FORM, "form", encodings), value).data.decode()
 
 
 def parts(
-    value: Any, binary: tuple[str, ...] = (), **encodings: Encoding
+    value: Any, binary: tuple[str, ...] = (), **encodings: FieldEncoding
 ) -> list[tuple[Any, str | None, str | None, bytes]]:
     """The parts of a multipart body as another library reads them: name, file name, type, bytes."""
-    sent = body_encoding.encode(Content("multipart/form-data", "multipart", encodings, binary), value)
+    sent = body_encoding.encode(MediaContent("multipart/form-data", "multipart", encodings, binary), value)
     whole = b"Content-Type: " + sent.content_type.encode() + b"\r\n\r\n" + sent.data
     message = email.message_from_bytes(whole, policy=email.policy.HTTP)
     return [
@@ -42,7 +42,7 @@ def parts(
 
 def test_json_carries_large_integers_dates_and_bytes() -> None:
     value = {"n": 2**80, "at": datetime(2024, 1, 2, tzinfo=UTC), "raw": b"\0\xff", "none": None, "é": [1.5]}
-    sent = body_encoding.encode(Content("application/vnd.api+json", "json"), value)
+    sent = body_encoding.encode(MediaContent("application/vnd.api+json", "json"), value)
     assert sent.content_type == "application/vnd.api+json"
     assert (
         sent.data
@@ -91,8 +91,8 @@ def test_forms_repeat_a_list_send_an_object_as_json_and_leave_null_out() -> None
         ("where", '{"x":1}'),
         ("empty", ""),
     ]
-    assert form({"tag": ["a", "b"]}, tag=Encoding(style="form", explode=False)) == "tag=a,b"
-    assert form({"tag": ["a", "b"]}, tag=Encoding(style="pipeDelimited", explode=False)) == "tag=a%7Cb"
+    assert form({"tag": ["a", "b"]}, tag=FieldEncoding(style="form", explode=False)) == "tag=a,b"
+    assert form({"tag": ["a", "b"]}, tag=FieldEncoding(style="pipeDelimited", explode=False)) == "tag=a%7Cb"
 
 
 @given(st.dictionaries(st.text(), st.text()))
@@ -115,9 +115,9 @@ def test_multipart_holds_files_lists_objects_and_plain_values() -> None:
 def test_multipart_parts_have_the_types_that_the_definition_or_the_call_names() -> None:
     files = [{"data": b"one", "filename": "a.png", "content_type": "image/webp"}, b"two"]
     encodings = {
-        "photos": Encoding("image/png, image/jpeg"),
-        "rows": Encoding("text/csv"),
-        "list": Encoding("application/json"),
+        "photos": FieldEncoding("image/png, image/jpeg"),
+        "rows": FieldEncoding("text/csv"),
+        "list": FieldEncoding("application/json"),
     }
     assert parts({"photos": files, "rows": "a,b", "list": [1, 2]}, ("photos",), **encodings) == [
         ("photos", "a.png", "image/webp", b"one"),
@@ -125,7 +125,7 @@ def test_multipart_parts_have_the_types_that_the_definition_or_the_call_names() 
         ("rows", None, "text/csv", b"a,b"),
         ("list", None, "application/json", b"[1,2]"),
     ]
-    assert parts({"file": "as text"}, ("file",), file=Encoding("image/*"))[0][2:] == (
+    assert parts({"file": "as text"}, ("file",), file=FieldEncoding("image/*"))[0][2:] == (
         "application/octet-stream",
         b"as text",
     )
@@ -155,33 +155,33 @@ def test_a_quote_in_a_file_name_does_not_end_it() -> None:
 
 
 def test_a_definition_can_not_smuggle_headers_in_a_part_type() -> None:
-    assert parts({"a": "1"}, a=Encoding("text/plain\r\nX-Evil: 1"))[0][2] is None
+    assert parts({"a": "1"}, a=FieldEncoding("text/plain\r\nX-Evil: 1"))[0][2] is None
 
 
 def test_the_boundary_is_never_part_of_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter(["taken", "taken", "free"])
     monkeypatch.setattr(body_encoding.secrets, "token_hex", lambda _: next(drawn))
-    sent = body_encoding.encode(Content("multipart/form-data", "multipart"), {"a": "--taken--"})
+    sent = body_encoding.encode(MediaContent("multipart/form-data", "multipart"), {"a": "--taken--"})
     assert sent.content_type.endswith("boundary=free")
 
 
 @pytest.mark.parametrize(
     ("content", "value", "sent"),
     [
-        (Content("application/octet-stream", "bytes"), b"\0\1", ("application/octet-stream", b"\0\1")),
-        (Content("image/*", "bytes"), b"x", ("application/octet-stream", b"x")),
-        (Content("application/zip", "bytes"), "text", ("application/zip", b"text")),
-        (Content("text/plain", "text"), "é", ("text/plain", "é".encode())),
-        (Content("text/plain; charset=utf-8", "text"), 5, ("text/plain; charset=utf-8", b"5")),
-        (Content("application/xml", "text"), "<a/>", ("application/xml", b"<a/>")),
-        (Content(FORM, "form"), "already=encoded&x=1", (FORM, b"already=encoded&x=1")),
+        (MediaContent("application/octet-stream", "bytes"), b"\0\1", ("application/octet-stream", b"\0\1")),
+        (MediaContent("image/*", "bytes"), b"x", ("application/octet-stream", b"x")),
+        (MediaContent("application/zip", "bytes"), "text", ("application/zip", b"text")),
+        (MediaContent("text/plain", "text"), "é", ("text/plain", "é".encode())),
+        (MediaContent("text/plain; charset=utf-8", "text"), 5, ("text/plain; charset=utf-8", b"5")),
+        (MediaContent("application/xml", "text"), "<a/>", ("application/xml", b"<a/>")),
+        (MediaContent(FORM, "form"), "already=encoded&x=1", (FORM, b"already=encoded&x=1")),
     ],
 )
-def test_bytes_and_text_are_sent_as_they_are(content: Content, value: Any, sent: tuple[str, bytes]) -> None:
+def test_bytes_and_text_are_sent_as_they_are(content: MediaContent, value: Any, sent: tuple[str, bytes]) -> None:
     assert body_encoding.encode(content, value) == sent
 
 
 def test_a_value_that_is_no_body_of_its_kind_is_refused() -> None:
     for kind, value in (("bytes", {"a": 1}), ("form", [1]), ("multipart", "x")):
         with pytest.raises(ValueError):
-            body_encoding.encode(Content("a/b", kind), value)
+            body_encoding.encode(MediaContent("a/b", kind), value)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gloveport.sources.openapi.operation import Encoding, Paging
+from gloveport.sources.openapi.operation import FieldEncoding, Paging
 from tests.sources.openapi.compiled import Compiled
 
 FILE = {"type": "string", "format": "binary"}
@@ -70,7 +70,7 @@ def test_swagger_forms_and_files() -> None:
     made, schema, _ = Compiled(swagger({"/x": {"post": {"parameters": fields}}})).only()
     assert made.body is not None
     assert made.body.contents[0].kind == "form" and made.body.contents[0].encodings == {
-        "tags": Encoding(style="form", explode=True)
+        "tags": FieldEncoding(style="form", explode=True)
     }
     assert schema["properties"]["note"] == {"type": "string", "description": "A note"} and schema["required"] == ["note"]
     file = [{"name": "file", "in": "formData", "type": "file", "required": True}]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.compile.document.notation import MOST_BYTES, parse
+from gloveport.sources.openapi.compile.document.document import MAX_DOCUMENT_BYTES, parse_text
 from tests.sources.openapi.compiled import Compiled, openapi, operation, returning, sending
 
 PETS = openapi({"/pets": {"get": {"operationId": "list", "tags": ["pets"], "responses": returning({"type": "array"})}}})
@@ -70,7 +70,7 @@ paths:
     ],
 )  # fmt: skip
 def test_yaml_has_no_tags_dates_or_surprises(text: str, expected: Any) -> None:
-    assert parse(text.encode(), "it") == expected
+    assert parse_text(text.encode(), "it") == expected
 
 
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -119,7 +119,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 
 
 def test_a_document_of_fifty_megabytes_is_refused_unread() -> None:
-    assert "bytes, more than" in refused(b" " * (MOST_BYTES + 1))
+    assert "bytes, more than" in refused(b" " * (MAX_DOCUMENT_BYTES + 1))
 
 
 def test_a_small_document_that_compiles_to_a_huge_one_is_refused() -> None:
@@ -229,6 +229,6 @@ def test_mutated_documents_load_or_are_refused(at: int, put: bytes, cut: int) ->
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"#%@?, \n\t0.~<", max_size=60))
 def test_any_text_is_yaml_or_refused(text: str) -> None:
     try:
-        parse(text.encode(), "it")
+        parse_text(text.encode(), "it")
     except SourceError as error:
         assert error.message.startswith("it ")

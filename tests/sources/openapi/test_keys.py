@@ -3,17 +3,18 @@
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.sources.openapi.operation import Operation, Parameter, Slot
+from gloveport.sources.compiled_definition import CredentialSlot
+from gloveport.sources.openapi.operation import Operation, Parameter
 from tests.sources.openapi.support import Kit
 
 SLOTS = (
-    Slot("key", "header", "X-Api-Key"),
-    Slot("asked", "query", "api_key"),
-    Slot("session", "cookie", "sid"),
-    Slot("login", "basic"),
-    Slot("token", "bearer"),
-    Slot("oauth", "oauth2"),
-    Slot("openid", "openid"),
+    CredentialSlot("key", "header", "X-Api-Key"),
+    CredentialSlot("asked", "query", "api_key"),
+    CredentialSlot("session", "cookie", "sid"),
+    CredentialSlot("login", "basic"),
+    CredentialSlot("token", "bearer"),
+    CredentialSlot("oauth", "oauth2"),
+    CredentialSlot("openid", "openid"),
 )
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.sources.openapi.compile.addresses import Named, addresses
+from gloveport.sources.openapi.compile.addresses import OperationIdentity, addresses
 from gloveport.sources.openapi.compile.shared_schemas import shared_names
 from gloveport.tool_names import problem_with
 
 
 def address(method: str, path: str, name: str | None = None, tag: str | None = None, lists: bool | None = None) -> str:
-    (found,) = addresses([Named(method, path, name, tag, lists)]).values()
+    (found,) = addresses([OperationIdentity(method, path, name, tag, lists)]).values()
     return found
 
 
@@ -63,12 +63,12 @@ def test_what_is_answered_decides_between_list_and_get() -> None:
 
 def test_collisions_are_settled_the_same_way_in_any_order() -> None:
     operations = [
-        Named("get", "/v1/things/{id}", None, None),
-        Named("get", "/v2/things/{id}", None, None),
-        Named("get", "/v2/things/{name}", None, None),
-        Named("put", "/things/{id}", "things.get", None),
-        Named("get", "/x", "x", "a"),
-        Named("get", "/x/y", "x", "a"),
+        OperationIdentity("get", "/v1/things/{id}", None, None),
+        OperationIdentity("get", "/v2/things/{id}", None, None),
+        OperationIdentity("get", "/v2/things/{name}", None, None),
+        OperationIdentity("put", "/things/{id}", "things.get", None),
+        OperationIdentity("get", "/x", "x", "a"),
+        OperationIdentity("get", "/x/y", "x", "a"),
     ]
     first = addresses(operations)
     assert len(set(first.values())) == len(operations)
@@ -81,7 +81,7 @@ def test_collisions_are_settled_the_same_way_in_any_order() -> None:
 def test_thousands_of_collisions_are_settled_soon() -> None:
     began = time.monotonic()
     same = f"/{'x' * 100}"
-    found = addresses(Named("get", f"{same}/{{{'y' * (n % 7)}{n}}}", "same", "tag") for n in range(30_000))
+    found = addresses(OperationIdentity("get", f"{same}/{{{'y' * (n % 7)}{n}}}", "same", "tag") for n in range(30_000))
     assert len(set(found.values())) == 30_000
     assert sorted(found.values(), key=len)[0] == "tag.same"
     keys = [f"a{'!' * (n + 1)}" for n in range(5_000)]
@@ -91,17 +91,19 @@ def test_thousands_of_collisions_are_settled_soon() -> None:
 
 
 def test_a_tool_is_never_a_namespace_too() -> None:
-    found = set(addresses([Named("get", "/a", "x", None), Named("get", "/b", "a.x.list", None)]).values())
+    found = set(
+        addresses([OperationIdentity("get", "/a", "x", None), OperationIdentity("get", "/b", "a.x.list", None)]).values()
+    )
     assert found == {"a.x_get", "a.x.list"}
 
 
 PIECES = st.text(max_size=30) | st.sampled_from(["__proto__", "then", "None", "a.b", "…", "ﬁ", "a" * 500, "/", "..", "{x}"])
 METHODS = st.sampled_from(["get", "put", "post", "delete", "head", "patch"])
-OPERATIONS = st.builds(Named, METHODS, PIECES.map("/{}".format), st.none() | PIECES, st.none() | PIECES)
+OPERATIONS = st.builds(OperationIdentity, METHODS, PIECES.map("/{}".format), st.none() | PIECES, st.none() | PIECES)
 
 
 @given(st.lists(OPERATIONS, max_size=12, unique_by=lambda one: (one.method, one.path)))
-def test_whatever_a_document_calls_them_names_are_legal_and_unique(operations: list[Named]) -> None:
+def test_whatever_a_document_calls_them_names_are_legal_and_unique(operations: list[OperationIdentity]) -> None:
     found = addresses(operations)
     assert len(found) == len(set(found.values())) == len(operations)
     for one in found.values():

@@ -14,7 +14,8 @@ from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reply
 from gloveport.sources.context import Outside
 from gloveport.sources.openapi import opening
-from gloveport.sources.openapi.opening import open_definition
+from gloveport.sources.openapi.loading import LoadedDefinition
+from gloveport.sources.openapi.opening import open_definition, open_openapi
 from tests.sources.openapi.compiled import openapi, operation, returning
 
 
@@ -52,18 +53,18 @@ def api(tmp_path: Path) -> Path:
 
 
 async def test_a_definition_is_compiled_once(tmp_path: Path, api: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
-    with closing(shelf):
-        heads = shelf.heads()
+    cache, warnings = await open_definition(configured(api), outside(tmp_path))
+    with closing(cache):
+        heads = cache.heads()
         assert len(heads) == 1 and warnings == ()
 
     def parsed_again(*_: object) -> None:
         raise AssertionError("the document was parsed again")
 
-    monkeypatch.setattr(opening, "understand", parsed_again)
-    shelf, _ = await open_definition(configured(api, base_url="https://other.example"), outside(tmp_path))
-    with closing(shelf):
-        assert shelf.heads() == heads
+    monkeypatch.setattr(opening, "parse_document", parsed_again)
+    cache, _ = await open_definition(configured(api, base_url="https://other.example"), outside(tmp_path))
+    with closing(cache):
+        assert cache.heads() == heads
 
 
 def make_change(change: str, folder: Path, api: Path) -> None:
@@ -78,26 +79,26 @@ def make_change(change: str, folder: Path, api: Path) -> None:
 
 @pytest.mark.parametrize("change", ["document", "sibling", "damage"])
 async def test_a_change_is_compiled_anew(tmp_path: Path, api: Path, change: str) -> None:
-    shelf, _ = await open_definition(configured(api), outside(tmp_path))
-    with closing(shelf):
-        (before,) = shelf.heads()
+    cache, _ = await open_definition(configured(api), outside(tmp_path))
+    with closing(cache):
+        (before,) = cache.heads()
     make_change(change, tmp_path, api)
-    shelf, _ = await open_definition(configured(api), outside(tmp_path))
-    with closing(shelf):
-        (after,) = shelf.heads()
+    cache, _ = await open_definition(configured(api), outside(tmp_path))
+    with closing(cache):
+        (after,) = cache.heads()
         assert (after.fingerprint == before.fingerprint) is (change == "damage")
-        assert shelf.definition(after.address)
+        assert cache.definition(after.address)
 
 
 async def test_a_file_that_was_missing_is_noticed_when_it_is_there(tmp_path: Path, api: Path) -> None:
     away, pet = tmp_path / "away.json", tmp_path / "pet.json"
     os.rename(pet, away)
-    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
-    shelf.close()
+    cache, warnings = await open_definition(configured(api), outside(tmp_path))
+    cache.close()
     assert "pet.json" in warnings[0]
     os.rename(away, pet)
-    shelf, warnings = await open_definition(configured(api), outside(tmp_path))
-    shelf.close()
+    cache, warnings = await open_definition(configured(api), outside(tmp_path))
+    cache.close()
     assert warnings == ()
 
 
@@ -105,10 +106,20 @@ async def test_a_definition_from_a_url(tmp_path: Path) -> None:
     url = "https://api.example.com/v1/openapi.json"
     body = json.dumps(openapi({"/a": {"get": {}}}, servers=[{"url": "/v1"}])).encode()
     world = outside(tmp_path, Reply(200, {}, body, url))
-    shelf, warnings = await open_definition(configured(url), world)
-    with closing(shelf):
-        assert shelf.facts["servers"] == ["https://api.example.com/v1"] and warnings == ()
+    cache, warnings = await open_definition(configured(url), world)
+    with closing(cache):
+        assert cache.facts["servers"] == ["https://api.example.com/v1"] and warnings == ()
     assert isinstance(world.egress, Fetching) and world.egress.asked == [url]
+
+
+async def test_a_definition_that_was_downloaded_already_is_not_fetched_again(tmp_path: Path) -> None:
+    body = json.dumps(openapi({"/a": {"get": {}}}, servers=[{"url": "/v1"}])).encode()
+    world = outside(tmp_path)
+    loaded = LoadedDefinition(body, "https://api.example.com/redirected/openapi.json")
+    source = await open_openapi(configured("https://api.example.com/openapi.json"), world, loaded)
+    assert source.server == "https://api.example.com/v1"
+    assert isinstance(world.egress, Fetching) and not world.egress.asked
+    await source.close()
 
 
 @pytest.mark.parametrize(
@@ -128,9 +139,9 @@ async def test_a_file_that_can_not_be_read_is_a_clear_error(tmp_path: Path, loca
 async def test_a_file_whose_server_is_relative_asks_for_a_base_url(tmp_path: Path) -> None:
     path = tmp_path / "api.json"
     path.write_text(json.dumps(openapi({"/a": {"get": {}}}, servers=[{"url": "/v1"}])))
-    shelf, warnings = await open_definition(configured(path), outside(tmp_path))
-    shelf.close()
+    cache, warnings = await open_definition(configured(path), outside(tmp_path))
+    cache.close()
     assert "base_url" in warnings[0]
-    shelf, warnings = await open_definition(configured(path, base_url="https://x.example"), outside(tmp_path))
-    shelf.close()
+    cache, warnings = await open_definition(configured(path, base_url="https://x.example"), outside(tmp_path))
+    cache.close()
     assert warnings == ()

@@ -8,8 +8,9 @@ import orjson
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.sources.openapi.call.cursors import Cursors, Step
-from gloveport.sources.openapi.operation import Body, Content, Operation, Paging, Parameter, Slot
+from gloveport.sources.compiled_definition import CredentialSlot
+from gloveport.sources.openapi.call.paging import CursorSealer, NextPage
+from gloveport.sources.openapi.operation import MediaContent, Operation, Paging, Parameter, RequestBody
 from gloveport.sources.openapi.source import OpenApiSource
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 
@@ -86,11 +87,13 @@ async def test_a_cursor_may_be_the_id_of_the_last_item(kit: Kit) -> None:
 
 async def test_a_cursor_of_a_search_goes_back_in_its_body(kit: Kit) -> None:
     kit.server.reply = lambda seen: said({"cursor": "" if b"next" in seen.body else "next"})
-    body = Body((Content("application/json", "json"),))
+    body = RequestBody((MediaContent("application/json", "json"),))
     for operation, args in (
         (Operation("POST", "/items", body=body, paging=Paging(cursor="cursor", at=("cursor",))), {"q": 1}),
         (
-            Operation("POST", "/items", body=Body(body.contents, "body"), paging=Paging(cursor="cursor", at=("cursor",))),
+            Operation(
+                "POST", "/items", body=RequestBody(body.contents, "body"), paging=Paging(cursor="cursor", at=("cursor",))
+            ),
             {"body": {"q": 1}},
         ),
         (
@@ -188,18 +191,18 @@ async def test_a_cursor_that_a_program_wrote_is_refused(kit: Kit) -> None:
 
 
 def test_cursors_outlive_the_process_and_their_key_is_private(tmp_path: Any) -> None:
-    cursor = Cursors(tmp_path / "new").seal("a.b", Step(value=5))
-    assert Cursors(tmp_path / "new").open("a.b", cursor) == Step(value=5)
+    cursor = CursorSealer(tmp_path / "new").seal("a.b", NextPage(value=5))
+    assert CursorSealer(tmp_path / "new").open("a.b", cursor) == NextPage(value=5)
     (key,) = (tmp_path / "new").iterdir()
     assert key.stat().st_mode & 0o777 == 0o600
 
 
 def test_where_no_key_can_be_kept_cursors_still_work(tmp_path: Any) -> None:
     (tmp_path / "file").write_text("")
-    cursors = Cursors(tmp_path / "file" / "folder")
-    assert cursors.open("a", cursors.seal("a", Step(url="x"))) == Step(url="x")
+    cursors = CursorSealer(tmp_path / "file" / "folder")
+    assert cursors.open("a", cursors.seal("a", NextPage(url="x"))) == NextPage(url="x")
     with pytest.raises(ToolError):
-        Cursors(tmp_path / "file" / "folder").open("a", cursors.seal("a", Step(url="x")))
+        CursorSealer(tmp_path / "file" / "folder").open("a", cursors.seal("a", NextPage(url="x")))
 
 
 async def test_a_link_that_repeats_a_credential_is_followed_with_the_credential_once(kit: Kit) -> None:
@@ -207,7 +210,9 @@ async def test_a_link_that_repeats_a_credential_is_followed_with_the_credential_
     kit.server.reply = lambda seen: said(
         [1], link="" if "page" in seen.query else f'</items?{seen.query}&page=2>; rel="next"'
     )
-    source = kit.source({"it": listing(None, "q", security=(("key",),))}, slots=(Slot("key", "query", "api_key"),))
+    source = kit.source(
+        {"it": listing(None, "q", security=(("key",),))}, slots=(CredentialSlot("key", "query", "api_key"),)
+    )
     assert len(await all_pages(source, {"q": "x"})) == 2
     assert [seen.query for seen in kit.server.seen] == ["q=x&api_key=secret-token", "q=x&page=2&api_key=secret-token"]
 

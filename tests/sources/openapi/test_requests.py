@@ -9,15 +9,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gloveport.policy.egress import Request
-from gloveport.sources.openapi.call.request import Recipe
-from gloveport.sources.openapi.operation import Body, Content, Operation, Parameter
+from gloveport.sources.openapi.call.request import RequestBuilder
+from gloveport.sources.openapi.operation import MediaContent, Operation, Parameter, RequestBody
 
 BASE = "https://api.example.com/v1"
-JSON = Content("application/json", "json")
+JSON = MediaContent("application/json", "json")
 
 
 def build(operation: Operation, args: dict[str, Any], base: str = BASE, fixed: dict[str, str] | None = None) -> Request:
-    return Recipe(operation, base, fixed or {}).request(args)
+    return RequestBuilder(operation, base, fixed or {}).request(args)
 
 
 def headers(request: Request) -> dict[str, str]:
@@ -39,7 +39,7 @@ def test_each_argument_goes_to_its_place_under_its_name_on_the_wire() -> None:
             Parameter("X-Trace", "x_trace", "header", style="simple", explode=False),
             Parameter("seen", "seen", "cookie"),
         ),
-        body=Body((JSON,)),
+        body=RequestBody((JSON,)),
         produces=("application/json", "text/csv"),
     )
     request = build(operation, {"shop_id": 7, "dry_run": True, "x_trace": ["a", "b"], "seen": "x y", "total": 5})
@@ -55,7 +55,7 @@ def test_each_argument_goes_to_its_place_under_its_name_on_the_wire() -> None:
 
 def test_grouped_arguments_are_taken_from_their_groups() -> None:
     parameters = (path_parameter(), Parameter("id", "id", "query"), Parameter("id", "id", "header", style="simple"))
-    operation = Operation("PUT", "/{id}", parameters=parameters, body=Body((JSON,)), grouped=True)
+    operation = Operation("PUT", "/{id}", parameters=parameters, body=RequestBody((JSON,)), grouped=True)
     request = build(operation, {"path": {"id": 1}, "query": {"id": 2}, "header": {"id": 3}, "body": {"id": 4}})
     assert (request.url, headers(request)["id"], request.body) == (f"{BASE}/1?id=2", "3", b'{"id":4}')
 
@@ -63,21 +63,23 @@ def test_grouped_arguments_are_taken_from_their_groups() -> None:
 @pytest.mark.parametrize(
     ("body", "args", "sent"),
     [
-        (Body((JSON,)), {}, None),
-        (Body((JSON,), required=True), {}, b"{}"),
-        (Body((JSON,), argument="body"), {}, None),
-        (Body((JSON,), argument="body"), {"body": None}, b"null"),
-        (Body((JSON,), argument="body"), {"body": [1, "é"]}, '[1,"é"]'.encode()),
+        (RequestBody((JSON,)), {}, None),
+        (RequestBody((JSON,), required=True), {}, b"{}"),
+        (RequestBody((JSON,), argument="body"), {}, None),
+        (RequestBody((JSON,), argument="body"), {"body": None}, b"null"),
+        (RequestBody((JSON,), argument="body"), {"body": [1, "é"]}, '[1,"é"]'.encode()),
     ],
 )
-def test_a_body_is_sent_when_there_is_something_to_send(body: Body, args: dict[str, Any], sent: bytes | None) -> None:
+def test_a_body_is_sent_when_there_is_something_to_send(
+    body: RequestBody, args: dict[str, Any], sent: bytes | None
+) -> None:
     request = build(Operation("POST", "/x", body=body), args)
     assert request.body == sent
     assert ("content-type" in headers(request)) == (sent is not None)
 
 
 def test_content_type_chooses_among_several_bodies() -> None:
-    body = Body((JSON, Content("application/x-www-form-urlencoded", "form")))
+    body = RequestBody((JSON, MediaContent("application/x-www-form-urlencoded", "form")))
     operation = Operation("POST", "/x", body=body)
     assert build(operation, {"a": 1}).body == b'{"a":1}'
     request = build(operation, {"a": 1, "content_type": "application/x-www-form-urlencoded"})
@@ -197,7 +199,7 @@ def test_arguments_do_not_take_the_place_of_a_credential() -> None:
         Parameter("sid", "c", "cookie"),
         Parameter("filter", "filter", "query"),
     )
-    recipe = Recipe(Operation("GET", "/x", parameters=parameters), BASE, {})
+    recipe = RequestBuilder(Operation("GET", "/x", parameters=parameters), BASE, {})
     args = {"a": "mine", "b": "mine", "c": "mine", "filter": {"API_KEY": "mine", "ok": 1}}
     request = recipe.request(args, {("query", "api_key"), ("header", "x-key"), ("cookie", "sid")})
     assert request.url == f"{BASE}/x?ok=1"

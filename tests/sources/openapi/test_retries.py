@@ -18,7 +18,7 @@ GET = Operation("GET", "/x")
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_SECONDS", 0.01)
 
 
 def in_turn(kit: Kit, *replies: bytes) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.call.base_url import choose_base, lies_below
+from gloveport.sources.openapi.call.base_url import choose_base_url, is_below
 
 REGION = {
     "https://{region}.example.com/{stage}": {"region": {"default": "eu", "enum": ["eu", "us"]}, "stage": {"default": "v2"}}
@@ -14,7 +14,7 @@ REGION = {
 
 
 def base(templates: list[str], declared: dict[str, Any] | None = None, location: str = "api.json", **config: Any) -> str:
-    return choose_base(SourceConfig("api", "openapi", location, **config), templates, declared or {}).url
+    return choose_base_url(SourceConfig("api", "openapi", location, **config), templates, declared or {}).url
 
 
 def test_variables_take_their_default_or_what_is_configured() -> None:
@@ -96,7 +96,7 @@ def test_what_parsers_could_differ_over_is_no_server(url: str) -> None:
     ],
 )
 def test_a_base_has_one_spelling(url: str, expected: str, origin: str) -> None:
-    assert choose_base(SourceConfig("api", "openapi", "api.json", base_url=url), [], {}) == (expected, origin)
+    assert choose_base_url(SourceConfig("api", "openapi", "api.json", base_url=url), [], {}) == (expected, origin)
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_a_base_has_one_spelling(url: str, expected: str, origin: str) -> None:
     ],
 )
 def test_a_url_lies_below_its_base_or_does_not(url: str, below: bool) -> None:
-    assert lies_below(url, "https://a.com/v1") is below
+    assert is_below(url, "https://a.com/v1") is below

@@ -8,10 +8,11 @@ import orjson
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.sources.openapi.operation import Body, Content, Encoding, Operation, Parameter, Slot
+from gloveport.sources.compiled_definition import CredentialSlot
+from gloveport.sources.openapi.operation import FieldEncoding, MediaContent, Operation, Parameter, RequestBody
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 
-JSON = Content("application/json", "json")
+JSON = MediaContent("application/json", "json")
 
 
 async def test_a_call_of_everything_arrives_as_it_was_meant(kit: Kit) -> None:
@@ -26,7 +27,7 @@ async def test_a_call_of_everything_arrives_as_it_was_meant(kit: Kit) -> None:
             Parameter("X-Ids", "ids", "header", style="simple", explode=False),
             Parameter("theme", "theme", "cookie"),
         ),
-        body=Body((JSON,)),
+        body=RequestBody((JSON,)),
         produces=("application/json",),
     )
     args = {
@@ -55,16 +56,16 @@ async def test_a_call_of_everything_arrives_as_it_was_meant(kit: Kit) -> None:
     ("content", "value"),
     [
         (
-            Content("multipart/form-data", "multipart", {"m": Encoding("application/json")}, ("f",)),
+            MediaContent("multipart/form-data", "multipart", {"m": FieldEncoding("application/json")}, ("f",)),
             {"f": b"\0\r\n", "m": {"a": 1}},
         ),
-        (Content("application/octet-stream", "bytes"), b"\0" * 100_000),
-        (Content("application/x-www-form-urlencoded", "form"), {"a": "é=&"}),
-        (Content("text/plain", "text"), ""),
+        (MediaContent("application/octet-stream", "bytes"), b"\0" * 100_000),
+        (MediaContent("application/x-www-form-urlencoded", "form"), {"a": "é=&"}),
+        (MediaContent("text/plain", "text"), ""),
     ],
 )
-async def test_bodies_of_every_kind_arrive_whole(kit: Kit, content: Content, value: Any) -> None:
-    await kit.call(Operation("POST", "/x", body=Body((content,), "body")), {"body": value})
+async def test_bodies_of_every_kind_arrive_whole(kit: Kit, content: MediaContent, value: Any) -> None:
+    await kit.call(Operation("POST", "/x", body=RequestBody((content,), "body")), {"body": value})
     seen = kit.server.last
     assert seen.header("content-length") == str(len(seen.body))
     assert (seen.header("content-type") or "").startswith(content.media_type)
@@ -176,14 +177,21 @@ def test_include_and_exclude_choose_operations_and_a_pattern_for_nothing_is_said
 
 
 def test_a_fingerprint_changes_with_where_requests_go_and_what_goes_with_them(kit: Kit) -> None:
-    def of(slots: tuple[Slot, ...] = (), servers: tuple[str, ...] = ("https://a.example",), **config: Any) -> str:
+    def of(slots: tuple[CredentialSlot, ...] = (), servers: tuple[str, ...] = ("https://a.example",), **config: Any) -> str:
         source = kit.source({"it": Operation("GET", "/x")}, slots, {"servers": servers}, **{"base_url": None, **config})
         assert list(source.fingerprints) == ["api.it"]
         return source.fingerprints["api.it"]
 
     assert of() == of()
     assert (
-        len({of(), of(servers=("https://b.example",)), of((Slot("key", "bearer"),)), of((Slot("key", "query", "key"),))})
+        len(
+            {
+                of(),
+                of(servers=("https://b.example",)),
+                of((CredentialSlot("key", "bearer"),)),
+                of((CredentialSlot("key", "query", "key"),)),
+            }
+        )
         == 4
     )
     assert of(base_url="https://c.example") == of(servers=("https://b.example",), base_url="https://c.example")

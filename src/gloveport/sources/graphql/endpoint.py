@@ -13,8 +13,8 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request, urls
+from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.context import Outside
-from gloveport.sources.openapi.operation import Slot
 
 TOKEN = "token"
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
@@ -44,10 +44,10 @@ class Endpoint:
                 raise SourceError(f"source {config.name}: {name!r} is not the name of a header", hint="correct the name")
 
     @property
-    def slots(self) -> tuple[Slot, ...]:
+    def slots(self) -> tuple[CredentialSlot, ...]:
         """The credentials that it takes; each may be missing."""
-        others = [Slot(name, "header", name) for name in self._config.credentials if name != TOKEN]
-        return (Slot(TOKEN, "bearer"), *others)
+        others = [CredentialSlot(name, "header", name) for name in self._config.credentials if name != TOKEN]
+        return (CredentialSlot(TOKEN, "bearer"), *others)
 
     async def send(self, document: str, variables: Mapping[str, Any]) -> Reply:
         """The reply to a document; raises ToolError as egress does, and when the endpoint wants another credential."""

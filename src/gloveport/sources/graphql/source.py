@@ -14,6 +14,7 @@ from graphql import GraphQLSchema
 
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
+from gloveport.sources.compiled_definition import ToolHead
 from gloveport.sources.definition_cache import LazySchema
 from gloveport.sources.graphql.connections import connection_of
 from gloveport.sources.graphql.defaults import Defaults, text_of
@@ -23,7 +24,6 @@ from gloveport.sources.graphql.replies import value_of
 from gloveport.sources.graphql.roots import Root, root_types, roots_of
 from gloveport.sources.graphql.schemas import Inputs, Outputs
 from gloveport.sources.graphql.selection import written
-from gloveport.sources.openapi.operation import Head
 from gloveport.sources.texts import clean
 from gloveport.types import Page, Tool
 
@@ -123,11 +123,11 @@ class _Compiler:
             named=tuple(taken["properties"]),
         )
 
-    def head(self, root: Root, tool: Tool) -> Head:
+    def head(self, root: Root, tool: Tool) -> ToolHead:
         """What is known of a tool without its schemas; the fingerprint covers those too."""
         digests = (self._inputs.digest(root, tool.input_schema), self._outputs.digest(root.field.type))
         told = orjson.dumps([root.operation, root.name, root.address, tool.description, *digests])
-        return Head(
+        return ToolHead(
             root.address,
             tool.description,
             tool.parameters,

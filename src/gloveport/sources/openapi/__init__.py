@@ -1,27 +1,10 @@
-"""APIs that an OpenAPI document describes: document → operations → tools, and calls → requests → values.
+"""APIs that an OpenAPI document, a Swagger 2.0 document or a Google discovery document describes.
 
-document ─► compile ─► shelf ─► source ─► requests (styles, bodies, servers, keys) ─► egress
-                                   ▲                                                    │
-                                   └────────── replies, paging ◄────── retries ◄────────┘
+opening          opens a definition as a source: loads it, then compiles it unless the cache has the result
+loading          loads the bytes: a download, or a file and the files beside it
+compile/         document → operations with their schemas; does no I/O
+operation        the compiled operation, which the cache stores
+source           the source: its operations are tools, and a call is a request
+call/            arguments → request → reply → next page
+method_override  recognises parameters that ask a service for another method than the request's own
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gloveport.config import SourceConfig
-    from gloveport.sources.context import Outside
-    from gloveport.sources.openapi.source import OpenApiSource
-
-__all__ = ["open_openapi"]
-
-
-async def open_openapi(config: SourceConfig, outside: Outside) -> OpenApiSource:
-    """The operations of a definition as tools; raises SourceError when the definition can't be used."""
-    # The shelf imports from this package, so this package imports nothing that needs the shelf until it is called.
-    from gloveport.sources.openapi.opening import open_definition
-    from gloveport.sources.openapi.source import OpenApiSource
-
-    shelf, warnings = await open_definition(config, outside)
-    return OpenApiSource(config, outside, shelf, warnings)

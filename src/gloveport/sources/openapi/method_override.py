@@ -7,8 +7,8 @@ from urllib.parse import unquote_plus
 
 from gloveport.sources.openapi.operation import Operation
 
-NAMES = frozenset({"httpmethod", "methodoverride", "xhttpmethod", "xhttpmethodoverride", "xmethodoverride"})
-WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+OVERRIDE_NAMES = frozenset({"httpmethod", "methodoverride", "xhttpmethod", "xhttpmethodoverride", "xmethodoverride"})
+WRITING_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 def is_override(name: str) -> bool:
@@ -17,7 +17,7 @@ def is_override(name: str) -> bool:
     A plain `method` is not one: it is as likely to be that of a payment.
     """
     letters = re.sub("[^a-z]", "", name.lower())
-    return letters in NAMES or (letters == "method" and name.lower() != letters)
+    return letters in OVERRIDE_NAMES or (letters == "method" and name.lower() != letters)
 
 
 def may_override(operation: Operation) -> bool:
@@ -29,4 +29,6 @@ def overrides(url: str) -> bool:
     """True when the query of a URL asks for another method."""
     pairs = (pair.partition("=") for pair in url.partition("?")[2].replace(";", "&").split("&"))
     given = [(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs]
-    return any(is_override(name) or (name.lower() == "method" and value.upper() in WRITING) for name, value in given)
+    return any(
+        is_override(name) or (name.lower() == "method" and value.upper() in WRITING_METHODS) for name, value in given
+    )

@@ -1,4 +1,4 @@
-"""An operation as it is called: everything that building its request needs, and nothing else. Kept as JSON on the shelf."""
+"""An operation as it is called: everything that building its request needs, and nothing else. Kept as JSON on the cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     content: str | None = None
 
 
-class Encoding(msgspec.Struct, frozen=True, omit_defaults=True):
+class FieldEncoding(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one property of a form or multipart body is sent."""
 
     content_type: str | None = None
@@ -31,22 +31,22 @@ class Encoding(msgspec.Struct, frozen=True, omit_defaults=True):
     allow_reserved: bool = False
 
 
-class Content(msgspec.Struct, frozen=True, omit_defaults=True):
+class MediaContent(msgspec.Struct, frozen=True, omit_defaults=True):
     """One media type of a body. `binary` names the properties that are files; of type array, each item is a file."""
 
     media_type: str
     kind: Literal["json", "form", "multipart", "bytes", "text"]
-    encodings: dict[str, Encoding] = {}
+    encodings: dict[str, FieldEncoding] = {}
     binary: tuple[str, ...] = ()
 
 
-class Body(msgspec.Struct, frozen=True, omit_defaults=True):
+class RequestBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request body. Without `argument`, it is the object of all arguments that are no parameters.
 
     Of several contents the first is sent, unless the argument `content_type` names another.
     """
 
-    contents: tuple[Content, ...]
+    contents: tuple[MediaContent, ...]
     argument: str | None = None
     required: bool = False
 
@@ -79,37 +79,15 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str
     servers: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
-    body: Body | None = None
+    body: RequestBody | None = None
     grouped: bool = False
     security: tuple[tuple[str, ...], ...] = ()
     produces: tuple[str, ...] = ()
     paging: Paging | None = None
 
 
-class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A security scheme as a credential slot: how its secret is carried."""
-
-    name: str
-    kind: Literal["header", "query", "cookie", "basic", "bearer", "oauth2", "openid"]
-    parameter: str = ""
-    description: str = ""
-    scopes: tuple[str, ...] = ()
-
-
-class Head(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept in memory of each tool: enough to list, search and name-check it."""
-
-    address: str
-    description: str
-    parameters: tuple[str, ...]
-    fingerprint: str
-    writes: bool = False
-    deprecated: bool = False
-    pages: bool = False
-
-
-class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a compiled tool holds on the shelf: the operation, and its schemas with `#/$defs/NAME` references."""
+class CompiledOperation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a compiled tool holds on the cache: the operation, and its schemas with `#/$defs/NAME` references."""
 
     operation: Operation
     input_schema: dict[str, Any]

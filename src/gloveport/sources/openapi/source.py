@@ -15,19 +15,20 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request
+from gloveport.sources.compiled_definition import CredentialSlot, ToolHead
 from gloveport.sources.context import Outside
-from gloveport.sources.definition_cache import LazySchema, Shelf
+from gloveport.sources.definition_cache import DefinitionCache, LazySchema
 from gloveport.sources.openapi.call import paging, response, retries
-from gloveport.sources.openapi.call.base_url import Base, Variables, choose_base, lies_below
-from gloveport.sources.openapi.call.credentials import Keys
-from gloveport.sources.openapi.call.cursors import Cursors
-from gloveport.sources.openapi.call.request import Recipe
-from gloveport.sources.openapi.operation import Head, Operation, Slot
+from gloveport.sources.openapi.call.base_url import BaseUrl, Variables, choose_base_url, is_below
+from gloveport.sources.openapi.call.credentials import SourceCredentials
+from gloveport.sources.openapi.call.paging import CursorSealer
+from gloveport.sources.openapi.call.request import RequestBuilder
+from gloveport.sources.openapi.operation import Operation
 from gloveport.types import Page, Tool
 
 
-class _Stored(msgspec.Struct, frozen=True):
-    """A definition as the shelf holds it, its schemas left as text until somebody looks at them."""
+class _StoredOperation(msgspec.Struct, frozen=True):
+    """A definition as the cache holds it, its schemas left as text until somebody looks at them."""
 
     operation: Operation
     input_schema: msgspec.Raw
@@ -35,11 +36,11 @@ class _Stored(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _CallPlan:
     """What the calls of one tool have in common."""
 
-    recipe: Recipe
-    base: Base
+    recipe: RequestBuilder
+    base: BaseUrl
     reach: Reach
 
     @property
@@ -50,25 +51,27 @@ class _Plan:
 class OpenApiSource:
     """The operations of one API, under one configuration; made by `open_openapi`."""
 
-    def __init__(self, config: SourceConfig, outside: Outside, shelf: Shelf, warnings: Sequence[str] = ()) -> None:
-        facts = shelf.facts
+    def __init__(
+        self, config: SourceConfig, outside: Outside, cache: DefinitionCache, warnings: Sequence[str] = ()
+    ) -> None:
+        facts = cache.facts
         self.name = config.name
         self.title: str = facts.get("title", "")
         self._config = config
         self._egress = outside.egress
-        self._cache = outside.cache
-        self._shelf = shelf
+        self._cache_folder = outside.cache
+        self._cache = cache
         self._servers: Sequence[str] = facts.get("servers", ())
         self._variables: Mapping[str, Variables] = facts.get("variables", {})
-        self._keys = Keys(
+        self._keys = SourceCredentials(
             config.name,
-            msgspec.convert(facts.get("slots", ()), tuple[Slot, ...]),
+            msgspec.convert(facts.get("slots", ()), tuple[CredentialSlot, ...]),
             outside.credentials,
             tuple(config.credentials),
         )
-        self._cursors = Cursors(outside.cache)
-        self._plans: dict[str, _Plan] = {}
-        heads, unused = _chosen(config, shelf.heads())
+        self._cursors = CursorSealer(outside.cache)
+        self._plans: dict[str, _CallPlan] = {}
+        heads, unused = _chosen(config, cache.heads())
         self._tools = tuple(self._tool(head) for head in heads)
         self._heads = heads
         self.warnings = (*warnings, *unused)
@@ -79,14 +82,14 @@ class OpenApiSource:
         return self._plan(self._tools[0]).base.url if self._tools else ""
 
     @property
-    def slots(self) -> tuple[Slot, ...]:
+    def slots(self) -> tuple[CredentialSlot, ...]:
         """The credentials that its operations may need."""
         return self._keys.slots
 
     @property
     def digest(self) -> str:
-        """The name of the shelf that has its definition."""
-        return self._shelf.digest
+        """The name of the cache that has its definition."""
+        return self._cache.digest
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
@@ -96,7 +99,7 @@ class OpenApiSource:
         sent in another place, has changed every tool (D3).
         """
         where: Any = () if self._config.base_url is not None else (self._servers, self._variables)
-        common = sha256(msgspec.json.encode((where, self._shelf.facts.get("slots", ())))).hexdigest()[:16]
+        common = sha256(msgspec.json.encode((where, self._cache.facts.get("slots", ())))).hexdigest()[:16]
         return {f"{self.name}.{head.address}": f"{head.fingerprint}-{common}" for head in self._heads}
 
     def tools(self) -> Sequence[Tool]:
@@ -122,31 +125,31 @@ class OpenApiSource:
         return Page(value, self._cursors.seal(tool.address, following) if following else None)
 
     def earlier_tool(self, address: str, digest: str) -> Tool | None:
-        """A tool as an earlier shelf has it, if that is still there."""
-        shelf = Shelf.open(self._cache, digest)
-        if shelf is None:
+        """A tool as an earlier cache has it, if that is still there."""
+        cache = DefinitionCache.open(self._cache_folder, digest)
+        if cache is None:
             return None
-        with closing(shelf):
-            head = next((head for head in shelf.heads() if f"{self.name}.{head.address}" == address), None)
+        with closing(cache):
+            head = next((head for head in cache.heads() if f"{self.name}.{head.address}" == address), None)
             if head is None:
                 return None
-            stored = msgspec.json.decode(shelf.definition(head.address), type=_Stored)
-            taken, given = shelf.schema(bytes(stored.input_schema)), shelf.schema(bytes(stored.output_schema))
+            stored = msgspec.json.decode(cache.definition(head.address), type=_StoredOperation)
+            taken, given = cache.schema(bytes(stored.input_schema)), cache.schema(bytes(stored.output_schema))
             return Tool(address, head.description, taken, given, kind="openapi", writes=head.writes)
 
     async def close(self) -> None:
-        """Closes the shelf; the connections are egress's."""
-        self._shelf.close()
+        """Closes the cache; the connections are egress's."""
+        self._cache.close()
 
-    def _tool(self, head: Head) -> Tool:
-        def stored() -> _Stored:
+    def _tool(self, head: ToolHead) -> Tool:
+        def stored() -> _StoredOperation:
             return self._stored(head.address)
 
         return Tool(
             f"{self.name}.{head.address}",
             head.description,
-            LazySchema(lambda: self._shelf.schema(bytes(stored().input_schema))),
-            LazySchema(lambda: self._shelf.schema(bytes(stored().output_schema))),
+            LazySchema(lambda: self._cache.schema(bytes(stored().input_schema))),
+            LazySchema(lambda: self._cache.schema(bytes(stored().output_schema))),
             kind="openapi",
             writes=head.writes,
             deprecated=head.deprecated,
@@ -154,19 +157,19 @@ class OpenApiSource:
             named=head.parameters,
         )
 
-    def _stored(self, address: str) -> _Stored:
-        return msgspec.json.decode(self._shelf.definition(address), type=_Stored)
+    def _stored(self, address: str) -> _StoredOperation:
+        return msgspec.json.decode(self._cache.definition(address), type=_StoredOperation)
 
-    def _plan(self, tool: Tool) -> _Plan:
+    def _plan(self, tool: Tool) -> _CallPlan:
         plan = self._plans.get(tool.address)
         if plan is None:
             operation = self._stored(tool.address.partition(".")[2]).operation
             try:
-                base = choose_base(self._config, operation.servers or self._servers, self._variables)
+                base = choose_base_url(self._config, operation.servers or self._servers, self._variables)
             except SourceError as error:
                 raise ToolError(str(error), code=error.code, tool=tool.address, hint=error.hint) from None
-            recipe = Recipe(operation, base.url, self._config.headers)
-            plan = self._plans[tool.address] = _Plan(recipe, base, self._reach(base.origin))
+            recipe = RequestBuilder(operation, base.url, self._config.headers)
+            plan = self._plans[tool.address] = _CallPlan(recipe, base, self._reach(base.origin))
         return plan
 
     def _reach(self, origin: str) -> Reach:
@@ -179,17 +182,17 @@ class OpenApiSource:
             max_bytes=config.max_response_bytes,
         )
 
-    async def _send(self, tool: Tool, plan: _Plan, args: Mapping[str, Any], url: str | None = None) -> Reply:
+    async def _send(self, tool: Tool, plan: _CallPlan, args: Mapping[str, Any], url: str | None = None) -> Reply:
         attachments = self._keys.attach(plan.operation.security, plan.base.origin)
         request = self._request(tool, plan, args, attachments)
         if url is not None:
-            if plan.operation.method != "GET" or not lies_below(url, plan.base.url):
+            if plan.operation.method != "GET" or not is_below(url, plan.base.url):
                 message = f"the next page of `tools.{tool.address}` is not below {plan.base.url}"
                 raise ToolError(message, code="egress-denied", tool=tool.address)
             request = replace(request, url=url)
         return await retries.send(self._egress, request, plan.reach, attachments, again=not tool.writes)
 
-    def _request(self, tool: Tool, plan: _Plan, args: Mapping[str, Any], attachments: Iterable[Attachment]) -> Request:
+    def _request(self, tool: Tool, plan: _CallPlan, args: Mapping[str, Any], attachments: Iterable[Attachment]) -> Request:
         taken = {(attachment.place, attachment.name.lower()) for attachment in attachments}
         try:
             return plan.recipe.request(args, taken)
@@ -199,7 +202,7 @@ class OpenApiSource:
             raise ToolError(message, code="bad-arguments", tool=tool.address, hint=hint) from None
 
 
-def _chosen(config: SourceConfig, heads: Sequence[Head]) -> tuple[list[Head], list[str]]:
+def _chosen(config: SourceConfig, heads: Sequence[ToolHead]) -> tuple[list[ToolHead], list[str]]:
     """The heads that `include` and `exclude` leave, and a warning for each pattern that fits none."""
     addresses = [head.address for head in heads]
     unused = [

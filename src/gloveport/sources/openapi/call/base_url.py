@@ -15,20 +15,20 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.egress import urls
 
-VARIABLE = re.compile(r"\{([^{}]*)\}")
-NESTED = re.compile(r"%(?:25)+")
+TEMPLATE_VARIABLE = re.compile(r"\{([^{}]*)\}")
+NESTED_ENCODING = re.compile(r"%(?:25)+")
 
 Variables = Mapping[str, Mapping[str, Any]]
 
 
-class Base(NamedTuple):
+class BaseUrl(NamedTuple):
     """What an operation's path is added to: a URL without a slash at its end, and its origin."""
 
     url: str
     origin: str
 
 
-def choose_base(config: SourceConfig, templates: Sequence[str], declared: Mapping[str, Variables]) -> Base:
+def choose_base_url(config: SourceConfig, templates: Sequence[str], declared: Mapping[str, Variables]) -> BaseUrl:
     """The base of an operation's requests: `base_url`, or the first of its servers."""
     template = templates[0] if templates else "/"
     filled = fill(config, template, declared.get(template, {})) if config.base_url is None else config.base_url
@@ -52,10 +52,10 @@ def fill(config: SourceConfig, template: str, variables: Variables) -> str:
         hint = f'set {name} = "…" under [sources.{config.name}.variables], or base_url'
         raise SourceError(f"the server {template} of the source {config.name} needs a value for {{{name}}}", hint=hint)
 
-    return VARIABLE.sub(value, template)
+    return TEMPLATE_VARIABLE.sub(value, template)
 
 
-def lies_below(url: str, base: str) -> bool:
+def is_below(url: str, base: str) -> bool:
     """True for a URL that a server can only read as one below the base, however often it decodes the path (N6)."""
     rest = url.removeprefix(base)
     if len(rest) == len(url) or rest[:1] not in {"/", "?", ""}:
@@ -63,7 +63,7 @@ def lies_below(url: str, base: str) -> bool:
     path = rest.partition("?")[0]
     if "." not in path and "%" not in path:
         return True
-    steps = re.split(r"[/\\]", unquote(NESTED.sub("%", path)))
+    steps = re.split(r"[/\\]", unquote(NESTED_ENCODING.sub("%", path)))
     return not any(step.partition(";")[0] in {".", ".."} for step in steps)
 
 
@@ -78,11 +78,11 @@ def _placed(config: SourceConfig, server: str) -> str:
     return str(urls.join(urls.parse(location.partition("?")[0]), server))
 
 
-def _checked(config: SourceConfig, server: str) -> Base:
+def _checked(config: SourceConfig, server: str) -> BaseUrl:
     try:
         url = urls.parse(_placed(config, server).rstrip("/"))
-        base = Base(url.origin + url.path.rstrip("/"), url.origin)
-        if not url.query and "#" not in server and lies_below(f"{base.url}/", base.origin):
+        base = BaseUrl(url.origin + url.path.rstrip("/"), url.origin)
+        if not url.query and "#" not in server and is_below(f"{base.url}/", base.origin):
             return base
         problem = "a server has no query, no fragment and no step such as `..`"
     except ToolError as error:

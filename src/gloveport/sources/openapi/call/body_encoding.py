@@ -11,42 +11,42 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gloveport.sources.openapi.call import styles
-from gloveport.sources.openapi.operation import Content, Encoding
+from gloveport.sources.openapi.operation import FieldEncoding, MediaContent
 
-BINARY = "application/octet-stream"
+OCTET_STREAM = "application/octet-stream"
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
-CONCRETE = re.compile(r"[\w.+-]+/[\w.+-]+\s*(;[^\x00-\x1f\x7f]*)?", re.ASCII)
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+CONCRETE_MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+\s*(;[^\x00-\x1f\x7f]*)?", re.ASCII)
+CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class Sent(NamedTuple):
+class EncodedBody(NamedTuple):
     """A body as it is sent."""
 
     content_type: str
     data: bytes
 
 
-class _Part(NamedTuple):
+class _FormPart(NamedTuple):
     name: str
     data: bytes
     content_type: str | None = None
     filename: str | None = None
 
 
-def encode(content: Content, value: Any) -> Sent:
+def encode(content: MediaContent, value: Any) -> EncodedBody:
     """The body; raises ValueError when the value can't be one of that kind."""
     if content.kind == "multipart":
         return _multipart(content, value)
     media_type = _concrete(content.media_type)
     if content.kind == "json":
-        return Sent(media_type or JSON, json(value))
+        return EncodedBody(media_type or JSON, json(value))
     if content.kind == "form" and not isinstance(value, str):
         pairs = (pair for name, item in _fields(value) for pair in _form_pairs(content, name, item))
-        return Sent(media_type or FORM, "&".join(f"{name}={item}" for name, item in pairs).encode())
+        return EncodedBody(media_type or FORM, "&".join(f"{name}={item}" for name, item in pairs).encode())
     if content.kind in {"text", "form"}:
-        return Sent(media_type or "text/plain", styles.text_of(value).encode())
-    return Sent(media_type or BINARY, _raw(value))
+        return EncodedBody(media_type or "text/plain", styles.text_of(value).encode())
+    return EncodedBody(media_type or OCTET_STREAM, _raw(value))
 
 
 def json(value: Any) -> bytes:
@@ -62,7 +62,7 @@ def _finite(value: Any) -> bool:
         return math.isfinite(value)
     if isinstance(value, Mapping):
         return all(map(_finite, value.values()))
-    return all(map(_finite, value)) if isinstance(value, styles.LISTS) else True
+    return all(map(_finite, value)) if isinstance(value, styles.LIST_TYPES) else True
 
 
 def _raw(value: Any) -> bytes:
@@ -79,8 +79,8 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
     return ((styles.text_of(name), item) for name, item in value.items() if item is not None)
 
 
-def _form_pairs(content: Content, name: str, value: Any) -> Iterator[styles.Pair]:
-    encoding = content.encodings.get(name, Encoding())
+def _form_pairs(content: MediaContent, name: str, value: Any) -> Iterator[styles.Pair]:
+    encoding = content.encodings.get(name, FieldEncoding())
     encode = styles.encode_reserved if encoding.allow_reserved else styles.encode
     if encoding.style is None and encoding.explode is None and _nested(value):
         return iter([(styles.encode(name), encode(json(value).decode()))])  # what OpenAPI has such a field hold
@@ -89,17 +89,17 @@ def _form_pairs(content: Content, name: str, value: Any) -> Iterator[styles.Pair
 
 def _nested(value: Any) -> bool:
     return isinstance(value, Mapping) or (
-        isinstance(value, styles.LISTS) and any(isinstance(item, (Mapping, *styles.LISTS)) for item in value)
+        isinstance(value, styles.LIST_TYPES) and any(isinstance(item, (Mapping, *styles.LIST_TYPES)) for item in value)
     )
 
 
-def _styled(name: str, value: Any, encoding: Encoding, encode: styles.Encode) -> Iterator[styles.Pair]:
+def _styled(name: str, value: Any, encoding: FieldEncoding, encode: styles.Encode) -> Iterator[styles.Pair]:
     style = encoding.style or "form"
     explode = encoding.explode if encoding.explode is not None else style == "form"
     return styles.pairs(name, value, style, explode, encode)
 
 
-def _multipart(content: Content, value: Any) -> Sent:
+def _multipart(content: MediaContent, value: Any) -> EncodedBody:
     parts = [part for name, item in _fields(value) for part in _parts(content, name, item)]
     boundary = secrets.token_hex(16)
     while any(boundary.encode() in part.data for part in parts):
@@ -109,12 +109,13 @@ def _multipart(content: Content, value: Any) -> Sent:
         chunks += (f"--{boundary}\r\n{_head(part)}\r\n\r\n".encode(), part.data, b"\r\n")
     chunks.append(f"--{boundary}--\r\n".encode())
     media_type = content.media_type.partition(";")[0].strip()
-    return Sent(
-        f"{media_type if CONCRETE.fullmatch(media_type) else 'multipart/form-data'}; boundary={boundary}", b"".join(chunks)
+    return EncodedBody(
+        f"{media_type if CONCRETE_MEDIA_TYPE.fullmatch(media_type) else 'multipart/form-data'}; boundary={boundary}",
+        b"".join(chunks),
     )
 
 
-def _head(part: _Part) -> str:
+def _head(part: _FormPart) -> str:
     lines = f'Content-Disposition: form-data; name="{_quoted(part.name)}"'
     if part.filename is not None:
         lines += f'; filename="{_quoted(part.filename)}"'
@@ -123,42 +124,48 @@ def _head(part: _Part) -> str:
 
 def _quoted(text: str) -> str:
     """A name for a part's header, as browsers write it; a line break would begin a header of the program's own."""
-    if CONTROL.search(text):
+    if CONTROL_CHARS.search(text):
         raise ValueError(f"{text[:80]!r} has a control character: it can't name a part or a file")
     return text.replace('"', "%22")
 
 
-def _parts(content: Content, name: str, value: Any) -> Iterator[_Part]:
-    encoding = content.encodings.get(name, Encoding())
+def _parts(content: MediaContent, name: str, value: Any) -> Iterator[_FormPart]:
+    encoding = content.encodings.get(name, FieldEncoding())
     kind = _concrete(encoding.content_type)
-    several = isinstance(value, styles.LISTS)
+    several = isinstance(value, styles.LIST_TYPES)
     if name in content.binary or isinstance(value, bytes):
         for item in value if several else [value]:
             yield _file(name, item, kind)
     elif encoding.style is not None:
-        yield from (_Part(part, item.encode()) for part, item in _styled(name, value, encoding, str))
+        yield from (_FormPart(part, item.encode()) for part, item in _styled(name, value, encoding, str))
     elif kind and _is_json(kind):
-        yield _Part(name, json(value), kind)
+        yield _FormPart(name, json(value), kind)
     else:
         for item in value if several else [value]:
-            nested = isinstance(item, (Mapping, *styles.LISTS))
-            yield _Part(name, json(item), kind or JSON) if nested else _Part(name, styles.text_of(item).encode(), kind)
+            nested = isinstance(item, (Mapping, *styles.LIST_TYPES))
+            yield (
+                _FormPart(name, json(item), kind or JSON)
+                if nested
+                else _FormPart(name, styles.text_of(item).encode(), kind)
+            )
 
 
-def _file(name: str, value: Any, kind: str | None) -> _Part:
+def _file(name: str, value: Any, kind: str | None) -> _FormPart:
     """A file: its bytes or text, or `{data, filename, content_type}`."""
     if not isinstance(value, Mapping):
-        return _Part(name, _raw(value), kind or BINARY, name)
+        return _FormPart(name, _raw(value), kind or OCTET_STREAM, name)
     given = value.get("content_type")
     if given is not None and not _concrete(given):
         raise ValueError(f"{str(given)[:80]!r} is no content type")
-    return _Part(name, _raw(value.get("data")), given or kind or BINARY, styles.text_of(value.get("filename") or name))
+    return _FormPart(
+        name, _raw(value.get("data")), given or kind or OCTET_STREAM, styles.text_of(value.get("filename") or name)
+    )
 
 
 def _concrete(media_type: str | None) -> str | None:
     """The first of a list of media types that has no `*`; None when there is none."""
     for one in (media_type or "").split(","):
-        if CONCRETE.fullmatch(one.strip()):
+        if CONCRETE_MEDIA_TYPE.fullmatch(one.strip()):
             return one.strip()
     return None
 

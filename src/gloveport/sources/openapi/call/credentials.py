@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment, Credentials, Secret
-from gloveport.sources.openapi.operation import Slot
+from gloveport.sources.compiled_definition import CredentialSlot
 
 Alternatives = Sequence[Sequence[str]]
 
 
-class Keys:
+class SourceCredentials:
     """The credential slots of one source; secrets leave it only bound to the origins that they are for."""
 
     def __init__(
-        self, source: str, slots: Sequence[Slot], credentials: Credentials, configured: Sequence[str] = ()
+        self, source: str, slots: Sequence[CredentialSlot], credentials: Credentials, configured: Sequence[str] = ()
     ) -> None:
         self._source = source
         self._credentials = credentials
         # A definition that declares no scheme says nothing about credentials: what was configured goes as a bearer token.
-        self.slots = tuple(slots) or tuple(Slot(name, "bearer") for name in configured)
+        self.slots = tuple(slots) or tuple(CredentialSlot(name, "bearer") for name in configured)
         self._undeclared: Alternatives = () if slots else (*((slot.name,) for slot in self.slots), ())
         self.in_query = frozenset(slot.parameter.lower() for slot in self.slots if slot.kind == "query")
-        self._by_name: Mapping[str, Slot] = {slot.name: slot for slot in self.slots}
+        self._by_name: Mapping[str, CredentialSlot] = {slot.name: slot for slot in self.slots}
 
     def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
         """What to send along; raises ToolError `credential-missing`, which names the variables that would do."""
@@ -46,7 +46,7 @@ class Keys:
         return ToolError(message, code="credential-missing", hint=f"set {', or '.join(dict.fromkeys(ways))}")
 
 
-def _attachment(slot: Slot, secret: Secret, origin: str) -> Attachment:
+def _attachment(slot: CredentialSlot, secret: Secret, origin: str) -> Attachment:
     origins = frozenset({origin})
     if slot.kind in {"header", "query", "cookie"}:
         return Attachment(slot.kind, slot.parameter, secret, origins)  # pyright: ignore[reportArgumentType]

@@ -9,50 +9,50 @@ from urllib.parse import quote
 
 from gloveport.policy.egress import Request
 from gloveport.sources.openapi.call import body_encoding, styles
-from gloveport.sources.openapi.call.base_url import VARIABLE, lies_below
+from gloveport.sources.openapi.call.base_url import TEMPLATE_VARIABLE, is_below
 from gloveport.sources.openapi.method_override import may_override, overrides
-from gloveport.sources.openapi.operation import Body, Operation, Parameter
+from gloveport.sources.openapi.operation import Operation, Parameter, RequestBody
 
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # Control characters of both sets, line separators and halves of characters: something somewhere ends a line at each.
-FIELD = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
+HEADER_VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
 # What a path may hold as the definition spells it; a `%` is one of an encoded character.
-STATIC = "/:@!$&'()*+,;=~%?"
+PATH_SAFE_CHARS = "/:@!$&'()*+,;=~%?"
 # Headers that are not for a call's arguments to set: OpenAPI has them ignored, or they belong to the connection.
-KEPT = frozenset(
+RESERVED_HEADERS = frozenset(
     {"authorization", "connection", "content-length", "content-type", "cookie", "expect", "host", "keep-alive"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 
 
-class _Draft(NamedTuple):
+class _RequestDraft(NamedTuple):
     path: dict[str, str]
     query: list[styles.Pair]
     headers: dict[str, tuple[str, str]]
     cookies: list[styles.Pair]
 
 
-class Recipe:
+class RequestBuilder:
     """How the requests of one operation are made: what doesn't depend on a call is worked out once."""
 
     def __init__(self, operation: Operation, base: str, fixed: Mapping[str, str]) -> None:
         self.operation = operation
         self.base = base
         path, _, query = operation.path.partition("#")[0].partition("?")
-        self._path = VARIABLE.split(_static(path if path.startswith("/") else f"/{path}"))
-        self._query = [pair for pair in VARIABLE.sub("{}", _static(query)).split("&") if pair and "{}" not in pair]
+        self._path = TEMPLATE_VARIABLE.split(_static(path if path.startswith("/") else f"/{path}"))
+        self._query = [pair for pair in TEMPLATE_VARIABLE.sub("{}", _static(query)).split("&") if pair and "{}" not in pair]
         self._fixed = {name.lower(): (name, value) for name, value in fixed.items()}
         self._overridable = may_override(operation)
         self._arguments = {parameter.argument for parameter in operation.parameters}
         accepted = ", ".join((*operation.produces, "*/*;q=0.1") if operation.produces else ("*/*",))
-        self._accept = ("Accept", accepted if FIELD.fullmatch(accepted) else "*/*")
+        self._accept = ("Accept", accepted if HEADER_VALUE.fullmatch(accepted) else "*/*")
 
     def request(self, args: Mapping[str, Any], taken: Collection[tuple[str, str]] = ()) -> Request:
         """The request; raises ValueError for arguments that it can't carry.
 
         `taken` are the places and names, in lower case, that credentials go to: no argument takes them.
         """
-        draft = _Draft({}, [], {"accept": self._accept}, [])
+        draft = _RequestDraft({}, [], {"accept": self._accept}, [])
         for parameter in self.operation.parameters:
             group = args.get(parameter.place, {}) if self.operation.grouped else args
             value = group.get(parameter.argument)
@@ -74,7 +74,7 @@ class Recipe:
             raise ValueError("a query parameter can't ask for another method")
         return Request(self.operation.method, url, tuple(headers.values()), body.data if body else None)
 
-    def _url(self, draft: _Draft, taken: Collection[tuple[str, str]]) -> str:
+    def _url(self, draft: _RequestDraft, taken: Collection[tuple[str, str]]) -> str:
         pieces = list(self._path)
         for index in range(1, len(pieces), 2):
             if pieces[index] not in draft.path:
@@ -84,11 +84,11 @@ class Recipe:
         query = [f"{name}={text}" for name, text in draft.query if ("query", name.lower()) not in taken]
         if query or self._query:
             url += "?" + "&".join((*self._query, *query))
-        if not lies_below(url, self.base):
+        if not is_below(url, self.base):
             raise ValueError("a path parameter can't be, or hold, a step such as `..`")
         return url
 
-    def _body(self, args: Mapping[str, Any]) -> body_encoding.Sent | None:
+    def _body(self, args: Mapping[str, Any]) -> body_encoding.EncodedBody | None:
         body = self.operation.body
         if body is None:
             return None
@@ -103,7 +103,7 @@ class Recipe:
         except ValueError as error:
             raise ValueError(f"the body ({content.media_type}): {error}") from None
 
-    def _body_value(self, body: Body, args: Mapping[str, Any]) -> tuple[bool, Any]:
+    def _body_value(self, body: RequestBody, args: Mapping[str, Any]) -> tuple[bool, Any]:
         name = "body" if self.operation.grouped else body.argument
         if name is not None:
             return name in args, args.get(name)
@@ -112,7 +112,7 @@ class Recipe:
         return bool(rest) or body.required, rest
 
 
-def _place(draft: _Draft, parameter: Parameter, value: Any) -> None:
+def _place(draft: _RequestDraft, parameter: Parameter, value: Any) -> None:
     name, style, explode = parameter.name, parameter.style, parameter.explode
     if parameter.content is not None:
         json = "json" in parameter.content
@@ -127,18 +127,18 @@ def _place(draft: _Draft, parameter: Parameter, value: Any) -> None:
         draft.query.extend(styles.pairs(name, value, style, explode, encode))
     elif parameter.place == "cookie":
         draft.cookies.extend(styles.pairs(name, value, style, explode))
-    elif name.lower() not in KEPT:
+    elif name.lower() not in RESERVED_HEADERS:
         draft.headers[name.lower()] = (name, _field(name, styles.header(value, explode)))
 
 
 def _field(name: str, text: str) -> str:
-    if not TOKEN.fullmatch(name):
+    if not HEADER_NAME.fullmatch(name):
         raise ValueError("its name can't be that of a header")
-    if not FIELD.fullmatch(text):
+    if not HEADER_VALUE.fullmatch(text):
         raise ValueError("a header can't hold control characters")
     return text
 
 
 def _static(text: str) -> str:
     """A template's own text, encoded where the definition left that out."""
-    return quote(text, safe=STATIC + "{}")
+    return quote(text, safe=PATH_SAFE_CHARS + "{}")

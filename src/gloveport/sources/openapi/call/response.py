@@ -13,23 +13,23 @@ from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply
 from gloveport.sources.openapi.operation import Operation
 
-MOST_ERROR_BYTES = 64 * 1024
-LONGEST_DETAIL = 300
-PHRASES = {status.value: status.phrase for status in HTTPStatus}
-PASSING = frozenset({429, 502, 503, 504})
+MAX_ERROR_BYTES = 64 * 1024
+MAX_DETAIL_CHARS = 300
+STATUS_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
 """Statuses after which the same call may well succeed."""
 
-TEXTUAL = re.compile(
+TEXT_MEDIA_TYPE = re.compile(
     r"text/.*|.*[+/-](xml|yaml|html)|application/(x-)?(ndjson|jsonl|json-?lines|json-seq|json5|javascript|ecmascript|yaml|toml"
     r"|graphql|sql|sh|pem-file|www-form-urlencoded|jwt|jose)|application/.*\+jwt|message/.*"
 )
 # Codecs whose time grows with the bytes and no faster; `punycode`, for one, is not among them.
-CHARSETS = re.compile(
+LINEAR_CHARSETS = re.compile(
     r"ascii|utf-(8|16|32)(-[lb]e)?|iso8859-\d+|cp(125\d|437|850|866|932|949|950)|koi8-[ru]|mac-roman|shift_jis|euc_(jp|kr)"
     r"|gb(2312|k|18030)|big5(hkscs)?|tis-620"
 )
 # Between this host and the service alone.
-PRIVATE = frozenset(
+CONNECTION_HEADERS = frozenset(
     {"set-cookie", "connection", "keep-alive", "transfer-encoding", "proxy-authenticate", "upgrade", "trailer"}
 )
 
@@ -42,7 +42,7 @@ def read(operation: Operation, reply: Reply, tool: str) -> Any:
     if not 200 <= reply.status < 300:
         raise _failure(operation, reply, tool)
     if operation.method == "HEAD":
-        return {name: text for name, text in reply.headers.items() if name not in PRIVATE}
+        return {name: text for name, text in reply.headers.items() if name not in CONNECTION_HEADERS}
     try:
         return _value(reply, operation)
     except bounded_json.JsonLimitError as problem:
@@ -59,7 +59,7 @@ def _value(reply: Reply, operation: Operation | None = None) -> Any:
         return _unlabelled(reply.body, operation)
     if media_type.endswith(("/json", "+json")):
         return _json(reply.body, options)
-    if TEXTUAL.fullmatch(media_type):
+    if TEXT_MEDIA_TYPE.fullmatch(media_type):
         return reply.body.decode(_charset(options), "replace")
     return reply.body
 
@@ -87,24 +87,24 @@ def _charset(options: str) -> str:
         name = codecs.lookup(found[1]).name if found else "utf-8"
     except LookupError:
         return "utf-8"
-    return name if CHARSETS.fullmatch(name) else "utf-8"
+    return name if LINEAR_CHARSETS.fullmatch(name) else "utf-8"
 
 
 def _failure(operation: Operation, reply: Reply, tool: str) -> ToolError:
     data = _error_data(reply)
-    message = f"{operation.method} {operation.path} answered {reply.status} {PHRASES.get(reply.status, '')}".rstrip()
+    message = f"{operation.method} {operation.path} answered {reply.status} {STATUS_PHRASES.get(reply.status, '')}".rstrip()
     if detail := _detail(data):
         message += f": {detail}"
     return ToolError(
-        message, code="http-error", tool=tool, status=reply.status, data=data, retryable=reply.status in PASSING
+        message, code="http-error", tool=tool, status=reply.status, data=data, retryable=reply.status in TRANSIENT_STATUSES
     )
 
 
 def _error_data(reply: Reply) -> Any:
     if not reply.body and "location" in reply.headers:
         return {"location": reply.headers["location"]}
-    if len(reply.body) > MOST_ERROR_BYTES:
-        return reply.body[:MOST_ERROR_BYTES].decode("utf-8", "replace") + f"… ({len(reply.body):,} bytes)"
+    if len(reply.body) > MAX_ERROR_BYTES:
+        return reply.body[:MAX_ERROR_BYTES].decode("utf-8", "replace") + f"… ({len(reply.body):,} bytes)"
     try:
         return _value(reply)
     except bounded_json.JsonLimitError:
@@ -121,5 +121,5 @@ def _detail(data: Any) -> str:
             data = next((data[name] for name in names if data.get(name)), None)
     if not isinstance(data, str) or data.lstrip()[:1] == "<":
         return ""
-    line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", data[: 4 * LONGEST_DETAIL]).split())
-    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
+    line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", data[: 4 * MAX_DETAIL_CHARS]).split())
+    return line if len(line) <= MAX_DETAIL_CHARS else f"{line[:MAX_DETAIL_CHARS]}…"

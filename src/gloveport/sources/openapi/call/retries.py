@@ -11,12 +11,12 @@ from email.utils import parsedate_to_datetime
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Egress, Reach, Reply, Request
-from gloveport.sources.openapi.call.response import PASSING
+from gloveport.sources.openapi.call.response import TRANSIENT_STATUSES
 
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-ATTEMPTS = 3
-FIRST_PAUSE = 0.25
-LONGEST_PAUSE = 30.0
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+MAX_ATTEMPTS = 3
+FIRST_PAUSE_SECONDS = 0.25
+MAX_PAUSE_SECONDS = 30.0
 
 
 async def send(
@@ -27,7 +27,7 @@ async def send(
     All attempts and pauses together take no longer than the reach allows for one; a service that asks for more time than
     is left gets none, and its reply is the answer.
     """
-    attempts = ATTEMPTS if again and request.method in SAFE else 1
+    attempts = MAX_ATTEMPTS if again and request.method in SAFE_METHODS else 1
     deadline = time.monotonic() + reach.total_seconds
     outcome = await _attempt(egress, request, reach, attachments)
     for attempt in range(1, attempts):
@@ -57,17 +57,17 @@ def pause_after(outcome: Reply | ToolError, attempt: int, now: datetime) -> floa
 
     Retry-After is obeyed, a number or a date; a service that asks for more than half a minute is not waited for.
     """
-    seconds = FIRST_PAUSE * 2 ** (attempt - 1)
+    seconds = FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)
     if isinstance(outcome, ToolError):
         return seconds if outcome.retryable else None
-    if outcome.status not in PASSING:
+    if outcome.status not in TRANSIENT_STATUSES:
         return None
     asked = outcome.headers.get("retry-after", "").strip()
     if asked.isascii() and asked.isdigit():
         seconds = float(asked[:9])
     elif asked:
         seconds = _seconds_until(asked, now, seconds)
-    return seconds if seconds <= LONGEST_PAUSE else None
+    return seconds if seconds <= MAX_PAUSE_SECONDS else None
 
 
 def _seconds_until(date: str, now: datetime, otherwise: float) -> float:

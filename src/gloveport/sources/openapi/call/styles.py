@@ -18,9 +18,9 @@ import msgspec
 Pair = tuple[str, str]
 Encode = Callable[[str], str]
 
-LISTS = (list, tuple, set, frozenset)
+LIST_TYPES = (list, tuple, set, frozenset)
 SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
-EXACT = 2**53
+EXACT_INTEGER_LIMIT = 2**53
 
 # What `allowReserved` lets stand; without what would end the value: `&`, `#`, `+` (a space to many servers), `[`, `]`.
 RESERVED_URI_CHARACTERS = "!$'()*,/:;=?@"
@@ -45,7 +45,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{value} is not a number that can be sent")
-        if value.is_integer() and abs(value) < EXACT:
+        if value.is_integer() and abs(value) < EXACT_INTEGER_LIMIT:
             return str(int(value))  # a whole number is one, whichever way the program came by it
     printed = msgspec.json.encode(value).decode()
     return printed[1:-1] if printed.startswith('"') else printed
@@ -88,7 +88,7 @@ def pairs(name: str, value: Any, style: str, explode: bool, encode: Encode = enc
 def _parts(value: Any, encode: Encode) -> str | list[str] | dict[str, str]:
     if isinstance(value, Mapping):
         return {encode(text_of(key)): encode(text_of(item)) for key, item in value.items() if item is not None}
-    if isinstance(value, LISTS):
+    if isinstance(value, LIST_TYPES):
         return [encode(text_of(item)) for item in value if item is not None]
     return encode(text_of(value))
 
@@ -116,8 +116,8 @@ def _deep(name: str, value: Any, encode: Encode) -> Iterator[Pair]:
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _deep(f"{name}[{text_of(key)}]", item, encode)
-    elif isinstance(value, LISTS):
+    elif isinstance(value, LIST_TYPES):
         for index, item in enumerate(value):
-            yield from _deep(f"{name}[{index if isinstance(item, (Mapping, *LISTS)) else ''}]", item, encode)
+            yield from _deep(f"{name}[{index if isinstance(item, (Mapping, *LIST_TYPES)) else ''}]", item, encode)
     elif value is not None:
         yield encode(name), encode(text_of(value))

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from gloveport.tool_names import problem_with
 
-LONGEST_STEP = 80
-MOST_STEPS = 8
+MAX_STEP_CHARS = 80
+MAX_STEPS = 8
 
 _VERSION = re.compile(r"v\d+([._]?\d+)*((alpha|beta|rc)\d*)?$|api$|rest$|\d+([._-]\d+)*$", re.IGNORECASE)
 _AZURE = re.compile(r"[A-Z][A-Za-z0-9]*_[A-Z][A-Za-z0-9]*$")
@@ -28,7 +28,7 @@ _TEMPLATE = re.compile(r"\{[^{}]*\}")
 _VERBS = {"post": "create", "put": "replace", "patch": "update", "delete": "delete"}
 
 
-class Named(NamedTuple):
+class OperationIdentity(NamedTuple):
     """What an operation is named from; `lists` says whether it answers with a list, None when there is no telling."""
 
     method: str
@@ -38,7 +38,7 @@ class Named(NamedTuple):
     lists: bool | None = None
 
 
-def addresses(operations: Iterable[Named]) -> dict[tuple[str, str], str]:
+def addresses(operations: Iterable[OperationIdentity]) -> dict[tuple[str, str], str]:
     """The address of each operation, by method and path."""
     # Of those that would share an address, the one with the shortest path keeps it, whatever the document's order.
     order = sorted(operations, key=lambda one: (len(one.path), one.path, one.method))
@@ -54,7 +54,7 @@ def addresses(operations: Iterable[Named]) -> dict[tuple[str, str], str]:
     return found
 
 
-def _candidates(one: Named, steps: list[str], numbers: Mapping[str, Iterator[int]]) -> Iterator[str]:
+def _candidates(one: OperationIdentity, steps: list[str], numbers: Mapping[str, Iterator[int]]) -> Iterator[str]:
     """Addresses for an operation, the best first; all in the same namespace, and without end.
 
     `numbers` go on from where another stopped: what was taken then still is, and a document may have thousands of them.
@@ -68,19 +68,19 @@ def _candidates(one: Named, steps: list[str], numbers: Mapping[str, Iterator[int
         yield f"{wordy}_{number}"
 
 
-def _steps(one: Named) -> list[str]:
-    if one.id and not machine_made(one):
+def _steps(one: OperationIdentity) -> list[str]:
+    if one.id and not is_generated_id(one):
         steps = [part for part in re.split(r"[/.]", one.id) if re.search(r"[A-Za-z0-9]", part)]
         if len(steps) == 1 and _AZURE.match(one.id):
             steps = one.id.split("_")
         if len(steps) == 1:
             steps = _grouped(steps[0], one)
         if steps:
-            return [_legal(step) for step in (steps if len(steps) <= MOST_STEPS else [*steps[: MOST_STEPS - 1], steps[-1]])]
+            return [_legal(step) for step in (steps if len(steps) <= MAX_STEPS else [*steps[: MAX_STEPS - 1], steps[-1]])]
     return _path_steps(one)
 
 
-def _grouped(name: str, one: Named) -> list[str]:
+def _grouped(name: str, one: OperationIdentity) -> list[str]:
     group = one.tag or next(iter(_static(one.path)), None)
     if group is None:
         return [name]
@@ -98,16 +98,16 @@ def _static(path: str) -> list[str]:
     return words
 
 
-def _path_steps(one: Named) -> list[str]:
+def _path_steps(one: OperationIdentity) -> list[str]:
     groups = _static(one.path)
     extra = re.split(r"[?#]", one.path, maxsplit=1)[1:]
     if extra and "=" in extra[0]:  # `/?Action=CreateUser`, `/#X-Amz-Target=Service.CreateUser`
         name = re.split(r"[=.&]", extra[0].partition("&")[0])[-1]
-        return [_legal(step) for step in (*groups[: MOST_STEPS - 1], name or one.method)]
+        return [_legal(step) for step in (*groups[: MAX_STEPS - 1], name or one.method)]
     ends_open = bool(_TEMPLATE.search(one.path.rstrip("/").rpartition("/")[2]))
     last = groups[-1] if groups else ""
     if not ends_open and one.method == "post" and len(groups) > 1 and not _plural(last) and "{" in one.path:
-        return [_legal(step) for step in groups[-MOST_STEPS:]]
+        return [_legal(step) for step in groups[-MAX_STEPS:]]
     if one.method in ("get", "head"):
         verb = "list" if not ends_open and (_plural(last) if one.lists is None else one.lists) else "get"
         verb = "check" if one.method == "head" else verb
@@ -115,14 +115,14 @@ def _path_steps(one: Named) -> list[str]:
         verb = "update"
     else:
         verb = _VERBS.get(one.method, one.method)
-    return [*(_legal(step) for step in groups[-MOST_STEPS + 1 :]), verb]
+    return [*(_legal(step) for step in groups[-MAX_STEPS + 1 :]), verb]
 
 
 def _plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-def machine_made(one: Named) -> bool:
+def is_generated_id(one: OperationIdentity) -> bool:
     """True for an operationId that says no more than method and path do: GetAccountsAccount, get_v1_accounts__id_."""
     said = _letters(one.id or "")
     if not said.startswith(one.method) and not said.endswith(one.method):
@@ -141,19 +141,19 @@ def _letters(text: str) -> str:
 
 def _legal(text: str) -> str:
     """The text as one step of an address: itself where it is legal, else its words joined with `_`."""
-    text = unicodedata.normalize("NFKC", text)[: LONGEST_STEP * 4]
+    text = unicodedata.normalize("NFKC", text)[: MAX_STEP_CHARS * 4]
     if problem_with(text) is not None or not text.isascii():
         words = re.findall(r"[A-Za-z0-9_]+", unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode())
         joined = "_".join(words)
         text = joined.lower() if re.search(r"\s", text) else joined
         text = re.sub(r"__+", "_", text).strip("_") or "operation"
-    text = text[:LONGEST_STEP].rstrip("_") or "operation"
+    text = text[:MAX_STEP_CHARS].rstrip("_") or "operation"
     if text[0].isdigit():
         text = f"_{text}"
     return f"{text}_" if keyword.iskeyword(text) or problem_with(text) is not None else text
 
 
-def legal_slot(text: str, taken: Mapping[str, object]) -> str:
+def slot_name(text: str, taken: Mapping[str, object]) -> str:
     """A security scheme's name as the name of a slot, unlike those taken."""
     name = plain = _legal(text)
     number = 2

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gloveport.sources.openapi.compile.parameters import Argument
-from gloveport.sources.openapi.compile.request_body import Payload
+from gloveport.sources.openapi.compile.request_body import CompiledBody
 from gloveport.sources.openapi.compile.schemas import Schema
-from gloveport.sources.openapi.operation import Body, Parameter
+from gloveport.sources.openapi.operation import Parameter, RequestBody
 
-PLACES = ("path", "query", "header", "cookie")
+PARAMETER_PLACES = ("path", "query", "header", "cookie")
 
 
-class Calling(NamedTuple):
+class CompiledArguments(NamedTuple):
     """The schema of the arguments, and what of an Operation says how they are sent."""
 
     schema: Schema
     parameters: tuple[Parameter, ...]
-    body: Body | None
+    body: RequestBody | None
     grouped: bool
 
 
-class _Object:
+class _ObjectSchema:
     """An object schema being put together; what is required comes first, for those who call by position."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class _Object:
         return bool(self._required)
 
 
-def calling(arguments: list[Argument], payload: Payload | None) -> Calling:
+def calling(arguments: list[Argument], payload: CompiledBody | None) -> CompiledArguments:
     """How to call it: flat where no names clash, else in groups."""
     # A body that may be left out, but not in part, can't be told from one that was forgotten unless it has its own name.
     spread = payload.spread if payload else None
@@ -60,7 +60,7 @@ def calling(arguments: list[Argument], payload: Payload | None) -> Calling:
         names += list(spread.properties) if spread else ["body"]
         names += ["content_type"] if len(payload.contents) > 1 else []
     grouped = len(set(names)) < len(names)
-    top = _Object()
+    top = _ObjectSchema()
     if grouped:
         _add_groups(top, arguments)
     else:
@@ -69,13 +69,13 @@ def calling(arguments: list[Argument], payload: Payload | None) -> Calling:
     body = None
     if payload:
         _add_body(top, payload, grouped=grouped, spread=spread is not None)
-        body = Body(payload.contents, "body" if grouped or spread is None else None, payload.required)
-    return Calling(top.schema(), tuple(argument.parameter for argument in arguments), body, grouped)
+        body = RequestBody(payload.contents, "body" if grouped or spread is None else None, payload.required)
+    return CompiledArguments(top.schema(), tuple(argument.parameter for argument in arguments), body, grouped)
 
 
-def _add_groups(top: _Object, arguments: list[Argument]) -> None:
-    for place in PLACES:
-        group = _Object()
+def _add_groups(top: _ObjectSchema, arguments: list[Argument]) -> None:
+    for place in PARAMETER_PLACES:
+        group = _ObjectSchema()
         members = [argument for argument in arguments if argument.parameter.place == place]
         for argument in members:
             group.add(argument.parameter.argument, argument.schema, argument.parameter.required)
@@ -83,9 +83,9 @@ def _add_groups(top: _Object, arguments: list[Argument]) -> None:
             top.add(place, group.schema(), group.needed)
 
 
-def _add_body(top: _Object, payload: Payload, *, grouped: bool, spread: bool) -> None:
+def _add_body(top: _ObjectSchema, payload: CompiledBody, *, grouped: bool, spread: bool) -> None:
     if payload.spread and spread:
-        target = _Object() if grouped else top
+        target = _ObjectSchema() if grouped else top
         for name, schema in payload.spread.properties.items():
             target.add(name, schema, name in payload.spread.required)
         target.choices += payload.spread.choices

@@ -1,78 +1,89 @@
-"""A document → what stands on the shelf: a head and a definition for each operation, shared schemas, facts."""
+"""A document → what stands on the cache: a head and a definition for each operation, shared schemas, facts."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from gloveport.errors import SourceError
-from gloveport.sources.openapi.compile.addresses import Named, addresses, machine_made
+from gloveport.sources.compiled_definition import ToolHead
+from gloveport.sources.openapi.compile.addresses import OperationIdentity, addresses, is_generated_id
 from gloveport.sources.openapi.compile.arguments import calling
-from gloveport.sources.openapi.compile.descriptions import describe, plain
 from gloveport.sources.openapi.compile.document.discovery import discovery_view
-from gloveport.sources.openapi.compile.document.document import SCHEMAS, Dialect, Document
-from gloveport.sources.openapi.compile.document.operations import Raw, View, openapi_view
-from gloveport.sources.openapi.compile.document.references import Dangling
+from gloveport.sources.openapi.compile.document.document import SCHEMA_POINTERS, Dialect, OpenApiDocument, Warn
+from gloveport.sources.openapi.compile.document.operations import DocumentView, RawOperation, openapi_view
+from gloveport.sources.openapi.compile.document.references import DanglingReference
 from gloveport.sources.openapi.compile.document.swagger2 import swagger_view
-from gloveport.sources.openapi.compile.fingerprints import Part, closures, fingerprint
+from gloveport.sources.openapi.compile.fingerprints import TextDigest, closures, fingerprint
 from gloveport.sources.openapi.compile.paging import lists, paging
 from gloveport.sources.openapi.compile.parameters import Argument, arguments, followed
-from gloveport.sources.openapi.compile.request_body import Payload, payload
-from gloveport.sources.openapi.compile.responses import Answer, answer, json_answer
-from gloveport.sources.openapi.compile.schemas import Schemas, Warn
+from gloveport.sources.openapi.compile.request_body import CompiledBody, payload
+from gloveport.sources.openapi.compile.responses import SuccessResponse, answer, json_response_schema
+from gloveport.sources.openapi.compile.schemas import SchemaRegistry
 from gloveport.sources.openapi.compile.security import needed, slots
 from gloveport.sources.openapi.compile.servers import Variables, servers
 from gloveport.sources.openapi.compile.shared_schemas import place_of, shared_names, sided
 from gloveport.sources.openapi.method_override import is_override, may_override
-from gloveport.sources.openapi.operation import Definition, Head, Operation, Paging
+from gloveport.sources.openapi.operation import CompiledOperation, Operation, Paging
+from gloveport.sources.texts import clean
 
-VERSION = b"openapi 4"
-MOST_OPERATIONS = 50_000
-MOST_COMPILED = 400_000_000
-MOST_WARNINGS = 50
-SAFE = frozenset({"get", "head", "options", "trace", "query"})
+COMPILER_VERSION = b"openapi 4"
+MAX_OPERATIONS = 50_000
+MAX_COMPILED_BYTES = 400_000_000
+MAX_WARNINGS = 50
+MAX_TEXT_CHARS = 1000
+READ_METHODS = frozenset({"get", "head", "options", "trace", "query"})
 
-VIEWS: Mapping[Dialect, Callable[[Document, Warn], View]] = {
+_TAGS = re.compile(
+    r"</?(?:p|br|a|b|i|em|strong|code|pre|ul|ol|li|div|span|h[1-6]|table|thead|tbody|tr|td|th|hr|img|sup|sub|blockquote)"
+    r"(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile(r"<(?:/p|br\s*/?|/li|/div|/h[1-6]|/tr)>", re.IGNORECASE)
+
+DIALECT_VIEWS: Mapping[Dialect, Callable[[OpenApiDocument, Warn], DocumentView]] = {
     "openapi": openapi_view,
     "swagger": swagger_view,
     "discovery": discovery_view,
 }
 
 
-class Compiler:
+class OpenApiCompiler:
     """Compiles one document. `definitions` first, then `defs`, then `heads` and `facts`: each needs what came before."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: OpenApiDocument) -> None:
         self._document = document
         self._warnings: dict[str, None] = {}
         self._variables: Variables = {}
         self._size = 0
-        self._heads: list[tuple[Head, Part]] = []
-        self._parts: dict[str, Part] = {}
-        self._view = VIEWS[document.dialect](document, self._warn)
+        self._heads: list[tuple[ToolHead, TextDigest]] = []
+        self._parts: dict[str, TextDigest] = {}
+        self._view = DIALECT_VIEWS[document.dialect](document, self._warn)
         self._slots = slots(self._view.schemes, document.references, self._warn)
         self._servers, _ = servers(self._view.servers, document.base, self._variables)
         self._schemas = self._shared_schemas()
 
-    def _shared_schemas(self) -> Schemas:
-        pointer, references = SCHEMAS[self._document.dialect], self._document.references
+    def _shared_schemas(self) -> SchemaRegistry:
+        pointer, references = SCHEMA_POINTERS[self._document.dialect], self._document.references
         try:
             found = references.find(f"#{pointer}").value
-        except Dangling:
+        except DanglingReference:
             found = None
         schemas = found if isinstance(found, dict) else {}
         alike = {place_of(pointer, key): schema for key, schema in schemas.items()}
-        return Schemas(references, shared_names(pointer, schemas), sided(alike, references), self._warn)
+        return SchemaRegistry(references, shared_names(pointer, schemas), sided(alike, references), self._warn)
 
     def definitions(self) -> Iterator[tuple[str, bytes]]:
         """The definition of each operation, by address."""
-        raws: dict[tuple[str, str], Raw] = {}
+        raws: dict[tuple[str, str], RawOperation] = {}
         for raw in self._view.operations:
             raws.setdefault((raw.method, raw.path), raw)
-            if len(raws) > MOST_OPERATIONS:
-                problem = f"{self._document.name} has more than {MOST_OPERATIONS:,} operations"
+            if len(raws) > MAX_OPERATIONS:
+                problem = f"{self._document.name} has more than {MAX_OPERATIONS:,} operations"
                 raise SourceError(problem, hint="use a part of the definition")
         if not raws:
             where = "resources" if self._document.dialect == "discovery" else "paths"
@@ -87,10 +98,10 @@ class Compiler:
     def defs(self) -> Iterator[tuple[str, bytes]]:
         """The shared schemas, by name."""
         for name, text in self._schemas.defs():
-            self._parts[name] = Part.of(text)
+            self._parts[name] = TextDigest.of(text)
             yield name, self._counted(text)
 
-    def heads(self) -> Iterator[Head]:
+    def heads(self) -> Iterator[ToolHead]:
         """The heads, in the order of their addresses."""
         reached = closures(self._parts)
         for head, part in sorted(self._heads, key=lambda one: one[0].address):
@@ -101,8 +112,8 @@ class Compiler:
         """What is known of the whole: title, servers, slots, warnings."""
         info = self._view.info if isinstance(self._view.info, dict) else {}
         listed = list(self._warnings)
-        if len(listed) > MOST_WARNINGS:
-            listed = [*listed[:MOST_WARNINGS], f"… and {len(listed) - MOST_WARNINGS:,} more"]
+        if len(listed) > MAX_WARNINGS:
+            listed = [*listed[:MAX_WARNINGS], f"… and {len(listed) - MAX_WARNINGS:,} more"]
         return {
             "title": plain(info.get("title"))[:200],
             "version": plain(info.get("version"))[:60] if isinstance(info.get("version"), str) else "",
@@ -121,25 +132,25 @@ class Compiler:
     def _counted(self, text: bytes) -> bytes:
         # A small document can ask for a large result: one big schema, used by thousands of operations.
         self._size += len(text)
-        if self._size > MOST_COMPILED:
-            problem = f"{self._document.name} is larger than {MOST_COMPILED:,} bytes when it is compiled"
+        if self._size > MAX_COMPILED_BYTES:
+            problem = f"{self._document.name} is larger than {MAX_COMPILED_BYTES:,} bytes when it is compiled"
             raise SourceError(problem, hint="use a part of the definition")
         return text
 
-    def _named(self, raw: Raw) -> Named:
+    def _named(self, raw: RawOperation) -> OperationIdentity:
         tags, name = raw.node.get("tags"), raw.node.get("operationId")
         tag = tags[0] if isinstance(tags, list) and tags and isinstance(tags[0], str) and tags[0] else None
-        named = Named(raw.method, raw.path, name if isinstance(name, str) and name else None, tag)
-        if raw.method == "get" and (named.id is None or machine_made(named)):
-            returned = json_answer(raw.node.get("responses"), raw.file, self._schemas)
+        named = OperationIdentity(raw.method, raw.path, name if isinstance(name, str) and name else None, tag)
+        if raw.method == "get" and (named.id is None or is_generated_id(named)):
+            returned = json_response_schema(raw.node.get("responses"), raw.file, self._schemas)
             return named._replace(lists=None if returned is None else lists(returned, self._schemas))
         return named
 
-    def _compile(self, raw: Raw, address: str) -> bytes | None:
+    def _compile(self, raw: RawOperation, address: str) -> bytes | None:
         node, schemas = raw.node, self._schemas
         try:
             body = self._body(raw)
-        except Dangling as error:
+        except DanglingReference as error:
             self._warn(raw.place, f"the operation is left out: {error}")
             return None
         security = needed(node.get("security", self._view.security), self._slots)
@@ -158,24 +169,25 @@ class Compiler:
             produces=answered.produces,
             paging=paged,
         )
-        text = msgspec.json.encode(Definition(operation, called.schema, answered.schema))
-        head = Head(
+        overridable = may_override(operation) or any(map(is_override, called.schema["properties"]))
+        text = msgspec.json.encode(CompiledOperation(operation, called.schema, answered.schema))
+        head = ToolHead(
             address=address,
             description=describe(node.get("summary"), node.get("description"), raw.place),
             parameters=tuple(called.schema["properties"]),
             fingerprint="",
-            writes=raw.method not in SAFE or may_override(operation) or any(map(is_override, called.schema["properties"])),
+            writes=raw.method not in READ_METHODS or overridable,
             deprecated=node.get("deprecated") is True,
             pages=paged is not None or (raw.method == "get" and answered.linked),
         )
-        self._heads.append((head, Part.of(text)))
+        self._heads.append((head, TextDigest.of(text)))
         return text
 
-    def _body(self, raw: Raw) -> Payload | None:
+    def _body(self, raw: RawOperation) -> CompiledBody | None:
         node = raw.node.get("requestBody")
         return None if node is None else payload(self._schemas.follow(node, raw.file), self._schemas, raw.place)
 
-    def _arguments(self, raw: Raw, security: tuple[tuple[str, ...], ...]) -> list[Argument]:
+    def _arguments(self, raw: RawOperation, security: tuple[tuple[str, ...], ...]) -> list[Argument]:
         listed = [
             found
             for nodes in (raw.shared, raw.node.get("parameters"))
@@ -187,7 +199,7 @@ class Compiler:
         secret = {(slot.kind, slot.parameter.lower()) for slot in self._slots.values() if slot.name in used}
         return [one for one in made if (one.parameter.place, one.parameter.name.lower()) not in secret]
 
-    def _servers_of(self, raw: Raw) -> tuple[str, ...]:
+    def _servers_of(self, raw: RawOperation) -> tuple[str, ...]:
         """The operation's or its path's own servers; () for the document's."""
         for nodes in (raw.node.get("servers"), raw.servers):
             if isinstance(nodes, list) and nodes:
@@ -197,6 +209,27 @@ class Compiler:
                 return () if found == self._servers else found
         return ()
 
-    def _paging(self, given: list[Argument], answered: Answer) -> Paging | None:
+    def _paging(self, given: list[Argument], answered: SuccessResponse) -> Paging | None:
         query = {one.parameter.argument: one.schema for one in given if one.parameter.place == "query"}
         return paging(query, answered.json, self._schemas)
+
+
+def describe(summary: object, description: object, fallback: str) -> str:
+    """What an operation does, in plain text."""
+    short, long = plain(summary), plain(description)
+    if not short or long.lower().startswith(short.lower().rstrip(".")):
+        return long or short or fallback
+    if not long:
+        return short
+    return clean(f"{short}\n\n{long}", MAX_TEXT_CHARS)
+
+
+def plain(text: object) -> str:
+    """The text without HTML's markup and without hidden characters."""
+    if not isinstance(text, str) or not text:
+        return ""
+    text = text[: MAX_TEXT_CHARS * 4]
+    if "<" in text:
+        text = _TAGS.sub("", _BLOCK.sub("\n", text))
+    # Unfolded before it is cleaned: `&#x202e;` would be one of the characters that reorder a line.
+    return clean(html.unescape(text) if "&" in text else text, MAX_TEXT_CHARS)

@@ -6,27 +6,22 @@ import hashlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gloveport.sources.definition_cache import REFERENCE
+from gloveport.sources.compiled_definition import shared_schema_names
 
 
-class Part(NamedTuple):
+class TextDigest(NamedTuple):
     """A shared schema: the digest of its text, and the names that it refers to."""
 
     digest: bytes
     uses: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: bytes) -> Part:
+    def of(cls, text: bytes) -> TextDigest:
         """What is remembered of a text."""
-        return cls(hashlib.sha256(text).digest(), uses(text))
+        return cls(hashlib.sha256(text).digest(), tuple(sorted(set(shared_schema_names(text)))))
 
 
-def uses(text: bytes) -> tuple[str, ...]:
-    """The names of the shared schemas that a text refers to."""
-    return tuple(sorted({name.decode() for name in REFERENCE.findall(text)}))
-
-
-def closures(parts: Mapping[str, Part]) -> dict[str, bytes]:
+def closures(parts: Mapping[str, TextDigest]) -> dict[str, bytes]:
     """For each shared schema a digest over itself and all that it reaches.
 
     Schemas that reach each other share one digest: Tarjan's strongly connected components, without recursion.
@@ -59,7 +54,7 @@ def closures(parts: Mapping[str, Part]) -> dict[str, bytes]:
     return found
 
 
-def _settle(name: str, stack: list[str], parts: Mapping[str, Part], found: dict[str, bytes]) -> None:
+def _settle(name: str, stack: list[str], parts: Mapping[str, TextDigest], found: dict[str, bytes]) -> None:
     members: list[str] = []
     while not members or members[-1] != name:
         members.append(stack.pop())
@@ -69,7 +64,7 @@ def _settle(name: str, stack: list[str], parts: Mapping[str, Part], found: dict[
     found.update(dict.fromkeys(members, digest))
 
 
-def fingerprint(shown: tuple[str, ...], definition: Part, reached: Mapping[str, bytes]) -> str:
+def fingerprint(shown: tuple[str, ...], definition: TextDigest, reached: Mapping[str, bytes]) -> str:
     """SHA-256 (hex) over what a tool shows, its definition, and all shared schemas that it reaches."""
     summed = hashlib.sha256(definition.digest)
     for text in shown:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-Kind = Literal["json", "form", "multipart", "bytes", "text"]
+BodyKind = Literal["json", "form", "multipart", "bytes", "text"]
 
 # The first that a body has is what is sent unless the program says otherwise.
-PREFERENCE: tuple[Kind, ...] = ("json", "multipart", "form", "text", "bytes")
+KIND_PREFERENCE: tuple[BodyKind, ...] = ("json", "multipart", "form", "text", "bytes")
 _TEXTUAL = ("/xml", "+xml", "/yaml", "+yaml", "/x-yaml", "/graphql", "/javascript", "/x-ndjson", "/sql", "+jsonl")
 
 
-def kind_of(media_type: str, schema: Any = None) -> Kind:
+def kind_of(media_type: str, schema: Any = None) -> BodyKind:
     """The kind of body that a media type means."""
     plain = media_type.partition(";")[0].strip().lower()
     if is_binary(schema) and not plain.startswith("multipart/"):
@@ -56,7 +56,7 @@ def offered(content: Mapping[str, Any]) -> dict[str, Any]:
         name: entry if isinstance(entry, dict) else {} for name, entry in content.items() if isinstance(name, str) and name
     }
     kinds = {name: kind_of(name, entry.get("schema")) for name, entry in known.items()}
-    ranked = sorted(known, key=lambda name: (PREFERENCE.index(kinds[name]), not is_json(name)))
+    ranked = sorted(known, key=lambda name: (KIND_PREFERENCE.index(kinds[name]), not is_json(name)))
     out: dict[str, Any] = {}
     for name in ranked:
         said = known[name].get("schema")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.request_body import parts
-from gloveport.sources.openapi.compile.schemas import Schema, Schemas
+from gloveport.sources.openapi.compile.schemas import Schema, SchemaRegistry
 from gloveport.sources.openapi.operation import Paging
 
-LAST = "-1"
+LAST_ITEM = "-1"
 """A step of `Paging.at` that stands for the last item of an array."""
 
 _ITEMS = ("items", "data", "results", "value", "values", "entries", "records", "list", "objects", "rows")
@@ -39,7 +39,7 @@ _NUMBERS = ("page", "page_number", "pageNumber", "page[number]", "pageNo")
 _OFFSETS = ("offset", "skip", "$skip", "page[offset]", "startIndex", "start_index", "startAt")
 
 
-def paging(given: Mapping[str, Schema], answer: Found | None, schemas: Schemas) -> Paging | None:
+def paging(given: Mapping[str, Schema], answer: DocumentNode | None, schemas: SchemaRegistry) -> Paging | None:
     """How the next page is asked for with these query arguments; None when the definition does not tell."""
     if answer is None:
         return None
@@ -48,8 +48,8 @@ def paging(given: Mapping[str, Schema], answer: Found | None, schemas: Schemas) 
     for argument, at in cursors:
         if _has(answer, at, schemas):
             return Paging(cursor=argument, at=at, items=items or ())
-    if "starting_after" in given and items and _has(answer, (*items, LAST, "id"), schemas):
-        return Paging(cursor="starting_after", at=(*items, LAST, "id"), items=items)
+    if "starting_after" in given and items and _has(answer, (*items, LAST_ITEM, "id"), schemas):
+        return Paging(cursor="starting_after", at=(*items, LAST_ITEM, "id"), items=items)
     for link in _LINKS:
         if _has(answer, (link,), schemas):
             return Paging(at=(link,), items=items or ())
@@ -67,7 +67,7 @@ def _first(schema: Schema) -> int:
     return 0 if 0 in (schema.get("default"), schema.get("minimum")) and schema.get("default") != 1 else 1
 
 
-def lists(answer: Found, schemas: Schemas) -> bool | None:
+def lists(answer: DocumentNode, schemas: SchemaRegistry) -> bool | None:
     """Whether an answer is a list, or an object around one; None when there is no telling."""
     if _is_array(answer, schemas):
         return True
@@ -78,26 +78,26 @@ def lists(answer: Found, schemas: Schemas) -> bool | None:
     return None if arrays or not properties else False
 
 
-def _properties(found: Found, schemas: Schemas) -> dict[str, Found]:
-    out: dict[str, Found] = {}
+def _properties(found: DocumentNode, schemas: SchemaRegistry) -> dict[str, DocumentNode]:
+    out: dict[str, DocumentNode] = {}
     for part in parts(found, schemas):
         own = part.value.get("properties")
         for name, node in own.items() if isinstance(own, dict) else ():
-            out.setdefault(name, Found(node, part.file, ""))
+            out.setdefault(name, DocumentNode(node, part.file, ""))
     return out
 
 
-def _has(found: Found, at: tuple[str, ...], schemas: Schemas) -> bool:
+def _has(found: DocumentNode, at: tuple[str, ...], schemas: SchemaRegistry) -> bool:
     for step in at:
-        if step == LAST:
+        if step == LAST_ITEM:
             try:
                 array = schemas.follow(*found)
-                found = Found(array.value.get("items"), array.file, "")
-            except (Dangling, AttributeError):
+                found = DocumentNode(array.value.get("items"), array.file, "")
+            except (DanglingReference, AttributeError):
                 return False
             # Items of several kinds: what they all have is looked for in the first.
             some = isinstance(found.value, dict) and (found.value.get("anyOf") or found.value.get("oneOf"))
-            found = Found(some[0], found.file, "") if isinstance(some, list) and some else found
+            found = DocumentNode(some[0], found.file, "") if isinstance(some, list) and some else found
             continue
         below = _properties(found, schemas).get(step)
         if below is None:
@@ -106,7 +106,7 @@ def _has(found: Found, at: tuple[str, ...], schemas: Schemas) -> bool:
     return True
 
 
-def _items(answer: Found, schemas: Schemas) -> tuple[str, ...] | None:
+def _items(answer: DocumentNode, schemas: SchemaRegistry) -> tuple[str, ...] | None:
     """The path to the array of a page's items: () when the answer is that array, None when there is no telling."""
     if _is_array(answer, schemas):
         return ()
@@ -117,10 +117,10 @@ def _items(answer: Found, schemas: Schemas) -> tuple[str, ...] | None:
     return (arrays[0],) if len(arrays) == 1 else None
 
 
-def _is_array(found: Found, schemas: Schemas) -> bool:
+def _is_array(found: DocumentNode, schemas: SchemaRegistry) -> bool:
     try:
         node = schemas.follow(*found).value
-    except Dangling:
+    except DanglingReference:
         return False
     kind = node.get("type") if isinstance(node, dict) else None
     return kind == "array" or (isinstance(kind, list) and "array" in kind)

@@ -6,20 +6,21 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
-from gloveport.sources.openapi.compile.document.references import Dangling, Found
-from gloveport.sources.openapi.compile.document.swagger2 import COLLECTIONS, inline_schema
-from gloveport.sources.openapi.compile.schemas import MOST_DESCRIPTION, Schema, Schemas, Warn
+from gloveport.sources.openapi.compile.document.document import Warn
+from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
+from gloveport.sources.openapi.compile.document.swagger2 import COLLECTION_FORMATS, inline_schema
+from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, Schema, SchemaRegistry
 from gloveport.sources.openapi.operation import Parameter, Place
 from gloveport.sources.texts import clean
 
-STYLES = {
+PARAMETER_STYLES = {
     "path": ("simple", "label", "matrix"),
     "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
     "header": ("simple",),
     "cookie": ("form",),
 }
 # The specification: these are described elsewhere, and parameters of these names are ignored.
-IGNORED = frozenset({"accept", "content-type", "authorization"})
+IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})
 _TEMPLATE = re.compile(r"\{([^{}]+)\}")
 
 
@@ -35,7 +36,7 @@ def template_names(path: str) -> list[str]:
     return list(dict.fromkeys(_TEMPLATE.findall(path)))
 
 
-def arguments(nodes: Iterable[Found], path: str, schemas: Schemas, place: str, warn: Warn) -> list[Argument]:
+def arguments(nodes: Iterable[DocumentNode], path: str, schemas: SchemaRegistry, place: str, warn: Warn) -> list[Argument]:
     """The parameters, path first; a later one replaces an earlier one of the same name and place."""
     found: dict[tuple[str, str], Argument] = {}
     open_names = template_names(path)
@@ -47,7 +48,7 @@ def arguments(nodes: Iterable[Found], path: str, schemas: Schemas, place: str, w
         if parameter.place == "path" and parameter.name not in open_names:
             continue
         name = parameter.name.lower() if parameter.place == "header" else parameter.name
-        if not (parameter.place == "header" and name in IGNORED):
+        if not (parameter.place == "header" and name in IGNORED_HEADERS):
             found[parameter.place, name] = argument
     for name in open_names:
         if ("path", name) not in found:
@@ -57,15 +58,15 @@ def arguments(nodes: Iterable[Found], path: str, schemas: Schemas, place: str, w
     return [*in_path, *found.values()]
 
 
-def _argument(node: Found, schemas: Schemas, place: str, warn: Warn) -> Argument | None:
+def _argument(node: DocumentNode, schemas: SchemaRegistry, place: str, warn: Warn) -> Argument | None:
     value = node.value
     name, where = (value.get("name"), value.get("in")) if isinstance(value, dict) else (None, None)
-    if not isinstance(name, str) or not name or not isinstance(where, str) or where not in STYLES:
+    if not isinstance(name, str) or not name or not isinstance(where, str) or where not in PARAMETER_STYLES:
         problem = f"the parameter {str(name)[:60]!a} in {str(where)[:20]!a} can't be sent and is left out"
         warn(place, problem)
         return None
     media_type, schema = _schema_of(value)
-    made = schemas.shared(Found(schema, node.file, f"{node.pointer}/schema"), "input") if node.pointer else None
+    made = schemas.shared(DocumentNode(schema, node.file, f"{node.pointer}/schema"), "input") if node.pointer else None
     if made is None:
         made = schemas.normalise(schema, "input", node.file, f"{place}, parameter {name[:60]!a}")
     style, explode = _style(value, where)
@@ -92,27 +93,27 @@ def _schema_of(value: dict[str, Any]) -> tuple[str | None, Any]:
 
 
 def _style(value: dict[str, Any], where: str) -> tuple[str, bool]:
-    style = next((known for known in STYLES[where] if known == value.get("style")), STYLES[where][0])
+    style = next((known for known in PARAMETER_STYLES[where] if known == value.get("style")), PARAMETER_STYLES[where][0])
     explode = value.get("explode")
     if "schema" not in value and "content" not in value:  # Swagger 2.0
-        joined, explode = COLLECTIONS.get(str(value.get("collectionFormat")), (None, False))
-        style = joined if joined in STYLES[where] and value.get("type") == "array" else style
+        joined, explode = COLLECTION_FORMATS.get(str(value.get("collectionFormat")), (None, False))
+        style = joined if joined in PARAMETER_STYLES[where] and value.get("type") == "array" else style
     return style, explode if isinstance(explode, bool) else style in ("form", "deepObject")
 
 
 def _described(schema: Any, value: dict[str, Any]) -> Schema:
     out = dict(schema) if isinstance(schema, dict) else {}
-    if text := clean(value.get("description"), MOST_DESCRIPTION):
+    if text := clean(value.get("description"), MAX_DESCRIPTION_CHARS):
         out["description"] = text
     if value.get("deprecated") is True:
         out["deprecated"] = True
     return out
 
 
-def followed(nodes: Any, file: str, schemas: Schemas, place: str, warn: Warn) -> Iterable[Found]:
+def followed(nodes: Any, file: str, schemas: SchemaRegistry, place: str, warn: Warn) -> Iterable[DocumentNode]:
     """The entries of a `parameters` list with their references followed."""
     for node in nodes if isinstance(nodes, list) else ():
         try:
             yield schemas.follow(node, file)
-        except Dangling as error:
+        except DanglingReference as error:
             warn(place, f"a parameter is left out: {error}")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_binary, kind_of, offered, sent_as
-from gloveport.sources.openapi.compile.schemas import MOST_DESCRIPTION, Schema, Schemas
-from gloveport.sources.openapi.operation import Content, Encoding
+from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, Schema, SchemaRegistry
+from gloveport.sources.openapi.operation import FieldEncoding, MediaContent
 from gloveport.sources.texts import clean
 
-MOST_CONTENTS = 20
-MOST_PARTS = 64
-BINARY: Schema = {"type": "string", "format": "binary"}
-FILE: Schema = {
+MAX_CONTENTS = 20
+MAX_ALL_OF_PARTS = 64
+BINARY_SCHEMA: Schema = {"type": "string", "format": "binary"}
+FILE_SCHEMA: Schema = {
     "anyOf": [
-        BINARY,
+        BINARY_SCHEMA,
         {
             "type": "object",
-            "properties": {"data": BINARY, "filename": {"type": "string"}, "content_type": {"type": "string"}},
+            "properties": {"data": BINARY_SCHEMA, "filename": {"type": "string"}, "content_type": {"type": "string"}},
             "required": ["data"],
             "additionalProperties": False,
         },
@@ -33,7 +33,7 @@ _PLAIN = frozenset(
 _OBJECTS = ("object", ["object", "null"], ["object"])
 
 
-class Spread(NamedTuple):
+class SpreadProperties(NamedTuple):
     """An object whose properties can be arguments of their own. `rest`: what further properties must be, False for none."""
 
     properties: dict[str, Any]
@@ -42,19 +42,19 @@ class Spread(NamedTuple):
     choices: tuple[Schema, ...]
 
 
-class Payload(NamedTuple):
+class CompiledBody(NamedTuple):
     """A request body: its media types, and its schema whole and, where it can be, spread."""
 
-    contents: tuple[Content, ...]
+    contents: tuple[MediaContent, ...]
     required: bool
     schema: Schema
-    spread: Spread | None
+    spread: SpreadProperties | None
 
 
-def payload(body: Found, schemas: Schemas, place: str) -> Payload | None:
+def payload(body: DocumentNode, schemas: SchemaRegistry, place: str) -> CompiledBody | None:
     """The body that a `requestBody` describes, or None when it has no media type."""
     content = body.value.get("content") if isinstance(body.value, dict) else None
-    entries = list(offered(content).items())[:MOST_CONTENTS] if isinstance(content, dict) else []
+    entries = list(offered(content).items())[:MAX_CONTENTS] if isinstance(content, dict) else []
     if not entries or (body.value.get("required") is not True and all(_is_empty(entry) for _, entry in entries)):
         return None
     made = [_content(name, entry, body.file, schemas) for name, entry in entries]
@@ -65,15 +65,15 @@ def payload(body: Found, schemas: Schemas, place: str) -> Payload | None:
             whole.append(schema)
     schema: Any = whole[0] if len(whole) == 1 else {"anyOf": whole}
     schema = dict(schema) if isinstance(schema, dict) else {}
-    if text := clean(body.value.get("description"), MOST_DESCRIPTION):
+    if text := clean(body.value.get("description"), MAX_DESCRIPTION_CHARS):
         schema.setdefault("description", text)
     objects = all(one.kind in ("json", "form", "multipart") for one in made)
     first = entries[0][1].get("schema")
     same = objects and all(entry.get("schema") == first for _, entry in entries)
-    spread = _spread(Found(first, body.file, ""), schemas, place) if same else None
+    spread = _spread(DocumentNode(first, body.file, ""), schemas, place) if same else None
     if spread is not None:
         _mark_files(spread.properties, made)
-    return Payload(tuple(made), body.value.get("required") is True, schema, spread)
+    return CompiledBody(tuple(made), body.value.get("required") is True, schema, spread)
 
 
 def _is_empty(entry: dict[str, Any]) -> bool:
@@ -82,27 +82,27 @@ def _is_empty(entry: dict[str, Any]) -> bool:
     return isinstance(schema, dict) and schema.get("properties") == {} and not schema.get("additionalProperties")
 
 
-def _content(name: str, entry: dict[str, Any], file: str, schemas: Schemas) -> Content:
+def _content(name: str, entry: dict[str, Any], file: str, schemas: SchemaRegistry) -> MediaContent:
     schema = entry.get("schema")
     kind = kind_of(name, schema)
     if kind not in ("form", "multipart"):
-        return Content(sent_as(name) if kind != "bytes" else _bytes_type(name), kind)
-    encodings: dict[str, Encoding] = {}
+        return MediaContent(sent_as(name) if kind != "bytes" else _bytes_type(name), kind)
+    encodings: dict[str, FieldEncoding] = {}
     said = entry.get("encoding")
     for key, value in said.items() if isinstance(said, dict) else ():
         if isinstance(value, dict):
             encodings[key] = _encoding(value)
-    binary = tuple(_files(Found(schema, file, ""), schemas, encodings)) if kind == "multipart" else ()
-    return Content(sent_as(name) if kind == "form" else name, kind, encodings, binary)
+    binary = tuple(_files(DocumentNode(schema, file, ""), schemas, encodings)) if kind == "multipart" else ()
+    return MediaContent(sent_as(name) if kind == "form" else name, kind, encodings, binary)
 
 
 def _bytes_type(name: str) -> str:
     return name if "*" not in name and "/" in name else "application/octet-stream"
 
 
-def _encoding(value: dict[str, Any]) -> Encoding:
+def _encoding(value: dict[str, Any]) -> FieldEncoding:
     content_type, style, explode = value.get("contentType"), value.get("style"), value.get("explode")
-    return Encoding(
+    return FieldEncoding(
         content_type if isinstance(content_type, str) else None,
         style if isinstance(style, str) else None,
         explode if isinstance(explode, bool) else None,
@@ -110,7 +110,7 @@ def _encoding(value: dict[str, Any]) -> Encoding:
     )
 
 
-def _files(found: Found, schemas: Schemas, encodings: dict[str, Encoding]) -> list[str]:
+def _files(found: DocumentNode, schemas: SchemaRegistry, encodings: dict[str, FieldEncoding]) -> list[str]:
     """The properties of a multipart body that are files."""
     names: list[str] = []
     for part, file, _ in parts(found, schemas):
@@ -120,7 +120,7 @@ def _files(found: Found, schemas: Schemas, encodings: dict[str, Encoding]) -> li
                 node = schemas.follow(schema, file).value
                 if isinstance(node, dict) and node.get("type") == "array":
                     node = schemas.follow(node.get("items"), file).value
-            except Dangling:
+            except DanglingReference:
                 continue
             typed = encodings[name].content_type if name in encodings else None
             untyped = isinstance(node, dict) and not {"type", "properties", "$ref", "allOf", "anyOf", "oneOf"} & node.keys()
@@ -129,36 +129,36 @@ def _files(found: Found, schemas: Schemas, encodings: dict[str, Encoding]) -> li
     return list(dict.fromkeys(names))
 
 
-def parts(found: Found, schemas: Schemas) -> list[Found]:
+def parts(found: DocumentNode, schemas: SchemaRegistry) -> list[DocumentNode]:
     """A schema and the parts of its `allOf`, references followed; [] when one of them can't be had."""
-    out: list[Found] = []
+    out: list[DocumentNode] = []
     seen: set[str] = set()
     waiting = [found]
     while waiting:
         try:
             part = schemas.follow(*waiting.pop())
-        except Dangling:
+        except DanglingReference:
             return []
         if part.pointer and part.place in seen:
             continue
         seen.add(part.place)
         out.append(part)
-        if not isinstance(part.value, dict) or len(out) > MOST_PARTS:
+        if not isinstance(part.value, dict) or len(out) > MAX_ALL_OF_PARTS:
             return []
         below = part.value.get("allOf")
-        waiting += [Found(one, part.file, "") for one in reversed(below if isinstance(below, list) else ())]
+        waiting += [DocumentNode(one, part.file, "") for one in reversed(below if isinstance(below, list) else ())]
     return out
 
 
-def _whole(content: Content, schema: Any, file: str, schemas: Schemas, place: str) -> Any:
+def _whole(content: MediaContent, schema: Any, file: str, schemas: SchemaRegistry, place: str) -> Any:
     if content.kind == "bytes":
-        return BINARY
+        return BINARY_SCHEMA
     if content.kind == "text":
         made = schemas.normalise(schema, "input", file, place) if isinstance(schema, dict) and "$ref" not in schema else {}
         return made if isinstance(made, dict) and made.get("type") == "string" else {"type": "string"}
     made = schemas.normalise(schema, "input", file, place)
     if content.binary and isinstance(made, dict):
-        spread = _spread(Found(schema, file, ""), schemas, place)
+        spread = _spread(DocumentNode(schema, file, ""), schemas, place)
         if spread is not None:
             _mark_files(spread.properties, [content])
             rest = {"additionalProperties": spread.rest} if spread.rest is not None else {}
@@ -166,15 +166,15 @@ def _whole(content: Content, schema: Any, file: str, schemas: Schemas, place: st
     return made
 
 
-def _mark_files(properties: dict[str, Any], contents: list[Content]) -> None:
+def _mark_files(properties: dict[str, Any], contents: list[MediaContent]) -> None:
     for name in {name for content in contents for name in content.binary} & properties.keys():
         schema = properties[name]
         said = {key: schema[key] for key in ("description", "deprecated") if key in schema}
         many = isinstance(schema, dict) and schema.get("type") == "array"
-        properties[name] = ({"type": "array", "items": FILE} if many else FILE) | said
+        properties[name] = ({"type": "array", "items": FILE_SCHEMA} if many else FILE_SCHEMA) | said
 
 
-def _spread(found: Found, schemas: Schemas, place: str) -> Spread | None:
+def _spread(found: DocumentNode, schemas: SchemaRegistry, place: str) -> SpreadProperties | None:
     """The properties of an object schema, those of its `allOf` included; None when there is more to it than properties."""
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -185,7 +185,7 @@ def _spread(found: Found, schemas: Schemas, place: str) -> Spread | None:
         plain = _PLAIN | {"anyOf", "oneOf"} if chosen else _PLAIN
         if any(key not in plain and not key.startswith("x-") for key in node) or node.get("type", "object") not in _OBJECTS:
             return None
-        own = Found({key: node[key] for key in ("properties", "required") if key in node}, file, f"{pointer}?")
+        own = DocumentNode({key: node[key] for key in ("properties", "required") if key in node}, file, f"{pointer}?")
         made = schemas.shared(own, "input") if pointer else schemas.normalise(own.value, "input", file, place)
         properties |= made.get("properties", {})
         required += made.get("required", ())
@@ -195,7 +195,8 @@ def _spread(found: Found, schemas: Schemas, place: str) -> Spread | None:
             rest = schemas.normalise(said, "input", file, place)
     if not properties:
         return None
-    return Spread(properties, tuple(name for name in dict.fromkeys(required) if name in properties), rest, tuple(choices))
+    names = tuple(name for name in dict.fromkeys(required) if name in properties)
+    return SpreadProperties(properties, names, rest, tuple(choices))
 
 
 def _choices(node: dict[str, Any]) -> list[Schema]:

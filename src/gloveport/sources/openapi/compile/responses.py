@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_json, kind_of
-from gloveport.sources.openapi.compile.request_body import BINARY
-from gloveport.sources.openapi.compile.schemas import Schema, Schemas
+from gloveport.sources.openapi.compile.request_body import BINARY_SCHEMA
+from gloveport.sources.openapi.compile.schemas import Schema, SchemaRegistry
 
-MOST_SUCCESSES = 8
-EMPTY = frozenset({"204", "205"})
+MAX_SUCCESS_RESPONSES = 8
+EMPTY_STATUSES = frozenset({"204", "205"})
 
 
-class Answer(NamedTuple):
+class SuccessResponse(NamedTuple):
     """What a successful call gives: media types (the one to ask for first), schema, and where a first JSON schema stands.
 
     `linked`: it declares a Link header, by which pages are followed.
@@ -21,15 +21,15 @@ class Answer(NamedTuple):
 
     produces: tuple[str, ...]
     schema: Schema | None
-    json: Found | None
+    json: DocumentNode | None
     linked: bool
 
 
-def answer(responses: Any, file: str, schemas: Schemas, place: str) -> Answer:
+def answer(responses: Any, file: str, schemas: SchemaRegistry, place: str) -> SuccessResponse:
     """What the `responses` of an operation say about success."""
     produces: dict[str, None] = {}
     made: list[Any] = []
-    first: Found | None = None
+    first: DocumentNode | None = None
     linked = False
     for response in _successes(responses, file, schemas):
         headers = response.value.get("headers")
@@ -42,47 +42,47 @@ def answer(responses: Any, file: str, schemas: Schemas, place: str) -> Answer:
         else:
             entry = content[name] if isinstance(content[name], dict) else {}
             produces |= dict.fromkeys([name, *content])
-            said = Found(entry.get("schema"), response.file, "")
+            said = DocumentNode(entry.get("schema"), response.file, "")
             kind = kind_of(name, said.value)
             schema = _returned(kind, said, schemas, place)
             first = said if first is None and kind == "json" and said.value is not None else first
         if schema not in made:
             made.append(schema)
     if not made or any(schema is None for schema in made) or (not produces and _may_have_body(responses)):
-        return Answer(tuple(produces), None, first, linked)
+        return SuccessResponse(tuple(produces), None, first, linked)
     schema = made[0] if len(made) == 1 else {"anyOf": made}
-    return Answer(tuple(produces), schema if isinstance(schema, dict) else None, first, linked)
+    return SuccessResponse(tuple(produces), schema if isinstance(schema, dict) else None, first, linked)
 
 
 def _may_have_body(responses: dict[Any, Any]) -> bool:
     """True where nothing says that success has no body: many documents describe it in words alone."""
     good = {code for code in map(str, responses) if code.startswith("2")}
-    return not good or not good <= EMPTY
+    return not good or not good <= EMPTY_STATUSES
 
 
-def json_answer(responses: Any, file: str, schemas: Schemas) -> Found | None:
+def json_response_schema(responses: Any, file: str, schemas: SchemaRegistry) -> DocumentNode | None:
     """The schema of the first successful reply in JSON, as it stands in the document."""
     for response in _successes(responses, file, schemas):
         content = response.value.get("content")
         name = _preferred({str(key): None for key in content}) if isinstance(content, dict) else None
         entry = content.get(name) if isinstance(content, dict) and name and kind_of(name) == "json" else None
         if isinstance(entry, dict) and entry.get("schema") is not None:
-            return Found(entry["schema"], response.file, "")
+            return DocumentNode(entry["schema"], response.file, "")
     return None
 
 
-def _successes(responses: Any, file: str, schemas: Schemas) -> list[Found]:
+def _successes(responses: Any, file: str, schemas: SchemaRegistry) -> list[DocumentNode]:
     if not isinstance(responses, dict):
         return []
     codes = {str(code).upper(): node for code, node in responses.items()}
-    good = sorted(code for code in codes if len(code) == 3 and code[0] == "2")[:MOST_SUCCESSES]
+    good = sorted(code for code in codes if len(code) == 3 and code[0] == "2")[:MAX_SUCCESS_RESPONSES]
     # `2XX` speaks for the codes that are not listed; `default` for a success only where nothing else does.
     chosen = good or ["DEFAULT"]
-    found: list[Found] = []
+    found: list[DocumentNode] = []
     for code in chosen:
         try:
             response = schemas.follow(codes.get(code), file)
-        except Dangling:
+        except DanglingReference:
             continue
         if isinstance(response.value, dict):
             found.append(response)
@@ -94,7 +94,7 @@ def _preferred(content: dict[str, Any]) -> str | None:
     return ranked[0] if ranked else None
 
 
-def _returned(kind: str, said: Found, schemas: Schemas, place: str) -> Any:
+def _returned(kind: str, said: DocumentNode, schemas: SchemaRegistry, place: str) -> Any:
     if kind == "json":
         return None if said.value is None else schemas.normalise(said.value, "output", said.file, place)
-    return BINARY if kind == "bytes" else {"type": "string"}
+    return BINARY_SCHEMA if kind == "bytes" else {"type": "string"}

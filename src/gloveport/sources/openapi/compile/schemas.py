@@ -15,28 +15,28 @@ from typing import Any, Literal, NamedTuple
 import jsonschema_rs
 import msgspec
 
-from gloveport.sources.openapi.compile.document.references import Dangling, Found, References
+from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode, References
 from gloveport.sources.texts import clean
 
 Side = Literal["input", "output"]
 Warn = Callable[[str, str], None]
 Schema = dict[str, Any]
 
-MOST_DEPTH = 64
-MOST_DESCRIPTION = 600
-TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
-HIDDEN: Mapping[Side, str] = {"input": "readOnly", "output": "writeOnly"}
+MAX_SCHEMA_DEPTH = 64
+MAX_DESCRIPTION_CHARS = 600
+JSON_TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
+HIDDEN_FLAGS: Mapping[Side, str] = {"input": "readOnly", "output": "writeOnly"}
 
 
-class Wanted(NamedTuple):
+class ReferencedSchema(NamedTuple):
     """A shared schema that something refers to."""
 
     name: str
-    found: Found
+    found: DocumentNode
     side: Side
 
 
-class Schemas:
+class SchemaRegistry:
     """Normalises schemas and keeps track of the shared ones that they refer to."""
 
     def __init__(self, references: References, shared: Mapping[str, str], sided: Mapping[Side, frozenset[str]], warn: Warn):
@@ -47,15 +47,15 @@ class Schemas:
         self._warn = warn
         self._names: dict[tuple[str, Side | None], str] = {}
         self._taken: set[str] = set(shared.values())
-        self._wanted: list[Wanted] = []
+        self._wanted: list[ReferencedSchema] = []
         self._patterns: dict[str, bool] = {}
         self._kept: dict[tuple[str, Side], Any] = {}
 
     def normalise(self, node: Any, side: Side, file: str, place: str) -> Any:
         """The schema: an object, or a boolean; {} stands for what can't be known."""
-        return Walk(self, side, file, place).schema(node, 0)
+        return SchemaWalk(self, side, file, place).schema(node, 0)
 
-    def shared(self, found: Found, side: Side) -> Any:
+    def shared(self, found: DocumentNode, side: Side) -> Any:
         """The schema of a referenced place, made once, for those who need to see into it; it must not be changed."""
         key = (found.place, side)
         if key not in self._kept:
@@ -68,11 +68,11 @@ class Schemas:
             name, found, side = self._wanted.pop()
             yield name, msgspec.json.encode(self.normalise(found.value, side, found.file, found.place))
 
-    def find(self, reference: str, file: str) -> Found:
+    def find(self, reference: str, file: str) -> DocumentNode:
         """What a reference points to."""
         return self._references.find(reference, file)
 
-    def follow(self, value: Any, file: str, pointer: str = "") -> Found:
+    def follow(self, value: Any, file: str, pointer: str = "") -> DocumentNode:
         """The value, or what it refers to."""
         return self._references.follow(value, file, pointer)
 
@@ -80,7 +80,7 @@ class Schemas:
         """Reports a part that is left out."""
         self._warn(place, problem)
 
-    def name_of(self, found: Found, side: Side) -> str:
+    def name_of(self, found: DocumentNode, side: Side) -> str:
         """The name of a shared schema, which is remembered as asked for."""
         place = found.place
         differs = place not in self._shared or place in self._sided[side]
@@ -93,7 +93,7 @@ class Schemas:
                 name = f"{name}_{hashlib.sha256(f'{place} {side}'.encode()).hexdigest()[:8]}"
             self._taken.add(name)
             self._names[key] = name
-            self._wanted.append(Wanted(name, found, side))
+            self._wanted.append(ReferencedSchema(name, found, side))
         return name
 
     def usable(self, pattern: Any) -> bool:
@@ -109,12 +109,12 @@ class Schemas:
         return self._patterns[pattern]
 
 
-class Walk:
+class SchemaWalk:
     """One schema being normalised: for which side, and in which file its references stand."""
 
     __slots__ = ("file", "place", "schemas", "side")
 
-    def __init__(self, schemas: Schemas, side: Side, file: str, place: str) -> None:
+    def __init__(self, schemas: SchemaRegistry, side: Side, file: str, place: str) -> None:
         self.schemas = schemas
         self.side: Side = side
         self.file = file
@@ -124,8 +124,8 @@ class Walk:
         """The node as JSON Schema 2020-12."""
         if type(node) is not dict:
             return node if isinstance(node, bool) else self._unknown("a schema is no object")
-        if depth > MOST_DEPTH:
-            return self._unknown(f"a schema is nested deeper than {MOST_DEPTH} levels")
+        if depth > MAX_SCHEMA_DEPTH:
+            return self._unknown(f"a schema is nested deeper than {MAX_SCHEMA_DEPTH} levels")
         reference = node.get("$ref")
         out = self._reference(reference, node, depth) if isinstance(reference, str) else self._keywords(node, depth)
         return _nullable(out) if node.get("nullable") is True or node.get("x-nullable") is True else out
@@ -137,7 +137,7 @@ class Walk:
     def _reference(self, reference: str, node: Schema, depth: int) -> Schema:
         try:
             found = self.schemas.find(reference, self.file)
-        except Dangling as error:
+        except DanglingReference as error:
             return self._unknown(f"the reference {reference!a} is left open: {error}")
         if not isinstance(found.value, (dict, bool)):
             return self._unknown(f"the reference {reference!a} points to no schema")
@@ -150,7 +150,7 @@ class Walk:
     def _keywords(self, node: Schema, depth: int) -> Schema:
         out: Schema = {}
         for key, value in node.items():
-            rule = RULES.get(key)
+            rule = KEYWORD_RULES.get(key)
             if rule is not None:
                 rule(self, out, key, value, node, depth + 1)
         return out
@@ -161,10 +161,10 @@ class Walk:
         if value == "file":
             out |= {"type": "string", "format": "binary"}
         elif isinstance(value, list):
-            kinds = [kind for kind in dict.fromkeys(v for v in value if isinstance(v, str)) if kind in TYPES]
+            kinds = [kind for kind in dict.fromkeys(v for v in value if isinstance(v, str)) if kind in JSON_TYPES]
             if kinds:
                 out["type"] = kinds if len(kinds) > 1 else kinds[0]
-        elif isinstance(value, str) and value in TYPES:
+        elif isinstance(value, str) and value in JSON_TYPES:
             out["type"] = value
 
     def _keep(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
@@ -175,7 +175,7 @@ class Walk:
             out[key] = value
 
     def _description(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
-        if text := clean(value, MOST_DESCRIPTION):
+        if text := clean(value, MAX_DESCRIPTION_CHARS):
             out[key] = text
 
     def _flag(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
@@ -183,7 +183,7 @@ class Walk:
             out[key] = True
 
     def _number(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
-        if _finite(value) and (key != "multipleOf" or value > 0) and node.get(EXCLUSIVE.get(key, "")) is not True:
+        if _finite(value) and (key != "multipleOf" or value > 0) and node.get(EXCLUSIVE_BOUNDS.get(key, "")) is not True:
             out[key] = value
 
     def _exclusive(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
@@ -227,7 +227,7 @@ class Walk:
 
     def _properties(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict):
-            hidden = HIDDEN[self.side]
+            hidden = HIDDEN_FLAGS[self.side]
             out[key] = {
                 name: self.schema(part, depth)
                 for name, part in value.items()
@@ -239,7 +239,7 @@ class Walk:
             names = dict.fromkeys(name for name in value if isinstance(name, str))
             parts = node.get("properties")
             if isinstance(parts, dict):
-                hidden = HIDDEN[self.side]
+                hidden = HIDDEN_FLAGS[self.side]
                 names = [n for n in names if not (isinstance(p := parts.get(n), dict) and p.get(hidden) is True)]
             if names:
                 out[key] = list(names)
@@ -255,36 +255,36 @@ class Walk:
             out[key] = value
 
 
-Rule = Callable[[Walk, Schema, str, Any, Schema, int], None]
-EXCLUSIVE = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
+Rule = Callable[[SchemaWalk, Schema, str, Any, Schema, int], None]
+EXCLUSIVE_BOUNDS = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 
 
 def _rules(rule: Rule, *keys: str) -> Iterable[tuple[str, Rule]]:
     return ((key, rule) for key in keys)
 
 
-RULES: Mapping[str, Rule] = dict(
+KEYWORD_RULES: Mapping[str, Rule] = dict(
     (
-        *_rules(Walk._kind, "type"),
-        *_rules(Walk._keep, "const", "default"),
-        *_rules(Walk._text, "format", "contentEncoding", "contentMediaType"),
-        *_rules(Walk._description, "description"),
-        *_rules(Walk._flag, "deprecated", "uniqueItems"),
-        *_rules(Walk._number, "minimum", "maximum", "multipleOf"),
-        *_rules(Walk._exclusive, "exclusiveMinimum", "exclusiveMaximum"),
-        *_rules(Walk._count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
-        *_rules(Walk._count, "minContains", "maxContains"),
-        *_rules(Walk._pattern, "pattern"),
-        *_rules(Walk._one, "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
-        *_rules(Walk._one, "unevaluatedProperties", "unevaluatedItems"),
-        *_rules(Walk._several, "allOf", "anyOf", "oneOf", "prefixItems"),
-        *_rules(Walk._items, "items"),
-        *_rules(Walk._named, "dependentSchemas"),
-        *_rules(Walk._matched, "patternProperties"),
-        *_rules(Walk._properties, "properties"),
-        *_rules(Walk._required, "required"),
-        *_rules(Walk._enum, "enum"),
-        *_rules(Walk._needs, "dependentRequired"),
+        *_rules(SchemaWalk._kind, "type"),
+        *_rules(SchemaWalk._keep, "const", "default"),
+        *_rules(SchemaWalk._text, "format", "contentEncoding", "contentMediaType"),
+        *_rules(SchemaWalk._description, "description"),
+        *_rules(SchemaWalk._flag, "deprecated", "uniqueItems"),
+        *_rules(SchemaWalk._number, "minimum", "maximum", "multipleOf"),
+        *_rules(SchemaWalk._exclusive, "exclusiveMinimum", "exclusiveMaximum"),
+        *_rules(SchemaWalk._count, "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        *_rules(SchemaWalk._count, "minContains", "maxContains"),
+        *_rules(SchemaWalk._pattern, "pattern"),
+        *_rules(SchemaWalk._one, "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
+        *_rules(SchemaWalk._one, "unevaluatedProperties", "unevaluatedItems"),
+        *_rules(SchemaWalk._several, "allOf", "anyOf", "oneOf", "prefixItems"),
+        *_rules(SchemaWalk._items, "items"),
+        *_rules(SchemaWalk._named, "dependentSchemas"),
+        *_rules(SchemaWalk._matched, "patternProperties"),
+        *_rules(SchemaWalk._properties, "properties"),
+        *_rules(SchemaWalk._required, "required"),
+        *_rules(SchemaWalk._enum, "enum"),
+        *_rules(SchemaWalk._needs, "dependentRequired"),
     )
 )
 

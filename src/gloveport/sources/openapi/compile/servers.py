@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
-from gloveport.sources.openapi.compile.document.document import absolute
+from gloveport.sources.openapi.compile.document.document import is_url
 
-MOST_SERVERS = 100
+MAX_SERVERS = 100
 
 Variables = dict[str, dict[str, Any]]
 """By server URL, then by variable: `{"default": …, "enum": [...]}`."""
@@ -16,11 +18,11 @@ def servers(nodes: Any, base: str, variables: Variables) -> tuple[tuple[str, ...
     """The URLs, variables noted in `variables`; and whether one was left out because it needs a base_url."""
     found: dict[str, None] = {}
     open_ended = False
-    for node in nodes[:MOST_SERVERS] if isinstance(nodes, list) else ():
+    for node in nodes[:MAX_SERVERS] if isinstance(nodes, list) else ():
         url = node.get("url") if isinstance(node, dict) else None
         if not isinstance(url, str):
             continue
-        whole = absolute(url.strip(), base)
+        whole = _absolute(url.strip(), base)
         if whole is None:
             open_ended = True
             continue
@@ -40,3 +42,16 @@ def _declared(node: Any) -> dict[str, Any]:
             if isinstance(enum, list) and enum:
                 out[str(name)]["enum"] = [str(one) for one in enum]
     return out
+
+
+def _absolute(url: str, base: str) -> str | None:
+    """Return a server's URL made absolute with the base of its document; None when that is not possible."""
+    if re.match(r"https?://", url, re.IGNORECASE):
+        return url
+    # A server that begins with a variable (`{scheme}://…`) is absolute once the variable is filled.
+    if re.match(r"\{[^{}]+\}(://|$|[./:])", url):
+        return url
+    if not is_url(base) or "://" in url:
+        return None
+    joined = urljoin(base, url)
+    return joined if urlsplit(joined).scheme in ("http", "https") else None

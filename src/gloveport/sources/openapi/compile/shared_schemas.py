@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from gloveport.sources.openapi.compile.document.references import Dangling, References
-from gloveport.sources.openapi.compile.schemas import HIDDEN, Side, identifier
+from gloveport.sources.openapi.compile.document.references import DanglingReference, References
+from gloveport.sources.openapi.compile.schemas import HIDDEN_FLAGS, Side, identifier
 
 _REFERENCE = re.compile(rb'"\$ref":"([^"\\]+)"')
 
@@ -42,13 +42,13 @@ def sided(schemas: Mapping[str, Any], references: References) -> dict[Side, froz
     found: dict[Side, set[str]] = {"input": set(), "output": set()}
     for place, schema in schemas.items():
         used, flags = _survey(schema)
-        for side, flag in HIDDEN.items():
+        for side, flag in HIDDEN_FLAGS.items():
             if flag in flags:
                 found[side].add(place)
         for reference in used:
             try:
                 target = references.find(reference).place
-            except Dangling:
+            except DanglingReference:
                 continue
             users.setdefault(target, []).append(place)
             if target not in schemas:  # in another file, say: taken to differ, and so does who refers to it
@@ -62,7 +62,7 @@ def _survey(schema: Any) -> tuple[set[str], set[str]]:
     # Writing it out and looking at the text is far faster than walking through it.
     text = orjson.dumps(schema)
     used = {reference.decode() for reference in _REFERENCE.findall(text)}
-    return used, {flag for flag in HIDDEN.values() if f'"{flag}":true'.encode() in text}
+    return used, {flag for flag in HIDDEN_FLAGS.values() if f'"{flag}":true'.encode() in text}
 
 
 def _spread(marked: set[str], users: Mapping[str, list[str]]) -> set[str]:

@@ -6,30 +6,29 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gloveport.sources.openapi.compile.document.document import Document
-from gloveport.sources.openapi.compile.document.operations import METHODS, Raw, View
-from gloveport.sources.openapi.compile.schemas import Warn
+from gloveport.sources.openapi.compile.document.document import OpenApiDocument, Warn
+from gloveport.sources.openapi.compile.document.operations import METHODS, DocumentView, RawOperation
 
-MOST_LEVELS = 20
+MAX_RESOURCE_LEVELS = 20
 JSON = "application/json"
-NOTE = "The content of files can't be uploaded with this tool, only what describes them."
-OAUTH, KEY = "oauth2", "api_key"
+UPLOAD_NOTE = "The content of files can't be uploaded with this tool, only what describes them."
+OAUTH_SCHEME, KEY_SCHEME = "oauth2", "api_key"
 # Of the parameters that every method takes, the ones that change what a program gets; the rest is ours, or about bytes.
-COMMON = ("fields",)
+COMMON_PARAMETERS = ("fields",)
 _EXPANSION = re.compile(r"\{[+/#.;?&]?([^{}*]+)\*?\}")
 
 
-def discovery_view(document: Document, warn: Warn) -> View:
+def discovery_view(document: OpenApiDocument, warn: Warn) -> DocumentView:
     """A discovery document as OpenAPI 3 would write it."""
     root = document.root
     info = {"title": root.get("title"), "version": root.get("version"), "description": root.get("description")}
     schemes: dict[str, Any] = {}
     oauth = _below(_below(root, "auth"), "oauth2")
     if oauth:
-        schemes[OAUTH] = {"type": "oauth2", "scopes": oauth.get("scopes")}
+        schemes[OAUTH_SCHEME] = {"type": "oauth2", "scopes": oauth.get("scopes")}
     if "key" in _below(root, "parameters"):
-        schemes[KEY] = {"type": "apiKey", "in": "query", "name": "key"}
-    return View(info, _servers(root), schemes, None, _methods(root, schemes, warn))
+        schemes[KEY_SCHEME] = {"type": "apiKey", "in": "query", "name": "key"}
+    return DocumentView(info, _servers(root), schemes, None, _methods(root, schemes, warn))
 
 
 def _servers(root: dict[str, Any]) -> list[dict[str, str]]:
@@ -38,8 +37,8 @@ def _servers(root: dict[str, Any]) -> list[dict[str, str]]:
     return [{"url": str(url or "/").rstrip("/") or "/"}]
 
 
-def _methods(root: dict[str, Any], schemes: dict[str, Any], warn: Warn) -> Iterator[Raw]:
-    common = {name: node for name, node in _below(root, "parameters").items() if name in COMMON}
+def _methods(root: dict[str, Any], schemes: dict[str, Any], warn: Warn) -> Iterator[RawOperation]:
+    common = {name: node for name, node in _below(root, "parameters").items() if name in COMMON_PARAMETERS}
     waiting: list[tuple[dict[str, Any], int]] = [(root, 0)]
     while waiting:
         resource, level = waiting.pop()
@@ -50,24 +49,26 @@ def _methods(root: dict[str, Any], schemes: dict[str, Any], warn: Warn) -> Itera
                 warn(f"method {str(name)[:60]!a}", "it has no HTTP method or path that can be used")
                 continue
             plain = _EXPANSION.sub(r"{\1}", path.lstrip("/"))
-            yield Raw(method, f"/{plain}", _operation(node, path, common, schemes), "")
+            yield RawOperation(method, f"/{plain}", _operation(node, path, common, schemes), "")
         below = [node for node in _below(resource, "resources").values() if isinstance(node, dict)]
-        if level < MOST_LEVELS:
+        if level < MAX_RESOURCE_LEVELS:
             waiting += [(node, level + 1) for node in reversed(below)]
 
 
 def _operation(node: dict[str, Any], path: str, common: dict[str, Any], schemes: dict[str, Any]) -> dict[str, Any]:
     description = str(node.get("description") or "")
+    if node.get("supportsMediaUpload") is True:
+        description = f"{description}\n\n{UPLOAD_NOTE}".strip()
     name = str(node.get("id") or "").partition(".")[2] or node.get("id")
     parameters = common | _below(node, "parameters")
     response = node.get("response")
     out: dict[str, Any] = {
         "operationId": name,
-        "description": f"{description}\n\n{NOTE}".strip() if node.get("supportsMediaUpload") is True else description,
+        "description": description,
         "deprecated": node.get("deprecated"),
         "parameters": [_parameter(name, part, path) for name, part in parameters.items() if isinstance(part, dict)],
         "responses": {"200": {"content": {JSON: {"schema": response}}} if isinstance(response, dict) else {}},
-        "security": [{name: []} for name in schemes if name != OAUTH or node.get("scopes")],
+        "security": [{name: []} for name in schemes if name != OAUTH_SCHEME or node.get("scopes")],
     }
     if isinstance(request := node.get("request"), dict):
         out["requestBody"] = {"content": {JSON: {"schema": {"$ref": request.get("$ref")}}}}

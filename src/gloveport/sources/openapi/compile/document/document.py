@@ -1,28 +1,36 @@
-"""A document: where it was read from, what dialect it is in, and how its references are followed."""
+"""A parsed document: bytes in JSON or YAML → plain values, the dialect, and a resolver for its references.
+
+Whatever the bytes are, the result is a document or a SourceError.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import urljoin, urlsplit
+from typing import Any, Literal, NoReturn
 
-from gloveport.config import SourceConfig
-from gloveport.errors import SourceError, ToolError
-from gloveport.policy.egress import Reach, Request
-from gloveport.sources.context import Outside
-from gloveport.sources.openapi.compile.document.notation import MOST_BYTES, parse
-from gloveport.sources.openapi.compile.document.references import References, Siblings, read_beneath
+import orjson
+
+from gloveport.errors import SourceError
+from gloveport.sources.openapi.compile.document.references import ReadFile, References, SiblingFiles
 
 Dialect = Literal["openapi", "swagger", "discovery"]
-SCHEMAS = {"openapi": "/components/schemas", "swagger": "/definitions", "discovery": "/schemas"}
+Warn = Callable[[str, str], None]
+"""Reports a part that is left out: its place in the document, and the problem."""
+
+SCHEMA_POINTERS = {"openapi": "/components/schemas", "swagger": "/definitions", "discovery": "/schemas"}
+MAX_DOCUMENT_BYTES = 50_000_000
+
+_SPACED_COLON = re.compile(rb'"\s+:')
+_ESCAPED_QUOTE = b"\\u0022"
+_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A parsed definition. `base` is the URL it came from, or the folder it stands in."""
+class OpenApiDocument:
+    """A parsed definition. `base` is the URL it came from, or the folder of its file; messages call it `name`."""
 
     name: str
     root: dict[str, Any]
@@ -31,76 +39,43 @@ class Document:
     references: References
 
 
-async def read_document(config: SourceConfig, outside: Outside) -> tuple[bytes, str]:
-    """The bytes of a source's definition, and its base: the URL, or the folder of the file."""
-    location = config.location if isinstance(config.location, str) else " ".join(config.location)
-    if re.match(r"https?://", location, re.IGNORECASE):
-        return await _fetch(config, location, outside)
-    return await asyncio.to_thread(_read, config.name, location)
+def parse_document(raw: bytes, base: str, name: str, read_sibling: ReadFile | None = None) -> OpenApiDocument:
+    """Return the document that the bytes hold; raises SourceError with the reason when they hold none.
 
-
-def _read(source: str, location: str) -> tuple[bytes, str]:
-    what = f"the definition of the source {source}, {location},"
-    try:
-        path = Path(location).expanduser().resolve()
-        there = path.exists()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise SourceError(f"{what} can't be read: {error}", hint="check the file's name") from error
-    raw = read_beneath(path.parent, path.name, MOST_BYTES)
-    if raw is None:
-        problem = f"is no plain file of at most {MOST_BYTES:,} bytes" if there else "is not there"
-        raise SourceError(f"{what} {problem}", hint="check the file's name")
-    return raw, str(path.parent)
-
-
-async def _fetch(config: SourceConfig, url: str, outside: Outside) -> tuple[bytes, str]:
-    reach = Reach(
-        allow_private=config.allow_private,
-        verify_tls=config.verify_tls,
-        total_seconds=max(config.timeout_seconds, 60),
-        max_bytes=MOST_BYTES,
-    )
-    accepted = (("accept", "application/json, application/yaml;q=0.9, */*;q=0.5"),)
-    try:
-        reply = await outside.egress.send(Request("GET", url, accepted), reach)
-    except ToolError as error:
-        raise SourceError(
-            f"the definition of the source {config.name} can't be fetched: {error}", hint=error.hint
-        ) from error
-    if reply.status != 200:
-        hint = "check the URL; a definition behind a login has to be saved to a file"
-        raise SourceError(f"the definition of the source {config.name} answered with status {reply.status}", hint=hint)
-    return reply.body, reply.url
-
-
-def understand(raw: bytes, base: str, name: str) -> Document:
-    """The document that the bytes hold, or a SourceError that says why it is none."""
-    root = parse(raw, name)
+    `read_sibling` reads a file beside the document, by its path below the document's folder. A document that is not a
+    file has none.
+    """
+    root = parse_text(raw, name)
     if not isinstance(root, dict):
         raise SourceError(f"{name} is no definition: it holds no object", hint="give an OpenAPI or discovery document")
     dialect = _dialect(root, name)
-    folder = None if is_url(base) else Path(base)
-    siblings = Siblings(folder, parse, MOST_BYTES - len(raw))
-    references = References(root, siblings, SCHEMAS["discovery"] if dialect == "discovery" else None)
-    return Document(name, root, dialect, base, references)
+    siblings = SiblingFiles(read_sibling, parse_text, MAX_DOCUMENT_BYTES - len(raw))
+    references = References(root, siblings, SCHEMA_POINTERS["discovery"] if dialect == "discovery" else None)
+    return OpenApiDocument(name, root, dialect, base, references)
+
+
+def parse_text(raw: bytes, name: str) -> Any:
+    """Return the value of a text in JSON or YAML; messages call the text `name`."""
+    if len(raw) > MAX_DOCUMENT_BYTES:
+        hint = "use a smaller definition: one version, or one part of the service"
+        raise SourceError(f"{name} has {len(raw):,} bytes, more than {MAX_DOCUMENT_BYTES:,}", hint=hint)
+    raw = _to_utf8(raw, name)
+    start = raw[:1000].lstrip()[:1]
+    if start in (b"{", b"["):
+        try:
+            return _parse_json(raw, name)
+        except orjson.JSONDecodeError as error:
+            if not _may_be_yaml(raw):
+                _refuse(name, f"is not JSON: {error.msg} in line {error.lineno}, column {error.colno}")
+    # Imported here because the YAML library takes long to load and most documents are JSON.
+    from gloveport.sources.openapi.compile.document.yaml import parse_yaml
+
+    return parse_yaml(raw, name)
 
 
 def is_url(base: str) -> bool:
-    """True when a base is a URL, false when it is a folder."""
+    """Return True when a base is a URL, False when it is a folder."""
     return base.startswith(("http://", "https://"))
-
-
-def absolute(url: str, base: str) -> str | None:
-    """A server's URL, made whole with the base of its document; None when it can't be."""
-    if re.match(r"https?://", url, re.IGNORECASE):
-        return url
-    # A server that begins with a variable (`{scheme}://…`) is whole once that is filled.
-    if re.match(r"\{[^{}]+\}(://|$|[./:])", url):
-        return url
-    if not is_url(base) or "://" in url:
-        return None
-    joined = urljoin(base, url)
-    return joined if urlsplit(joined).scheme in ("http", "https") else None
 
 
 def _dialect(root: dict[str, Any], name: str) -> Dialect:
@@ -111,7 +86,47 @@ def _dialect(root: dict[str, Any], name: str) -> Dialect:
         return "swagger"
     if root.get("kind") == "discovery#restDescription" or ("discoveryVersion" in root and "resources" in root):
         return "discovery"
-    said = version or root.get("swagger") or root.get("swaggerVersion")
-    problem = f"is of version {str(said)[:40]!a}" if said else "is neither an OpenAPI nor a discovery document"
+    stated = version or root.get("swagger") or root.get("swaggerVersion")
+    problem = f"is of version {str(stated)[:40]!a}" if stated else "is neither an OpenAPI nor a discovery document"
     hint = "OpenAPI 3.1 and 3.0, Swagger 2.0 and Google's discovery documents can be read"
     raise SourceError(f"{name} {problem}", hint=hint)
+
+
+def _to_utf8(raw: bytes, name: str) -> bytes:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if raw.startswith(mark):
+            try:
+                return raw[len(mark) :].decode(encoding).encode()
+            except UnicodeError:
+                _refuse(name, f"is not the {encoding.upper()} that it says it is")
+    return raw
+
+
+def _may_be_yaml(raw: bytes) -> bool:
+    # `{openapi: 3.1.0, …}` is YAML's flow style: its keys need no quotes, but keys in JSON do.
+    return re.match(rb"\s*\{\s*[A-Za-z#]", raw) is not None
+
+
+def _parse_json(raw: bytes, name: str) -> Any:
+    value = orjson.loads(raw)
+    # A key that occurs twice means different things to different readers, so it is refused. Comparing the number of keys
+    # in the text and in the value is fast; the slow check runs only where that comparison can't tell.
+    try:
+        again = orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        _refuse(name, "is nested deeper than 250 levels")
+    if _ESCAPED_QUOTE in raw or _SPACED_COLON.search(raw) or raw.count(b'":') != again.count(b'":'):
+        json.loads(raw, object_pairs_hook=lambda pairs: _refuse_duplicates(pairs, name))
+    return value
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]], name: str) -> None:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            _refuse(name, f"has the key {key[:100]!a} twice in one object")
+        seen.add(key)
+
+
+def _refuse(name: str, problem: str) -> NoReturn:
+    raise SourceError(f"{name} {problem}", hint="correct the definition, or get it again from where it came from")

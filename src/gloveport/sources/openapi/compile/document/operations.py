@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gloveport.sources.openapi.compile.document.document import Document
-from gloveport.sources.openapi.compile.document.references import Dangling, Found
-from gloveport.sources.openapi.compile.schemas import Warn
+from gloveport.sources.openapi.compile.document.document import OpenApiDocument, Warn
+from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
 
-class Raw(NamedTuple):
+class RawOperation(NamedTuple):
     """An operation as OpenAPI 3 writes it: `node` in `file`, and its path item's parameters and servers."""
 
     method: str
@@ -28,38 +27,39 @@ class Raw(NamedTuple):
         return f"{self.method.upper()} {self.path}"
 
 
-class View(NamedTuple):
+class DocumentView(NamedTuple):
     """What a document says beside its schemas, as OpenAPI 3 would write it."""
 
     info: Any
     servers: Any
     schemes: Any
     security: Any
-    operations: Iterable[Raw]
+    operations: Iterable[RawOperation]
 
 
-def openapi_view(document: Document, warn: Warn) -> View:
+def openapi_view(document: OpenApiDocument, warn: Warn) -> DocumentView:
     """An OpenAPI 3 document as it is."""
     root = document.root
     components = root.get("components")
     schemes = components.get("securitySchemes") if isinstance(components, dict) else None
-    return View(
+    return DocumentView(
         root.get("info"), root.get("servers") or [{"url": "/"}], schemes, root.get("security"), _operations(document, warn)
     )
 
 
-def _operations(document: Document, warn: Warn) -> Iterator[Raw]:
+def _operations(document: OpenApiDocument, warn: Warn) -> Iterator[RawOperation]:
     for path, item in path_items(document, warn):
         for method in METHODS:
             if method in item.value:
                 node = item.value[method]
                 if isinstance(node, dict):
-                    yield Raw(method, path, node, item.file, item.value.get("parameters"), item.value.get("servers"))
+                    parameters, servers = item.value.get("parameters"), item.value.get("servers")
+                    yield RawOperation(method, path, node, item.file, parameters, servers)
                 else:
                     warn(f"{method.upper()} {path}", "the operation is no object")
 
 
-def path_items(document: Document, warn: Warn) -> Iterator[tuple[str, Found]]:
+def path_items(document: OpenApiDocument, warn: Warn) -> Iterator[tuple[str, DocumentNode]]:
     """The paths of a document with their items, references followed."""
     paths = document.root.get("paths")
     for path, node in paths.items() if isinstance(paths, dict) else ():
@@ -67,7 +67,7 @@ def path_items(document: Document, warn: Warn) -> Iterator[tuple[str, Found]]:
             continue
         try:
             item = document.references.follow(node)
-        except Dangling as error:
+        except DanglingReference as error:
             warn(f"path {path!a}", str(error))
             continue
         if not isinstance(item.value, dict):

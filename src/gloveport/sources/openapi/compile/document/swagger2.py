@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from gloveport.sources.openapi.compile.document.document import Document, is_url
-from gloveport.sources.openapi.compile.document.operations import METHODS, Raw, View, path_items
-from gloveport.sources.openapi.compile.document.references import Dangling, Found
+from gloveport.sources.openapi.compile.document.document import OpenApiDocument, Warn, is_url
+from gloveport.sources.openapi.compile.document.operations import METHODS, DocumentView, RawOperation, path_items
+from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_binary
-from gloveport.sources.openapi.compile.schemas import Warn
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 # How the values of a list are joined → style and explode. Tabs have no successor in OpenAPI 3.
-COLLECTIONS = {
+COLLECTION_FORMATS = {
     "csv": (None, False),
     "ssv": ("spaceDelimited", False),
     "pipes": ("pipeDelimited", False),
@@ -25,14 +24,15 @@ COLLECTIONS = {
 _BESIDE = frozenset({"name", "in", "required", "description", "collectionFormat", "schema", "allowEmptyValue"})
 
 
-def swagger_view(document: Document, warn: Warn) -> View:
+def swagger_view(document: OpenApiDocument, warn: Warn) -> DocumentView:
     """A Swagger 2.0 document as OpenAPI 3 would write it."""
     root = document.root
     operations = _operations(document, warn)
-    return View(root.get("info"), _servers(document), root.get("securityDefinitions"), root.get("security"), operations)
+    schemes, security = root.get("securityDefinitions"), root.get("security")
+    return DocumentView(root.get("info"), _servers(document), schemes, security, operations)
 
 
-def _servers(document: Document) -> list[dict[str, str]]:
+def _servers(document: OpenApiDocument) -> list[dict[str, str]]:
     root, base = document.root, document.base
     host, path = root.get("host"), root.get("basePath")
     path = path if isinstance(path, str) and path.startswith("/") else "/"
@@ -45,25 +45,25 @@ def _servers(document: Document) -> list[dict[str, str]]:
     return [{"url": f"{scheme}://{host}{path}"} for scheme in sorted(schemes, reverse=True)]
 
 
-def _operations(document: Document, warn: Warn) -> Iterator[Raw]:
+def _operations(document: OpenApiDocument, warn: Warn) -> Iterator[RawOperation]:
     for path, item in path_items(document, warn):
         for method in METHODS:
             node = item.value.get(method)
             if isinstance(node, dict):
-                raw = Raw(method, path, node, item.file, item.value.get("parameters"))
+                raw = RawOperation(method, path, node, item.file, item.value.get("parameters"))
                 yield raw._replace(node=_operation(raw, document, warn), shared=None)
             elif node is not None:
                 warn(f"{method.upper()} {path}", "the operation is no object")
 
 
-def _operation(raw: Raw, document: Document, warn: Warn) -> dict[str, Any]:
+def _operation(raw: RawOperation, document: OpenApiDocument, warn: Warn) -> dict[str, Any]:
     plain: list[Any] = []
-    body: Found | None = None
-    fields: dict[str, Found] = {}
+    body: DocumentNode | None = None
+    fields: dict[str, DocumentNode] = {}
     for node in (*_list(raw.shared), *_list(raw.node.get("parameters"))):
         try:
             found = document.references.follow(node, raw.file)
-        except Dangling as error:
+        except DanglingReference as error:
             warn(raw.place, f"a parameter is left out: {error}")
             continue
         where = found.value.get("in") if isinstance(found.value, dict) else None
@@ -82,7 +82,7 @@ def _operation(raw: Raw, document: Document, warn: Warn) -> dict[str, Any]:
     return out
 
 
-def _body(body: Found, consumes: list[str], raw: Raw) -> dict[str, Any]:
+def _body(body: DocumentNode, consumes: list[str], raw: RawOperation) -> dict[str, Any]:
     schema = body.value.get("schema", {})
     if body.file != raw.file and not raw.file:
         schema = {"$ref": f"{body.file}#{body.pointer}/schema"}
@@ -91,7 +91,7 @@ def _body(body: Found, consumes: list[str], raw: Raw) -> dict[str, Any]:
     return {"content": content or {JSON: {"schema": schema}}, "required": required, "description": description}
 
 
-def _form(fields: dict[str, Found], consumes: list[str]) -> dict[str, Any]:
+def _form(fields: dict[str, DocumentNode], consumes: list[str]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     encoding: dict[str, Any] = {}
     for name, field in fields.items():
@@ -99,7 +99,7 @@ def _form(fields: dict[str, Found], consumes: list[str]) -> dict[str, Any]:
         if description := field.value.get("description"):
             schema["description"] = description
         if schema.get("type") == "array":
-            style, explode = COLLECTIONS.get(str(field.value.get("collectionFormat")), (None, False))
+            style, explode = COLLECTION_FORMATS.get(str(field.value.get("collectionFormat")), (None, False))
             encoding[name] = {"style": style or "form", "explode": explode}
     required = [name for name, field in fields.items() if field.value.get("required") is True]
     schema = {"type": "object", "properties": properties, "required": required}
@@ -113,14 +113,14 @@ def inline_schema(parameter: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in parameter.items() if key not in _BESIDE}
 
 
-def _responses(raw: Raw, document: Document) -> dict[str, Any]:
+def _responses(raw: RawOperation, document: OpenApiDocument) -> dict[str, Any]:
     produces = _texts(raw.node.get("produces", document.root.get("produces"))) or [JSON]
     out: dict[str, Any] = {}
     nodes = raw.node.get("responses")
     for code, node in nodes.items() if isinstance(nodes, dict) else ():
         try:
             response = document.references.follow(node, raw.file)
-        except Dangling:
+        except DanglingReference:
             continue
         if isinstance(response.value, dict):
             schema = response.value.get("schema")

@@ -14,8 +14,8 @@ import yaml
 
 from gloveport.errors import SourceError
 
-MOST_DEPTH = 250
-MOST_NODES = 10_000_000
+MAX_YAML_DEPTH = 250
+MAX_YAML_NODES = 10_000_000
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})$")
 # A number with a leading zero is an octal one to some readers and a decimal one to others; it stays a text.
@@ -32,7 +32,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def parse_yaml(raw: bytes, name: str) -> Any:
     """The value of a document's one YAML document; `name` is how a message calls it."""
     try:
-        return _Composer(raw, name).document()
+        return _YamlComposer(raw, name).document()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -46,7 +46,7 @@ def _refusal(name: str, problem: str) -> SourceError:
     return SourceError(f"{name} {problem}", hint="correct the definition, or get it again from where it came from")
 
 
-class _Composer:
+class _YamlComposer:
     """Puts values together from the parser's events.
 
     Invariant: `_count` is the number of nodes that the value would have if every alias were a copy. The value itself shares
@@ -76,8 +76,8 @@ class _Composer:
             return self._alias(event)
         before = self._count
         self._add(1, event)
-        if depth > MOST_DEPTH:
-            self._fail(event, f"is nested deeper than {MOST_DEPTH} levels")
+        if depth > MAX_YAML_DEPTH:
+            self._fail(event, f"is nested deeper than {MAX_YAML_DEPTH} levels")
         if kind is yaml.ScalarEvent:
             value = _scalar(event)
         elif kind is yaml.MappingStartEvent:
@@ -131,8 +131,8 @@ class _Composer:
 
     def _add(self, size: int, event: Any) -> None:
         self._count += size
-        if self._count > MOST_NODES:
-            self._fail(event, f"stands for more than {MOST_NODES:,} values")
+        if self._count > MAX_YAML_NODES:
+            self._fail(event, f"stands for more than {MAX_YAML_NODES:,} values")
 
     def _fail(self, event: Any, problem: str) -> NoReturn:
         raise _refusal(self._name, f"{problem} (line {event.start_mark.line + 1})")

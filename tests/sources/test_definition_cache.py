@@ -1,4 +1,4 @@
-"""The shelf: compiled definitions on disk, whole or not there at all."""
+"""The cache: compiled definitions on disk, whole or not there at all."""
 
 import os
 import stat
@@ -9,10 +9,13 @@ import msgspec
 import pytest
 
 from gloveport.errors import SourceError
-from gloveport.sources.definition_cache import LazySchema, Shelf, digest
-from gloveport.sources.openapi.operation import Head
+from gloveport.sources.compiled_definition import ToolHead
+from gloveport.sources.definition_cache import DefinitionCache, LazySchema, digest
 
-HEADS = (Head("pets.list", "All pets.", ("limit",), "f1"), Head("pets.create", "A new pet.", ("name",), "f2", writes=True))
+HEADS = (
+    ToolHead("pets.list", "All pets.", ("limit",), "f1"),
+    ToolHead("pets.create", "A new pet.", ("name",), "f2", writes=True),
+)
 DEFINITIONS = [("pets.list", b'{"n":1}'), ("pets.create", b'{"n":2}')]
 DEFS = [
     ("Pet", b'{"properties":{"owner":{"$ref":"#/$defs/Owner"}}}'),
@@ -21,43 +24,43 @@ DEFS = [
 ]
 
 
-def built(folder: Path, name: str = "abc") -> Shelf:
-    return Shelf.build(folder, name, HEADS, DEFINITIONS, DEFS, {"title": "Pets"})
+def built(folder: Path, name: str = "abc") -> DefinitionCache:
+    return DefinitionCache.build(folder, name, HEADS, DEFINITIONS, DEFS, {"title": "Pets"})
 
 
 def test_what_was_put_there_is_read_back(tmp_path: Path) -> None:
     built(tmp_path).close()
-    shelf = Shelf.open(tmp_path, "abc")
-    assert shelf is not None
-    assert shelf.heads() == HEADS
-    assert shelf.definition("pets.create") == b'{"n":2}'
-    assert shelf.facts == {"title": "Pets"}
-    shelf.close()
-    shelf.close()
+    cache = DefinitionCache.open(tmp_path, "abc")
+    assert cache is not None
+    assert cache.heads() == HEADS
+    assert cache.definition("pets.create") == b'{"n":2}'
+    assert cache.facts == {"title": "Pets"}
+    cache.close()
+    cache.close()
 
 
 def test_a_schema_comes_with_exactly_what_it_reaches(tmp_path: Path) -> None:
-    shelf = built(tmp_path)
-    assert "$defs" not in shelf.schema(b'{"type":"string"}')
-    assert set(shelf.schema(b'{"items":{"$ref":"#/$defs/Pet"}}')["$defs"]) == {"Pet", "Owner"}
-    shelf.close()
+    cache = built(tmp_path)
+    assert "$defs" not in cache.schema(b'{"type":"string"}')
+    assert set(cache.schema(b'{"items":{"$ref":"#/$defs/Pet"}}')["$defs"]) == {"Pet", "Owner"}
+    cache.close()
 
 
 def test_a_text_that_quotes_a_reference_reaches_nothing(tmp_path: Path) -> None:
-    shelf = built(tmp_path)
+    cache = built(tmp_path)
     text = msgspec.json.encode({"description": 'see {"$ref":"#/$defs/Pet"}', "const": {"$ref": "#/$defs/Nobody"}})
-    assert "$defs" not in shelf.schema(text)
-    shelf.close()
+    assert "$defs" not in cache.schema(text)
+    cache.close()
 
 
-def test_nobody_else_can_read_a_shelf_and_nothing_else_is_left_behind(tmp_path: Path) -> None:
+def test_nobody_else_can_read_a_cache_and_nothing_else_is_left_behind(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "cache"
     built(folder).close()
-    assert [path.name for path in folder.iterdir()] == ["abc.shelf"]
-    assert stat.S_IMODE((folder / "abc.shelf").stat().st_mode) == 0o600
+    assert [path.name for path in folder.iterdir()] == ["abc.sqlite"]
+    assert stat.S_IMODE((folder / "abc.sqlite").stat().st_mode) == 0o600
 
 
-def test_a_build_that_fails_leaves_nothing_and_keeps_the_old_shelf(tmp_path: Path) -> None:
+def test_a_build_that_fails_leaves_nothing_and_keeps_the_old_cache(tmp_path: Path) -> None:
     built(tmp_path).close()
 
     def broken() -> object:
@@ -65,17 +68,17 @@ def test_a_build_that_fails_leaves_nothing_and_keeps_the_old_shelf(tmp_path: Pat
         raise SourceError("the definition is bad")
 
     with pytest.raises(SourceError, match="the definition is bad"):
-        Shelf.build(tmp_path, "abc", (), broken(), (), {})
-    assert [path.name for path in tmp_path.iterdir()] == ["abc.shelf"]
-    shelf = Shelf.open(tmp_path, "abc")
-    assert shelf is not None and shelf.heads() == HEADS
-    shelf.close()
+        DefinitionCache.build(tmp_path, "abc", (), broken(), (), {})
+    assert [path.name for path in tmp_path.iterdir()] == ["abc.sqlite"]
+    cache = DefinitionCache.open(tmp_path, "abc")
+    assert cache is not None and cache.heads() == HEADS
+    cache.close()
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "zeroed", "text"])
-def test_a_damaged_shelf_is_not_opened_or_says_so_and_is_gone(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_cache_is_not_opened_or_says_so_and_is_gone(tmp_path: Path, damage: str) -> None:
     built(tmp_path).close()
-    path = tmp_path / "abc.shelf"
+    path = tmp_path / "abc.sqlite"
     raw = path.read_bytes()
     harmed = {
         "empty": b"",
@@ -84,24 +87,24 @@ def test_a_damaged_shelf_is_not_opened_or_says_so_and_is_gone(tmp_path: Path, da
         "text": b"hello" * 999,
     }
     path.write_bytes(harmed[damage])
-    shelf = Shelf.open(tmp_path, "abc")
-    if shelf is not None:
+    cache = DefinitionCache.open(tmp_path, "abc")
+    if cache is not None:
         with pytest.raises(SourceError, match="damaged"):
-            shelf.definition("pets.create")
-        shelf.close()
+            cache.definition("pets.create")
+        cache.close()
         assert not path.exists()
 
 
 def test_a_changed_text_is_noticed_when_it_is_read(tmp_path: Path) -> None:
     built(tmp_path).close()
-    path = tmp_path / "abc.shelf"
+    path = tmp_path / "abc.sqlite"
     path.write_bytes(path.read_bytes().replace(b'{"n":2}', b'{"n":3}'))
-    shelf = Shelf.open(tmp_path, "abc")
-    assert shelf is not None
-    assert shelf.definition("pets.list") == b'{"n":1}'
+    cache = DefinitionCache.open(tmp_path, "abc")
+    assert cache is not None
+    assert cache.definition("pets.list") == b'{"n":1}'
     with pytest.raises(SourceError, match="damaged"):
-        shelf.definition("pets.create")
-    shelf.close()
+        cache.definition("pets.create")
+    cache.close()
 
 
 def test_a_folder_that_can_not_be_written_is_a_clear_error(tmp_path: Path) -> None:
@@ -111,11 +114,11 @@ def test_a_folder_that_can_not_be_written_is_a_clear_error(tmp_path: Path) -> No
 
 
 def test_what_nobody_has_used_for_months_is_forgotten(tmp_path: Path) -> None:
-    for name, days in (("old.shelf", 100), ("used.shelf", 10), (".left.draft", 2), (".new.draft", 0), ("other.txt", 900)):
+    for name, days in (("old.sqlite", 100), ("used.sqlite", 10), (".left.draft", 2), (".new.draft", 0), ("other.txt", 900)):
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (time.time() - days * 86400,) * 2)
     built(tmp_path).close()
-    assert {path.name for path in tmp_path.iterdir()} == {"abc.shelf", "used.shelf", ".new.draft", "other.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"abc.sqlite", "used.sqlite", ".new.draft", "other.txt"}
 
 
 def test_digests_tell_parts_apart() -> None:
