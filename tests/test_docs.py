@@ -19,9 +19,10 @@ from gloveport.surfaces.cli.topics import EXIT_CODES
 from tests.surfaces.command import environment
 
 REPOSITORY = Path(__file__).parents[1]
-PAGES = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")])
+PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 REFERENCE = (REPOSITORY / "docs" / "reference.md").read_text()
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PATH = re.compile(r"`((?:src|tests|docs|examples|fuzz|benchmarks|conformance|interop)/[^`\s<>…*]*)`")
 DEADLINE = 60
 
 
@@ -77,11 +78,18 @@ def test_what_the_readme_shows_is_what_happens(folder: Path) -> None:
     assert without_times.sub("… ms", both) == without_times.sub("… ms", shown)
 
 
-def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
-    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= 150
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def test_the_readme_and_the_changelog_are_short() -> None:
+    readme = (REPOSITORY / "README.md").read_text().splitlines()
+    assert len(readme) <= 150
+    assert [line for line in readme if len(line) > 120] == []
+    assert len((REPOSITORY / "CHANGELOG.md").read_text().splitlines()) <= 30
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_and_every_path_leads_somewhere(page: Path) -> None:
+    text = page.read_text()
+    assert [target for target in re.findall(r"\]\(([^)#:]+)\)", text) if not (page.parent / target).exists()] == []
+    assert [path for path in PATH.findall(text) if not (REPOSITORY / path).exists()] == []
 
 
 @pytest.mark.parametrize("code", CODES)
