@@ -13,7 +13,8 @@ from benchmarks.floor import serve
 from benchmarks.sampling import Row, interleaved, median
 from gloveport import Gloveport
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE
-from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import Language
 
 SETTLED_SECONDS = 0.03

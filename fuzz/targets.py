@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fuzz import definitions, guests, legs, monty, programs, settings, urls, wire
+from fuzz import definitions, guests, monty, programs, run_attempts, settings, urls, wire
 from fuzz.target import Target
 
 TARGETS: tuple[Target, ...] = (
     *wire.TARGETS,
-    *legs.TARGETS,
+    *run_attempts.TARGETS,
     *monty.TARGETS,
     *programs.TARGETS,
     *definitions.TARGETS,

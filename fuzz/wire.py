@@ -136,7 +136,7 @@ def judge_python_codec(data: bytes) -> None:
 
 
 def _guest_codec() -> Any:
-    folder = str(SOURCE / "sandbox" / "guest" / "python")
+    folder = str(SOURCE / "sandbox" / "engines" / "cpython" / "guest")
     if folder not in sys.path:
         sys.path.append(folder)
     from gloveport_guest import values  # type: ignore[import-not-found]

@@ -10,7 +10,7 @@ from gloveport.prepare import prepare
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.pool import Pool
-from gloveport.sandbox.run_attempt import Leg, Setup
+from gloveport.sandbox.run_attempt import RunAttempt, RunSetup
 from gloveport.types import Limits, LogLine, ToolCall
 
 START = 1_700_000_000_000_000
@@ -65,7 +65,9 @@ async def test_every_reading_is_a_function_of_the_start_event(reading: str) -> N
 async def replay(code: str, seed: bytes) -> Any:
     launcher = Pool(DENO.launch(ProcessOptions("deno")), size=0, minimum="kernel")
     try:
-        ending = await Leg(await launcher.take(), Silent(), Limits()).run(prepare(code), Setup(seed=seed, now=START))
+        ending = await RunAttempt(await launcher.take(), Silent(), Limits()).run(
+            prepare(code), RunSetup(seed=seed, now=START)
+        )
     finally:
         await launcher.close()
     assert ending.error is None, ending.error

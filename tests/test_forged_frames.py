@@ -47,7 +47,7 @@ def _forger_launch(_options: ProcessOptions) -> Launch:
     argv = ("deno", "run", "-A", "--no-config", "--no-lock", "--no-remote", FORGER)
     files = {FORGER: (HERE / "_harness" / "forger.js").read_bytes()}
     env = {**PLAIN.env, "DENO_DIR": f"{FORGER}/none"}
-    return replace(PLAIN, argv=argv, files=files, env=env, first=b"", idle=b"")
+    return replace(PLAIN, argv=argv, files=files, env=env, first_input=b"", idle_input=b"")
 
 
 @pytest.fixture(scope="module")

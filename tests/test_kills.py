@@ -22,7 +22,7 @@ from gloveport import Gloveport, Outcome
 from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 from gloveport.sandbox.launcher import Launcher
-from gloveport.sandbox.run_attempt import Leg
+from gloveport.sandbox.run_attempt import RunAttempt
 from tests.engines import ENGINES, Engine, Per, said
 from tests.leftovers import DEADLINE, Leftovers, assert_nothing_left, settled, strangers
 
@@ -90,11 +90,11 @@ class Watch:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.guest: Guest | None = None
         self.kill_the_next_newborn = False
-        watch, start, spawn = self, Leg.run, Launcher.spawn
+        watch, start, spawn = self, RunAttempt.run, Launcher.spawn
 
-        async def run(leg: Leg, *args: Any) -> Any:
-            watch.guest = leg._worker.guest
-            return await start(leg, *args)
+        async def run(attempt: RunAttempt, *args: Any) -> Any:
+            watch.guest = attempt._worker.guest
+            return await start(attempt, *args)
 
         async def spawn_watched(launcher: Launcher) -> Guest:
             guest = await spawn(launcher)
@@ -103,7 +103,7 @@ class Watch:
                 os.kill(guest.pid, signal.SIGKILL)
             return guest
 
-        patch.setattr(Leg, "run", run)
+        patch.setattr(RunAttempt, "run", run)
         patch.setattr(Launcher, "spawn", spawn_watched)
 
     def kill(self) -> None:

@@ -32,7 +32,7 @@ async def test_an_engine_with_more_threads_than_any_honest_one_is_ended(
     port: Gloveport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a guest has no user of its own, no limit of the kernel bounds them closely."""
-    monkeypatch.setattr(run_attempt, "MOST_THREADS", 2)  # the least that Deno ever has is more
+    monkeypatch.setattr(run_attempt, "MAX_THREADS", 2)  # the least that Deno ever has is more
     outcome = await port.run("while (true) {}")
     assert outcome.error is not None
     assert (outcome.error.code, outcome.error.message[:35]) == ("sandbox-crashed", "the engine had more than 2 threads,")

@@ -175,7 +175,7 @@ async def test_a_run_without_a_rehearsal_replays_after_one() -> None:
     launcher = Launcher(launch)
     await launcher.start()
     worker = await Worker.start(launcher)
-    worker.send(launch.idle)
+    worker.send(launch.idle_input)
     try:
         assert await replay_on(worker, recording, Limits()) is None
     finally:

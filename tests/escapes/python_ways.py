@@ -18,7 +18,8 @@ from gloveport.sandbox import worker
 from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE, find_python
-from gloveport.sandbox.launcher import Guest, Launch
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.launcher import Launch
 from gloveport.types import MIB, Program
 from tests.conftest import TOOLS
 from tests.escapes.canaries import MOST_MEMORY, VARIABLE, Canaries, token

@@ -25,8 +25,9 @@ from gloveport.sandbox import run_attempt, worker
 from gloveport.sandbox.engines import registry
 from gloveport.sandbox.engines.deno.engine import ENVIRONMENT, find_deno
 from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.jail.privileges import MOST_THREADS
-from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.jail.privileges import MAX_THREADS
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import MIB, Program, Strength
 from tests.conftest import TOOLS
 from tests.escapes.calls import NUMBERS
@@ -180,7 +181,7 @@ async def drive(
 ) -> tuple[str, set[str]]:
     """Run the program in a harness that waits at the other end; all it said, and what the kernel says it became.
 
-    `watched_threads`: no limit of the kernel's bounds them closely, only a leg that looks at them from time to time.
+    `watched_threads`: no limit of the kernel's bounds them closely, only a run attempt that checks them from time to time.
     """
     loop, nonce = asyncio.get_running_loop(), secrets.token_hex(8)
     data = b""
@@ -218,18 +219,18 @@ async def drive(
 
 
 async def _watch_memory(guest: Guest) -> None:
-    """What a leg does beside setting limits: look at what no limit counts."""
-    most = worker.held_bytes(guest.pid) + 256 * MIB * run_attempt.RESIDENT_SLACK
+    """Do what a run attempt does beside setting limits: check what no limit counts."""
+    most = worker.held_bytes(guest.pid) + 256 * MIB * run_attempt.RESIDENT_SLACK_FACTOR
     with contextlib.suppress(OSError):
         while worker.held_bytes(guest.pid) < most and not _has_many_threads(guest):  # noqa: ASYNC110
-            await asyncio.sleep(run_attempt.MEMORY_SECONDS)
+            await asyncio.sleep(run_attempt.MEMORY_CHECK_SECONDS)
         guest.kill()
 
 
 def _has_many_threads(guest: Guest) -> bool:
-    """What a leg ends a guest for; a test of limits holds that it does."""
+    """Return whether a run attempt would end the guest; a test of limits checks that it does."""
     with contextlib.suppress(OSError):
-        return worker.count_threads(guest.pid) > MOST_THREADS
+        return worker.count_threads(guest.pid) > MAX_THREADS
     return False
 
 
@@ -368,9 +369,9 @@ async def baited_port(minimum: Strength = "full", **options: Any) -> Any:
 def eavesdropping() -> Iterator[list[str]]:
     """Put a token into every frame that a guest is sent, another into our environment, and hear what engines write to stderr."""
     said: list[str] = []
-    event, read = run_attempt.Leg._event, worker._read_stderr
+    event, read = run_attempt.RunAttempt._event, worker._read_stderr
 
-    def baited_event(self: run_attempt.Leg, payload: bytes) -> None:
+    def baited_event(self: run_attempt.RunAttempt, payload: bytes) -> None:
         event(self, payload[:-1] + f',"{ENGINE_TOKENS["wire"]}"]'.encode())
 
     def heard(guest: Guest) -> str:
@@ -378,7 +379,7 @@ def eavesdropping() -> Iterator[list[str]]:
         return said[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_attempt.Leg, "_event", baited_event)
+        patch.setattr(run_attempt.RunAttempt, "_event", baited_event)
         patch.setattr(worker, "_read_stderr", heard)
         patch.setattr(host_module, "prepare", _read)
         patch.setenv(VARIABLE, HOST_VARIABLE)

@@ -16,7 +16,8 @@ import pytest
 
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.zygote_launch import ENVIRONMENT, PACKAGE, find_python
-from gloveport.sandbox.launcher import Guest, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.launcher import Launcher
 from tests.sandbox.jail.host import REPOSITORY, ask, children_of, facts, python_launch
 from tests.sandbox.jail.stage import host_command, host_env, play, run
 from tests.sandbox.test_cpython_jail import SURROUNDINGS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gloveport.sandbox.eager import Starter
+from gloveport.sandbox.eager import EagerTaskStarter
 
 Start = Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, asyncio.Task[Any] | None]]
 
@@ -17,7 +17,7 @@ mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="none
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
     loop = asyncio.get_running_loop()
-    starter = Starter(loop)
+    starter = EagerTaskStarter(loop)
 
     async def from_a_callback(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any] | None:
         done: asyncio.Future[asyncio.Task[Any] | None] = loop.create_future()
@@ -47,7 +47,7 @@ async def test_a_coroutine_that_never_waits_ends_at_once(start: Start) -> None:
 
 async def test_one_that_starts_nothing_has_no_task() -> None:
     before = asyncio.all_tasks()
-    starter = Starter(asyncio.get_running_loop())
+    starter = EagerTaskStarter(asyncio.get_running_loop())
     assert asyncio.all_tasks() == before
     starter.close()
 

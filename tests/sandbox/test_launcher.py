@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.launcher import Launch, Launcher
 from tests.sandbox.jail.host import REPOSITORY, facts, launch
 from tests.sandbox.jail.stage import host_command, host_env, play
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.launcher import Launch, Launcher
 from tests.sandbox.jail.host import descriptors, launch, python_launch
 from tests.sandbox.jail.stage import play
 

@@ -11,7 +11,8 @@ import pytest
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.launcher import Guest, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.pool import Pool
 
 Kill = Callable[[pytest.MonkeyPatch, int], None]
@@ -52,7 +53,7 @@ def kill_servers(patch: pytest.MonkeyPatch, count: int) -> None:
         if doomed:
             os.kill(launcher._server.pid, signal.SIGKILL)
             hung_up = select.poll()
-            hung_up.register(launcher._orders[message["id"]].socket, 0)
+            hung_up.register(launcher._pending[message["id"]].socket, 0)
             assert hung_up.poll(20_000)
 
     patch.setattr(Launcher, "_send", send_watched)

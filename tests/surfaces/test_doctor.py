@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gloveport.sandbox.jail.strength import JailReport, Layer
-from gloveport.sandbox.self_test import ATTEMPTS, Attempt, Canaries, Proof, _judge, _lines, proof_launch
+from gloveport.sandbox.self_test import ATTEMPTS, Canaries, EscapeAttempt, SelfTestResult, _judge, _lines, self_test_launch
 from gloveport.surfaces.cli import doctor
 from tests.surfaces.command import gloveport
 
@@ -63,9 +63,9 @@ def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:
     # The control of controls: the same script, the same canaries, the same engine, only without the jail.
     with Canaries() as canaries:
         controls = canaries.controls()
-        launch = proof_launch(canaries.plan())
+        launch = self_test_launch(canaries.plan())
         (place, content), *_ = launch.files.items()
-        script = tmp_path / "proof.js"
+        script = tmp_path / "attempts.js"
         script.write_bytes(content)
         argv = [str(script) if word == place else word for word in launch.argv[1:]]
         done = subprocess.run(
@@ -80,11 +80,11 @@ def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:
     assert b"deno " in done.stdout
 
 
-def _proof(**changes: Any) -> Proof:
+def _proof(**changes: Any) -> SelfTestResult:
     layers = tuple(Layer(name, True, "in force") for name in ("namespaces", "root", "landlock", "seccomp"))
-    attempts = [Attempt(name, what, False, "refused") for name, what in ATTEMPTS.items()]
-    attempts[0] = Attempt("tcp", ATTEMPTS["tcp"], **{"escaped": False, "detail": "refused", **changes})
-    return Proof(JailReport("full", layers), tuple(attempts))
+    attempts = [EscapeAttempt(name, what, False, "refused") for name, what in ATTEMPTS.items()]
+    attempts[0] = EscapeAttempt("tcp", ATTEMPTS["tcp"], **{"escaped": False, "detail": "refused", **changes})
+    return SelfTestResult(JailReport("full", layers), tuple(attempts))
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def _proof(**changes: Any) -> Proof:
 def test_an_escape_and_an_attempt_that_proves_nothing_are_failures(
     changes: dict[str, Any], verdict: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def prove() -> Proof:
+    async def run_self_test() -> SelfTestResult:
         return _proof(**changes)
 
-    monkeypatch.setattr(doctor, "prove", prove)
+    monkeypatch.setattr(doctor, "run_self_test", run_self_test)
     assert doctor.doctor_command("kernel", as_json=False, color="never") == 1
     shown = capsys.readouterr().out
     assert "✗ connect to a TCP port of the host" in shown

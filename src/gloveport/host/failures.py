@@ -9,7 +9,7 @@ from typing import Any
 
 from gloveport.errors import CODES, GloveportError, ProgramError
 from gloveport.prepare import frame, locate
-from gloveport.sandbox.run_attempt import Ending
+from gloveport.sandbox.run_attempt import AttemptResult
 from gloveport.types import Failure, Program
 
 logger = logging.getLogger("gloveport")
@@ -21,10 +21,10 @@ GUEST_CODES = frozenset(
 )
 
 
-def believed(ending: Ending, told: Collection[str]) -> Mapping[str, Any]:
+def believed(ending: AttemptResult, told: Collection[str]) -> Mapping[str, Any]:
     """The error, without a code that only the host may give: a program can throw what it likes."""
     error, code = ending.error or {}, (ending.error or {}).get("code")
-    if not ending.claimed or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
+    if not ending.reported_by_guest or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
         return error
     if code in told:
         return error

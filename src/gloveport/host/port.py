@@ -27,10 +27,10 @@ from gloveport.journal.memory import Journal, Tape
 from gloveport.prepare import Judged, check, prepare
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
-from gloveport.sandbox.launcher import JailReport
+from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.replay import replay
-from gloveport.sandbox.run_attempt import Ending, Leg, Setup
+from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt, RunSetup
 from gloveport.sandbox.worker import Worker
 from gloveport.sources.functions import functions
 from gloveport.types import (
@@ -200,7 +200,7 @@ class Gloveport:
         on_call = order.call_happened if order.on_event else None
         port = _RunPort(order, bridge.for_run(order.limits, on_call, began=began))
         has_input = order.input is not NO_INPUT
-        setup = Setup(
+        setup = RunSetup(
             sources=tuple(sorted(bridge.catalog.roots)),
             env=order.env,
             input=order.input if has_input else None,
@@ -208,11 +208,11 @@ class Gloveport:
         )
         tape = Tape(order.run, order.options.engine, order.limits.memory_mb) if self._journal else None
         try:
-            ending = await Leg(worker, port, order.limits, tape).run(program, setup)
+            ending = await RunAttempt(worker, port, order.limits, tape).run(program, setup)
         except GloveportError as error:
-            ending = Ending(error=told(error))
+            ending = AttemptResult(error=told(error))
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
-            ending = Ending(error=internal(order.run, error))
+            ending = AttemptResult(error=internal(order.run, error))
         finally:
             port.bridge.close()
             if self._journal and tape and (recording := tape.recording()):
@@ -400,7 +400,7 @@ class _RunPort:
         self.logs: list[LogLine] = []
         self.emitted: list[Any] = []
 
-    def broke(self, error: Exception) -> ToolError:
+    def report_defect(self, error: Exception) -> ToolError:
         return ToolError(internal(self._order.run, error)["message"], code="internal-error")
 
     def log(self, line: LogLine) -> None:
@@ -412,7 +412,7 @@ class _RunPort:
         self._order.happened(Event("emit", self._order.run, value=value))
 
 
-def _outcome(order: _Order, program: Program, port: _RunPort, ending: Ending, seconds: float) -> Outcome:
+def _outcome(order: _Order, program: Program, port: _RunPort, ending: AttemptResult, seconds: float) -> Outcome:
     calls = port.bridge.records
     pending = frozenset(ending.pending)
     warnings = [

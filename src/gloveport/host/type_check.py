@@ -8,7 +8,7 @@ from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import declarations
 from gloveport.errors import SandboxError
 from gloveport.prepare import Judged, check_types
-from gloveport.sandbox.type_checkers import Checker, python_launch, typescript_launch
+from gloveport.sandbox.type_checkers import TypeChecker, python_launch, typescript_launch
 from gloveport.types import Language, Program, Strength
 
 logger = logging.getLogger("gloveport")
@@ -19,7 +19,7 @@ class TypeChecks:
 
     def __init__(self, minimum: Strength) -> None:
         self._minimum: Strength = minimum
-        self._checkers: dict[Language, Checker] = {}
+        self._checkers: dict[Language, TypeChecker] = {}
 
     async def check(self, program: Program, catalog: Catalog) -> Judged:
         """What is wrong with the program's types."""
@@ -37,9 +37,9 @@ class TypeChecks:
         for checker in checkers:
             await checker.close()
 
-    def _checker(self, language: Language) -> Checker:
+    def _checker(self, language: Language) -> TypeChecker:
         if language not in self._checkers:
             launch = python_launch() if language == "python" else typescript_launch()
             spoken = "python" if language == "python" else "typescript"
-            self._checkers[language] = Checker(launch, language=spoken, minimum=self._minimum)
+            self._checkers[language] = TypeChecker(launch, language=spoken, minimum=self._minimum)
         return self._checkers[language]

@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 
-class _Rest(Coroutine[Any, Any, Any]):
+class _Continuation(Coroutine[Any, Any, Any]):
     """What a prepared task steps: first it waits for `slot`; once handed a coroutine, it goes on with that.
 
     Invariant: `coroutine` is set exactly once, between the coroutine's first step and the task's next one.
@@ -51,7 +51,7 @@ class _Rest(Coroutine[Any, Any, Any]):
         raise NotImplementedError("only a task steps this")
 
 
-class Starter:
+class EagerTaskStarter:
     """Starts coroutines at once; keeps one prepared task for those that end at once."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -61,7 +61,7 @@ class Starter:
 
     def _prepare(self) -> asyncio.Task[Any]:
         self._context = self._base.copy()
-        self._rest = _Rest(self._loop.create_future())
+        self._rest = _Continuation(self._loop.create_future())
         self._task = asyncio.Task(self._rest, loop=self._loop, context=self._context)
         return self._task
 

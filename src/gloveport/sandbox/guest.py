@@ -89,29 +89,29 @@ class Guest:
         os.close(self.stderr)
         os.close(self.pidfd)
 
-    def ended(self, exit: Exit) -> None:
+    def on_exit(self, exit: Exit) -> None:
         """Told by the launcher: the guest has ended, and was reaped."""
         if not self._exit.done():
             self._exit.set_result(exit)
 
-    def orphaned(self) -> None:
+    def on_server_exit(self) -> None:
         """Told by the launcher: the fork server is gone. The guest ends with it, and nobody can say what it used."""
         unknown = Exit(None, signal.SIGKILL, 0.0, 0)
         if self._closed or self._exit.done():
-            self.ended(unknown)
+            self.on_exit(unknown)
             return
         self.kill()
         loop = self._exit.get_loop()
         pidfd = os.dup(self.pidfd)
 
-        def buried() -> None:
+        def reap() -> None:
             loop.remove_reader(pidfd)
             with contextlib.suppress(ChildProcessError):  # it is ours only where this process adopts orphans (pid 1)
                 os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
             os.close(pidfd)
-            self.ended(unknown)
+            self.on_exit(unknown)
 
-        loop.add_reader(pidfd, buried)
+        loop.add_reader(pidfd, reap)
 
 
 def _kill(pidfd: int) -> None:

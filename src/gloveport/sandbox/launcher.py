@@ -23,10 +23,8 @@ from gloveport.errors import SandboxError
 from gloveport.sandbox.guest import Exit, Guest
 from gloveport.sandbox.jail import channel
 from gloveport.sandbox.jail.filesystem import Folder
-from gloveport.sandbox.jail.strength import NEEDS, JailReport, Layer, holds_forks, judge
+from gloveport.sandbox.jail.strength import REQUIRED_LAYERS, JailReport, Layer, assess, holds_native_code
 from gloveport.types import Strength
-
-__all__ = ["Exit", "Folder", "Guest", "JailReport", "Launch", "Launcher", "Layer"]
 
 _START_SECONDS = 30.0
 _SPAWN_SECONDS = 30.0
@@ -48,8 +46,8 @@ class Launch:
     With `zygote` the engine is exec'd once and forks guests that are ready to run, as `gloveport.sandbox.jail.zygote` does;
     it needs a jail that holds native code: of strength `full`, or `kernel` with the layer `signal scope`.
 
-    `first` is what each guest finds on its standard input before all else, `idle` what a pool then sends to one that
-    nobody waits for yet: it has time to make the run quicker that it will get.
+    `first_input` is what each guest finds on its standard input before all else, `idle_input` what a pool then sends to one
+    that nobody waits for yet: it has time to make the run quicker that it will get.
     """
 
     executable: str
@@ -58,12 +56,12 @@ class Launch:
     files: Mapping[str, bytes]
     folders: Mapping[str, Folder] = field(default_factory=dict)
     zygote: bool = False
-    first: bytes = b""
-    idle: bytes = b""
+    first_input: bytes = b""
+    idle_input: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _PendingSpawn:
     """A guest that was asked for: our ends of its channels, and who waits for it."""
 
     socket: socket.socket
@@ -86,9 +84,9 @@ class Launcher:
         self._numbers = itertools.count(1)
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None  # None before the start and after the end
-        self._complaints = -1  # a file in memory that is the server's stderr
+        self._server_stderr = -1  # a file in memory that is the server's stderr
         self._directory: str | None = None  # on the host, and the server's to remove; ours if the server was killed
-        self._orders: dict[int, _Order] = {}
+        self._pending: dict[int, _PendingSpawn] = {}
         self._guests: dict[int, Guest] = {}
 
     async def start(self) -> JailReport:
@@ -121,20 +119,20 @@ class Launcher:
         ours.setblocking(False)
         stderr, stderr_writer = os.pipe()
         os.set_blocking(stderr, False)
-        order = self._orders[number] = _Order(ours, stderr, self._loop.create_future())
+        pending = self._pending[number] = _PendingSpawn(ours, stderr, self._loop.create_future())
         try:
             await self._send({"op": "spawn", "id": number}, [theirs.detach(), stderr_writer])
             async with asyncio.timeout(_SPAWN_SECONDS):
-                guest = await order.guest
-                if self._launch.first:
+                guest = await pending.guest
+                if self._launch.first_input:
                     with contextlib.suppress(ConnectionError):  # it has died: who listens to it will hear
-                        await self._loop.sock_sendall(guest.socket, self._launch.first)
+                        await self._loop.sock_sendall(guest.socket, self._launch.first_input)
                 return guest
         except BaseException as error:
-            if self._orders.pop(number, None):
-                order.cancel()
-            elif order.guest.done() and not order.guest.cancelled() and not order.guest.exception():
-                order.guest.result().close()  # it came too late, or takes nothing in
+            if self._pending.pop(number, None):
+                pending.cancel()
+            elif pending.guest.done() and not pending.guest.cancelled() and not pending.guest.exception():
+                pending.guest.result().close()  # it came too late, or takes nothing in
             if isinstance(error, TimeoutError):
                 raise SandboxError("a guest did not start in time", code="sandbox-crashed") from None
             raise
@@ -173,7 +171,7 @@ class Launcher:
             self._control.close()
             self._control = None
             os.close(self._server_pidfd)
-            os.close(self._complaints)
+            os.close(self._server_stderr)
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -181,13 +179,13 @@ class Launcher:
 
     def _exec_server(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        complaints = _in_memory(b"")
+        server_stderr = _in_memory(b"")
         try:
             self._server = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _SERVER],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                stderr=complaints,
+                stderr=server_stderr,
                 env={},
                 cwd="/",
                 close_fds=True,
@@ -195,12 +193,12 @@ class Launcher:
             )
         except OSError as error:
             ours.close()
-            os.close(complaints)
+            os.close(server_stderr)
             raise SandboxError(f"the fork server could not be started: {error}") from None
         finally:
             theirs.close()
         ours.setblocking(False)
-        self._control, self._complaints = ours, complaints
+        self._control, self._server_stderr = ours, server_stderr
         self._loop.add_reader(ours.fileno(), self._receive)
         self._server_pidfd = os.pidfd_open(self._server.pid)
         self._loop.add_reader(self._server_pidfd, self._server_ended)
@@ -216,16 +214,16 @@ class Launcher:
         self._hang_up()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
-        said = _read_end(self._complaints)
-        os.close(self._complaints)
+        said = _read_tail(self._server_stderr)
+        os.close(self._server_stderr)
         problem = SandboxError("the fork server died", code="sandbox-crashed", hint=said or None)
         if not self._ready.done():
             self._ready.set_exception(problem)
             self._ready.exception()
-        for number in list(self._orders):
+        for number in list(self._pending):
             self._refuse(number, problem)
         for guest in self._guests.values():
-            guest.orphaned()
+            guest.on_server_exit()
         self._guests.clear()
         self._gone.set_result(None)
 
@@ -236,12 +234,12 @@ class Launcher:
             self._control = None
 
     def _check_strength(self) -> None:
-        wanted, needed = f"`{self._minimum}` is required", NEEDS[self._minimum]
+        wanted, needed = f"`{self._minimum}` is required", REQUIRED_LAYERS[self._minimum]
         if _RANK[self.report.strength] >= _RANK[self._minimum]:
-            if not self._launch.zygote or holds_forks(self.report):
+            if not self._launch.zygote or holds_native_code(self.report):
                 return
             wanted = "this engine requires `full`, or `kernel` with the layer `signal scope`"
-            needed = NEEDS["kernel"] | {"signal scope"}
+            needed = REQUIRED_LAYERS["kernel"] | {"signal scope"}
         missing = [layer for layer in self.report.layers if not layer.in_force and layer.name in needed]
         fixes = dict.fromkeys(f"{layer.name}: {layer.fix}" for layer in missing)
         raise SandboxError(
@@ -300,7 +298,7 @@ class Launcher:
         match message["op"]:
             case "ready":
                 self._directory = message["directory"]
-                self._answer_start(judge(Layer(**layer) for layer in message["layers"]))
+                self._answer_start(assess(Layer(**layer) for layer in message["layers"]))
             case "refused":
                 self._answer_start(SandboxError(f"no jail can be made: {message['message']}"))
             case "spawned":
@@ -310,7 +308,7 @@ class Launcher:
             case "exited":
                 guest = self._guests.pop(message["id"], None)
                 if guest is not None:
-                    guest.ended(Exit.from_status(message["status"], message["cpu"], message["rss"]))
+                    guest.on_exit(Exit.from_status(message["status"], message["cpu"], message["rss"]))
         return True
 
     def _answer_start(self, answer: JailReport | SandboxError) -> None:
@@ -322,8 +320,8 @@ class Launcher:
             self._ready.set_result(answer)
 
     def _deliver(self, number: int, pid: int, pidfd: int) -> None:
-        order = self._orders.pop(number, None)
-        if order is None:  # nobody waits for it any more
+        pending = self._pending.pop(number, None)
+        if pending is None:  # nobody waits for it any more
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
@@ -331,22 +329,22 @@ class Launcher:
         guest = self._guests[number] = Guest(
             pid=pid,
             pidfd=pidfd,
-            channel=order.socket,
-            stderr=order.stderr,
+            channel=pending.socket,
+            stderr=pending.stderr,
             exit=self._loop.create_future(),
             limit_by_server=lambda limits: self._limit(number, limits),
         )
-        if order.guest.done():
+        if pending.guest.done():
             guest.close()
         else:
-            order.guest.set_result(guest)
+            pending.guest.set_result(guest)
 
     def _refuse(self, number: int, error: SandboxError) -> None:
-        order = self._orders.pop(number, None)
-        if order is not None:
-            order.cancel()
-            if not order.guest.done():
-                order.guest.set_exception(error)
+        pending = self._pending.pop(number, None)
+        if pending is not None:
+            pending.cancel()
+            if not pending.guest.done():
+                pending.guest.set_exception(error)
 
     def _limit(self, number: int, limits: Sequence[tuple[int, int]]) -> None:
         """Have the fork server set limits that this process may not; done, or raised, when this returns."""
@@ -388,6 +386,6 @@ def _in_memory(content: bytes) -> int:
     return fd
 
 
-def _read_end(fd: int) -> str:
+def _read_tail(fd: int) -> str:
     size = os.fstat(fd).st_size
     return os.pread(fd, 2000, max(0, size - 2000)).decode(errors="replace").strip()

@@ -11,15 +11,17 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from gloveport.errors import GloveportError, SandboxError
-from gloveport.sandbox.launcher import Exit, JailReport, Launch, Launcher
+from gloveport.sandbox.guest import Exit
+from gloveport.sandbox.jail.strength import JailReport
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Strength
 
 logger = logging.getLogger(__name__)
 
 # Starting an engine is all CPU; more at once than this only makes the first one later.
-MOST_STARTING = 2 * (os.cpu_count() or 1)
-AT_ONCE_SECONDS = 5.0
+MAX_STARTING_WORKERS = 2 * (os.cpu_count() or 1)
+EARLY_DEATH_SECONDS = 5.0
 
 Start = Callable[[Launcher], Awaitable[Worker]]
 
@@ -92,7 +94,7 @@ class Pool:
         if self._closed:
             return
         wanted = self._size + len(self._waiting) - len(self._ready)
-        for _ in range(min(wanted, MOST_STARTING) - len(self._starting)):
+        for _ in range(min(wanted, MAX_STARTING_WORKERS) - len(self._starting)):
             task = asyncio.create_task(self._start_one())
             self._starting.add(task)
             task.add_done_callback(self._started)
@@ -119,7 +121,7 @@ class Pool:
         try:
             return await self._start(self._launcher)
         except SandboxError as error:
-            if error.code != "sandbox-crashed" or time.monotonic() - began > AT_ONCE_SECONDS:
+            if error.code != "sandbox-crashed" or time.monotonic() - began > EARLY_DEATH_SECONDS:
                 raise
             logger.warning("a sandbox died while it was started, and is started again: %s", error)
         await self._open()
@@ -134,8 +136,8 @@ class Pool:
         if self._closed:
             self.retire(worker)
         else:
-            if self._launch.idle:
-                worker.send(self._launch.idle)
+            if self._launch.idle_input:
+                worker.send(self._launch.idle_input)
             self._ready.append(worker)
 
     def _fail(self, error: GloveportError) -> None:

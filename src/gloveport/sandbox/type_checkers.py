@@ -19,15 +19,16 @@ import orjson
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.deno.engine import ENVIRONMENT as DENO_ENVIRONMENT
 from gloveport.sandbox.engines.deno.engine import STACK_MAP, find_deno
-from gloveport.sandbox.launcher import Guest, Launch, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import Finding, Strength
 
 FOLDER = "/guest"
-LARGEST_MESSAGE = 16 * 1024 * 1024
-FIRST_SECONDS, SECONDS = 30.0, 3.0
-MEMORY = 2 * 1024 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+FIRST_CHECK_SECONDS, CHECK_SECONDS = 30.0, 3.0
+MAX_MEMORY_BYTES = 2 * 1024 * 1024 * 1024
 # A server that has seen this many programs is replaced: whatever they left in it goes with it.
-MOST_CHECKS = 2000
+MAX_CHECKS_PER_SERVER = 2000
 _SETTINGS = {"enable": True, "lint": False}
 _OPTIONS = {"compilerOptions": {"strict": False, "noImplicitAny": False, "lib": ["deno.ns", "esnext", "dom"]}}
 
@@ -47,7 +48,7 @@ def python_launch() -> Launch:
     return Launch(os.path.realpath(found), ("ty", "server"), {"HOME": "/"}, {f"{FOLDER}/ty.toml": b""})
 
 
-class Checker:
+class TypeChecker:
     """One language server: `check` gives what it finds in a text. Texts are looked at one after the other."""
 
     def __init__(self, launch: Launch, *, language: str, minimum: Strength) -> None:
@@ -55,15 +56,17 @@ class Checker:
         self._language = language
         self._minimum: Strength = minimum
         self._turn = asyncio.Lock()
-        self._server: _Server | None = None
+        self._server: _LanguageServer | None = None
         self._checks = 0
 
     async def check(self, text: str) -> tuple[Finding, ...]:
         """What the checker finds; raises SandboxError when it can't be had, or TimeoutError when it takes too long."""
-        async with asyncio.timeout(SECONDS if self._server else FIRST_SECONDS):  # for a turn: others may be slow
+        async with asyncio.timeout(
+            CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS
+        ):  # for a turn: others may be slow
             await self._turn.acquire()
         try:
-            async with asyncio.timeout(SECONDS if self._server else FIRST_SECONDS):
+            async with asyncio.timeout(CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS):
                 return await self._check(text)
         except BaseException:
             await self._end()
@@ -72,9 +75,9 @@ class Checker:
             self._turn.release()
 
     async def _check(self, text: str) -> tuple[Finding, ...]:
-        if self._server is None or self._checks >= MOST_CHECKS or not self._server.alive:
+        if self._server is None or self._checks >= MAX_CHECKS_PER_SERVER or not self._server.alive:
             await self._end()
-            self._server = await _Server.start(self._launch, self._minimum)
+            self._server = await _LanguageServer.start(self._launch, self._minimum)
             self._checks = 0
         self._checks += 1
         # One name for all of them: at a new one Deno makes up its mind about its whole project again, for 10 ms.
@@ -99,7 +102,7 @@ class Checker:
             await server.end()
 
 
-class _Server:
+class _LanguageServer:
     """A connection to a jailed language server: JSON-RPC with Content-Length headers, over its standard streams."""
 
     def __init__(
@@ -107,19 +110,19 @@ class _Server:
     ) -> None:
         self._launcher, self._guest, self._reader, self._writer = launcher, guest, reader, writer
         self._last = 0
-        self._untold = b""
+        self._unsent_notifications = b""
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def start(cls, launch: Launch, minimum: Strength) -> _Server:
+    async def start(cls, launch: Launch, minimum: Strength) -> _LanguageServer:
         """A server that has introduced itself."""
         launcher = Launcher(launch, minimum=minimum)
         try:
             await launcher.start()
             guest = await launcher.spawn()
-            guest.set_limits(data_bytes=MEMORY, cpu_seconds=None)
-            reader, writer = await asyncio.open_connection(sock=guest.socket, limit=LARGEST_MESSAGE)
+            guest.set_limits(data_bytes=MAX_MEMORY_BYTES, cpu_seconds=None)
+            reader, writer = await asyncio.open_connection(sock=guest.socket, limit=MAX_MESSAGE_BYTES)
         except BaseException:
             await launcher.close()
             raise
@@ -143,7 +146,7 @@ class _Server:
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Have something that has no answer sent together with the next request: each sending wakes the server."""
-        self._untold += _packed({"jsonrpc": "2.0", "method": method, "params": params})
+        self._unsent_notifications += _packed({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
         """The answer to a request."""
@@ -164,8 +167,8 @@ class _Server:
         await self._launcher.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        self._writer.write(self._untold + _packed(message))
-        self._untold = b""
+        self._writer.write(self._unsent_notifications + _packed(message))
+        self._unsent_notifications = b""
 
     async def _listen(self) -> None:
         try:
@@ -184,7 +187,7 @@ class _Server:
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 length = int(value)
-        if not 0 < length <= LARGEST_MESSAGE:
+        if not 0 < length <= MAX_MESSAGE_BYTES:
             raise ValueError("a message of no sensible length")
         return length
 

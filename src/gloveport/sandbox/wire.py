@@ -19,8 +19,8 @@ from gloveport.bounded_json import JsonLimitError, check
 from gloveport.errors import WireError
 from gloveport.values import MAX_DEPTH
 
-HEADER = 4
-PROTOCOL = 1
+HEADER_BYTES = 4
+PROTOCOL_VERSION = 1
 
 # What a message may hold beside its size: Python spends up to a microsecond and a hundred bytes on each.
 MAX_CONTAINERS = 100_000
@@ -41,21 +41,21 @@ class FrameReader:
         if self._left < 0:
             raise WireError("the guest sent more than a run may send", code="frame-too-large")
         buffer = self._buffer
-        if not buffer and len(data) >= HEADER and int.from_bytes(data[:HEADER]) == len(data) - HEADER:
-            if len(data) - HEADER > self._max_frame:
-                raise self._too_large(len(data) - HEADER)
-            return [data[HEADER:]]
+        if not buffer and len(data) >= HEADER_BYTES and int.from_bytes(data[:HEADER_BYTES]) == len(data) - HEADER_BYTES:
+            if len(data) - HEADER_BYTES > self._max_frame:
+                raise self._too_large(len(data) - HEADER_BYTES)
+            return [data[HEADER_BYTES:]]
         buffer += data
         frames, start = [], 0
-        while len(buffer) - start >= HEADER:
-            length = int.from_bytes(buffer[start : start + HEADER])
+        while len(buffer) - start >= HEADER_BYTES:
+            length = int.from_bytes(buffer[start : start + HEADER_BYTES])
             if length > self._max_frame:
                 raise self._too_large(length)
-            end = start + HEADER + length
+            end = start + HEADER_BYTES + length
             if len(buffer) < end:
                 break
             with memoryview(buffer) as whole:
-                frames.append(bytes(whole[start + HEADER : end]))
+                frames.append(bytes(whole[start + HEADER_BYTES : end]))
             start = end
         del buffer[:start]
         return frames
@@ -67,7 +67,7 @@ class FrameReader:
 
 def pack(payload: bytes) -> bytes:
     """One frame: the payload behind its length."""
-    return len(payload).to_bytes(HEADER) + payload
+    return len(payload).to_bytes(HEADER_BYTES) + payload
 
 
 def parse(payload: bytes) -> list[Any]:

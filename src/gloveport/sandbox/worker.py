@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 
 from gloveport.errors import SandboxError, WireError
 from gloveport.sandbox import wire
-from gloveport.sandbox.launcher import Exit, Guest, Launcher
+from gloveport.sandbox.guest import Exit, Guest
+from gloveport.sandbox.launcher import Launcher
 from gloveport.types import MIB
 
 READY_SECONDS = 30.0
@@ -208,7 +209,7 @@ async def _read_ready(guest: Guest) -> str:
             raise WireError("it ended before it was ready")
         for frame in reader.feed(data):
             match wire.parse(frame):
-                case ["ready", wire.PROTOCOL, str(engine)]:
+                case ["ready", wire.PROTOCOL_VERSION, str(engine)]:
                     return engine
             raise WireError("it did not say ready")
 

@@ -21,7 +21,7 @@ REFUSED: dict[str, seccomp.Rule] = {
     **dict.fromkeys(
         ("unshare", "mount", "umount2", "pivot_root", "mount_setattr", "sethostname"), seccomp.errno_action(EPERM)
     ),
-    "clone": ((seccomp.Test(0, 0, mask=NAMESPACE_FLAGS),),),
+    "clone": ((seccomp.ArgumentTest(0, 0, mask=NAMESPACE_FLAGS),),),
     "clone3": seccomp.errno_action(ENOSYS),
     "personality": seccomp.one_of(0, *PERSONALITIES),
 }
@@ -40,7 +40,7 @@ def command() -> tuple[str, ...]:
 def enter() -> None:
     """Give up what a container's processes don't have; no_new_privs is not set, as it is not there."""
     _raise_loopback()
-    seccomp.Program(seccomp.compile_filter(REFUSED, machine=MACHINE, default=seccomp.ALLOW)).install()
+    seccomp.SeccompProgram(seccomp.compile_filter(REFUSED, machine=MACHINE, default=seccomp.ALLOW)).install()
     kept = sum(1 << capability for capability in KEPT)
     for capability in range(41):
         if capability not in KEPT:

@@ -27,10 +27,12 @@ from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import try_engines
 from gloveport.sandbox.engines.zygote_launch import PACKAGE
-from gloveport.sandbox.jail import filesystem, fork_server, jail, privileges, seccomp, zygote_client
-from gloveport.sandbox.jail.networks import NoNetworks
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.jail import confinement, filesystem, fork_server, privileges, seccomp, zygote_client
+from gloveport.sandbox.jail.filesystem import Folder
+from gloveport.sandbox.jail.namespaces import NoNetworkPool
 from gloveport.sandbox.jail.syscalls import MACHINE, call
-from gloveport.sandbox.launcher import Folder, Guest, Launch, Launcher
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import Strength
 from tests.sandbox.jail import commands, container
 
@@ -46,13 +48,13 @@ NAMESPACE_FLAGS, NEW_LISTENER = 0x7E020000, 1 << 3
 TAKEN_AWAY: dict[str, dict[str, seccomp.Rule]] = {
     "namespaces": {
         "unshare": seccomp.errno_action(EPERM),
-        "clone": ((seccomp.Test(0, 0, mask=NAMESPACE_FLAGS),),),
+        "clone": ((seccomp.ArgumentTest(0, 0, mask=NAMESPACE_FLAGS),),),
     },
     "mount": {"mount": seccomp.errno_action(EPERM)},
     "networks": {"setns": seccomp.errno_action(EPERM)},
     "landlock": {"landlock_create_ruleset": seccomp.errno_action(ENOSYS)},
     "seccomp": {"seccomp": seccomp.errno_action(EPERM)},
-    "listener": {"seccomp": ((seccomp.Test(1, 0, mask=NEW_LISTENER),),)},
+    "listener": {"seccomp": ((seccomp.ArgumentTest(1, 0, mask=NEW_LISTENER),),)},
     "fixed addresses": {"personality": seccomp.errno_action(EPERM)},
 }
 
@@ -138,16 +140,18 @@ def take_away(layers: list[str]) -> None:
     rules: dict[str, seccomp.Rule] = {}
     for layer in layers:
         rules.update(TAKEN_AWAY.get(layer, {}))
-    privileges.no_new_privileges()
+    privileges.set_no_new_privileges()
     if "signal scope" in layers:
         _give_old_landlock()
-    seccomp.Program(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)).install()
+    seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)).install()
 
 
 def _give_old_landlock() -> None:
     """Have the kernel say that its Landlock is of ABI 5, which knows no scopes: a thread here answers for it."""
     rules: dict[str, seccomp.Rule] = {"landlock_create_ruleset": seccomp.NOTIFY}
-    listener = seccomp.Program(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)).install_watch()
+    listener = seccomp.SeccompProgram(
+        seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)
+    ).install_with_listener()
 
     def answer() -> None:
         while True:
@@ -342,18 +346,18 @@ async def play_orphan(_: dict[str, Any]) -> dict[str, Any]:
 async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
     """What a spawn says when a layer that was found to hold fails for one guest."""
     deno, null = os.open(str(find_deno_bin()), os.O_PATH), os.open(os.devnull, os.O_RDWR)
-    whole = jail.Jail(
+    whole = confinement.Confinement(
         holds=frozenset({"landlock", "seccomp", "single exec"}),
         proc=os.open("/proc", os.O_PATH),
         engine=deno,
         argv=("deno", "--version"),
         env=ENV,
         files=(),
-        watch=jail.exec_watch(),
-        calls=jail.guest_calls(may_exec=True),
-        threads=privileges.MOST_THREADS,
+        watch=confinement.exec_watch(),
+        calls=confinement.guest_calls(may_exec=True),
+        threads=privileges.MAX_THREADS,
     )
-    nonsense = seccomp.Program(seccomp.Filter(b"nonsense"))
+    nonsense = seccomp.SeccompProgram(seccomp.BpfFilter(b"nonsense"))
     broken = {
         "landlock": replace(whole, files=((9999, 4),)),
         "single exec": replace(whole, watch=nonsense),
@@ -370,8 +374,8 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
     return {"said": said, "children": left()["children"]}
 
 
-class _Dead(NoNetworks):
-    """Networks that nobody can be put into."""
+class _Dead(NoNetworkPool):
+    """NetworkPool that no guest can enter."""
 
     def __init__(self) -> None:
         self._null = os.open(os.devnull, os.O_RDWR)
@@ -388,10 +392,10 @@ class _Dead(NoNetworks):
 async def play_lost_scout(_: dict[str, Any]) -> dict[str, Any]:
     """What a zygote says whose first guest can't be jailed, and how many networks are still out then."""
     made, dead = python_launch("echo.py"), _Dead()
-    spec = filesystem.Spec(made.executable, made.argv, made.env, made.files, made.folders, zygote=True)
+    spec = filesystem.LaunchSpec(made.executable, made.argv, made.env, made.files, made.folders, zygote=True)
     prepared, _, place, _ = fork_server.prepare(spec)
     try:
-        zygote_client.Nursery(prepared, place, dead).open()
+        zygote_client.ZygoteClient(prepared, place, dead).open()
     except fork_server.SpawnError as error:
         return {"said": str(error), "out": dead.out}
     return {}

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gloveport.errors import SandboxError
-from gloveport.sandbox.launcher import Folder, Launch
+from gloveport.sandbox.jail.filesystem import Folder
+from gloveport.sandbox.launcher import Launch
 
 GUEST_FOLDER = "/guest"
 ZYGOTE_FOLDER = "/zygote"
@@ -22,7 +23,17 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from gloveport.sandbox.jai
 
 _ENGINES = Path(__file__).parent
 _JAIL = Path(__file__).parents[1] / "jail"
-_ZYGOTE_MODULES = ("zygote", "channel", "jail", "landlock", "namespaces", "prefault", "privileges", "seccomp", "syscalls")
+_ZYGOTE_MODULES = (
+    "zygote",
+    "channel",
+    "confinement",
+    "landlock",
+    "namespaces",
+    "prefault",
+    "privileges",
+    "seccomp",
+    "syscalls",
+)
 # Without a display, a network or a test to run: they would bring 40 libraries along.
 _LEFT_OUT = frozenset({"ensurepip", "idlelib", "test", "tkinter", "_tkinter", "turtle", "turtledemo"})
 

@@ -1,4 +1,4 @@
-"""Which shared libraries a program needs, read from its ELF headers without running it."""
+"""Find the shared libraries that a program needs, from its ELF headers, without running it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 class ElfError(ValueError):
-    """A file is no 64-bit ELF program for this kind of machine, or a library that it needs is missing."""
+    """A file is not a 64-bit ELF program for this machine, or a library that it needs is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """What the headers of a program or library say."""
+    """The parsed headers of a program or library."""
 
     machine: str
     interpreter: str | None
@@ -28,9 +28,10 @@ class Elf:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The interpreter and the libraries of a program: where a loader without a cache will look for each, and where it is.
+    """The interpreter and the libraries of a program.
 
-    `from_cache`: at least one of them is found only through the loader's cache, where it lies.
+    `libraries` are pairs: the path at which a loader without a cache finds the library, and its path on the host.
+    `from_cache` is true when the host's loader finds at least one of them only through its cache.
     """
 
     interpreter: str | None
@@ -39,7 +40,7 @@ class Needs:
 
 
 def read(path: str) -> Elf:
-    """The headers of an ELF file."""
+    """Return the headers of an ELF file; ElfError when it is none."""
     with open(path, "rb") as file:
         head = file.read(64)
         if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
@@ -78,9 +79,10 @@ def read(path: str) -> Elf:
 
 
 def needs(program: str, extensions: Iterable[str] = ()) -> Needs:
-    """What the loader will load for a program: its interpreter, and its libraries with theirs, each once.
+    """Return what the loader loads for a program: the interpreter, and all libraries, direct and indirect, each once.
 
-    It may load `extensions` later. What they need and this machine doesn't have is left out: they can't be loaded here.
+    The program may load `extensions` later. A library that only an extension needs and that this machine lacks is left
+    out: that extension can't be loaded here anyway.
     """
     top = read(program)
     cache = dict(_cache_entries())
@@ -104,14 +106,14 @@ def needs(program: str, extensions: Iterable[str] = ()) -> Needs:
 
 
 def default_directories(machine: str) -> tuple[str, ...]:
-    """Where the loader looks without being told (Debian's multiarch places first)."""
+    """Return the loader's default search path (Debian's multiarch directories first)."""
     multiarch = f"{machine}-linux-gnu"
     return (f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 
 def _locate(name: str, wanted_by: Elf, top: Elf, cache: dict[str, list[str]]) -> tuple[str, str, bool] | None:
-    # A jail has no ld.so.cache, and the program lies elsewhere in it than $ORIGIN says: what is not found by default
-    # is laid beside libc, where the loader looks when all else fails, and where no path of the host shows.
+    # A jail has no ld.so.cache, and $ORIGIN is another directory in it. So a library outside the default directories is
+    # placed next to libc: the loader always looks there, and the path reveals nothing about the host.
     defaults = default_directories(top.machine)
     beside = next((folder for folder in defaults if os.path.exists(f"{folder}/libc.so.6")), "/lib")
     for folder in (*wanted_by.search, *top.search):
@@ -136,7 +138,7 @@ def _fits(path: str, top: Elf) -> bool:
 
 
 def _cache_entries(path: str = "/etc/ld.so.cache") -> Iterator[tuple[str, list[str]]]:
-    """Library name and places, from the loader's cache (format glibc-ld.so.cache1.1); nothing where there is none."""
+    """Yield library names and their paths from the loader's cache (format glibc-ld.so.cache1.1), if there is one."""
     try:
         with open(path, "rb") as file:
             data = file.read()

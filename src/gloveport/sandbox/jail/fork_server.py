@@ -25,11 +25,20 @@ from errno import ENOSYS, EOPNOTSUPP, EPERM
 from typing import Any
 
 from gloveport.sandbox.jail import channel, filesystem, landlock, namespaces, privileges, probes
-from gloveport.sandbox.jail.jail import OPTIONAL, Jail, SpawnError, Step, complaint, exec_watch, guest_calls
-from gloveport.sandbox.jail.networks import Networks, NoNetworks
-from gloveport.sandbox.jail.strength import JailReport, holds_forks, judge
+from gloveport.sandbox.jail.confinement import (
+    OPTIONAL,
+    Confinement,
+    SpawnError,
+    Step,
+    exec_watch,
+    failure_text,
+    guest_calls,
+)
+from gloveport.sandbox.jail.filesystem import LaunchSpec
+from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
+from gloveport.sandbox.jail.strength import JailReport, assess, holds_native_code
 from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
-from gloveport.sandbox.jail.zygote_client import Nursery
+from gloveport.sandbox.jail.zygote_client import ZygoteClient
 
 _SPAWN_SECONDS = 10.0
 
@@ -47,7 +56,7 @@ def main() -> None:
     os.dup2(null, 1)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
-        signal.signal(name, _take_no_notice)  # not ignored: that a guest would inherit, and its exec undoes this
+        signal.signal(name, _ignore_signal)  # not ignored: that a guest would inherit, and its exec undoes this
     os.umask(0o022)
     os.chdir("/")
     launch = _receive_launch(control)
@@ -57,14 +66,14 @@ def main() -> None:
     spec = _spec(launch)
     try:
         jail, report, place, networks = prepare(spec)
-        nursery = Nursery(jail, place, networks) if spec.zygote else None
-        if nursery is not None and holds_forks(report):  # if not, the host refuses to go on
-            nursery.open()
+        client = ZygoteClient(jail, place, networks) if spec.zygote else None
+        if client is not None and holds_native_code(report):  # if not, the host refuses to go on
+            client.open()
     except (OSError, ValueError, SpawnError) as error:
         _send(control, {"op": "refused", "message": str(error)})
         sys.exit(1)
     _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": place.directory})
-    server = ForkServer(control, host, jail, nursery, networks)
+    server = ForkServer(control, host, jail, client, networks)
     try:
         server.serve()
     finally:
@@ -72,7 +81,7 @@ def main() -> None:
         place.close()
 
 
-def _take_no_notice(*_: object) -> None: ...
+def _ignore_signal(*_: object) -> None: ...
 
 
 def _receive_launch(control: socket.socket) -> dict[str, Any]:
@@ -82,39 +91,41 @@ def _receive_launch(control: socket.socket) -> dict[str, Any]:
         return json.loads(file.read())
 
 
-def _spec(launch: dict[str, Any]) -> filesystem.Spec:
+def _spec(launch: dict[str, Any]) -> LaunchSpec:
     files = {path: base64.b64decode(content) for path, content in launch["files"].items()}
     folders = {place: filesystem.Folder(**folder) for place, folder in launch["folders"].items()}
-    return filesystem.Spec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, launch["zygote"])
+    return LaunchSpec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, launch["zygote"])
 
 
-def prepare(spec: filesystem.Spec) -> tuple[Jail, JailReport, filesystem.Quarters, Networks | NoNetworks]:
+def prepare(
+    spec: LaunchSpec,
+) -> tuple[Confinement, JailReport, filesystem.GuestFilesystem, NetworkPool | NoNetworkPool]:
     """The jail for guests of this spec, as strong as this machine gives it, after this process has confined itself."""
     if MACHINE not in NUMBERS:
         raise ValueError(f"there is no table of system calls for {MACHINE}")
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    tree = filesystem.plan(spec)
-    outer = probes.try_namespaces(tree, proc)
+    tree = filesystem.plan_root(spec)
+    outer = probes.probe_namespaces(tree, proc)
     namespaced = all(layer.in_force for layer in outer)
-    threads = privileges.thread_bound(namespaces.outside_id(os.geteuid()), own_user=namespaced)
+    threads = privileges.thread_limit(namespaces.outside_id(os.geteuid()), own_user=namespaced)
     if namespaced:
         filesystem.leave_host(tree, proc)
-        place, networks = filesystem.own_root(spec, tree), Networks(proc)
+        place, networks = filesystem.own_root(spec, tree), NetworkPool(proc)
     else:
-        closed = probes.find_closed([folder.path for folder in spec.folders.values()])
+        closed = probes.find_unreadable([folder.path for folder in spec.folders.values()])
         if closed is not None:
             raise ValueError(
                 f"{closed} can't be read by the user that guests run as: install it where all users can read, or allow "
                 "user namespaces"
             )
-        place, networks = filesystem.on_host(spec, tree), NoNetworks()
+        place, networks = filesystem.on_host(spec, tree), NoNetworkPool()
     tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
     calls = guest_calls(may_exec=not spec.zygote)
     shared = namespaced or spec.zygote
     files, ruleset = ((), _make_ruleset(place.rules)) if shared else (place.rules, None)
-    jail = Jail(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, threads, ruleset)
+    jail = Confinement(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, threads, ruleset)
     network = networks.take()
-    report = judge([*outer, *probes.try_walls(jail, network), *(probes.try_addresses() if spec.zygote else ())])
+    report = assess([*outer, *probes.probe_layers(jail, network), *(probes.probe_fixed_addresses() if spec.zygote else ())])
     networks.give_back(network)
     holds = frozenset(layer.name for layer in report.layers if layer.in_force)
     return replace(jail, holds=holds), report, place, networks
@@ -140,14 +151,14 @@ class ForkServer:
         self,
         control: socket.socket,
         host: int,
-        jail: Jail,
-        nursery: Nursery | None,
-        networks: Networks | NoNetworks,
+        jail: Confinement,
+        zygote_client: ZygoteClient | None,
+        networks: NetworkPool | NoNetworkPool,
     ) -> None:
         self._control = control
         self._host = host
         self._jail = jail
-        self._nursery = nursery
+        self._zygote_client = zygote_client
         self._networks = networks
         self._guests: dict[int, tuple[int, int, int]] = {}  # pidfd → (the host's number for the guest, pid, network)
         self._poll = select.epoll()
@@ -171,8 +182,8 @@ class ForkServer:
             signal.pidfd_send_signal(fd, signal.SIGKILL)
         for fd in list(self._guests):
             self._reap(fd)
-        if self._nursery is not None:
-            self._nursery.close()
+        if self._zygote_client is not None:
+            self._zygote_client.close()
 
     def _answer(self) -> bool:
         try:
@@ -207,8 +218,8 @@ class ForkServer:
         _send(self._control, {"op": "spawned", "id": number, "pid": pid}, (pidfd,))
 
     def _start(self, network: int, stdio: int, stderr: int) -> tuple[int, int]:
-        if self._nursery is not None:
-            return self._nursery.spawn(network, stdio=stdio, stderr=stderr)
+        if self._zygote_client is not None:
+            return self._zygote_client.spawn(network, stdio=stdio, stderr=stderr)
         return spawn(self._jail, network, stdio=stdio, stderr=stderr)
 
     def _limit(self, request: dict[str, Any], answer: int) -> None:
@@ -255,7 +266,7 @@ def _send(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] 
 # ── one guest ──
 
 
-def spawn(jail: Jail, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
+def spawn(jail: Confinement, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
     """A new guest that has exec'd its engine inside the jail, as (pid, pidfd)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
@@ -266,7 +277,7 @@ def spawn(jail: Jail, network: int, *, stdio: int, stderr: int) -> tuple[int, in
                 ours.close()
                 _become_guest(jail, steps, theirs, stdio, stderr)
         try:
-            _see_through(jail, ours, pid)
+            _await_guest(jail, ours, pid)
         except BaseException:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -275,7 +286,7 @@ def spawn(jail: Jail, network: int, *, stdio: int, stderr: int) -> tuple[int, in
     return pid, pidfd
 
 
-def _become_guest(jail: Jail, steps: list[Step], sync: socket.socket, stdio: int, stderr: int) -> None:
+def _become_guest(jail: Confinement, steps: list[Step], sync: socket.socket, stdio: int, stderr: int) -> None:
     """The child's whole life up to its exec. It tells the parent what failed, and never returns."""
     layer = "start"
     try:
@@ -283,10 +294,10 @@ def _become_guest(jail: Jail, steps: list[Step], sync: socket.socket, stdio: int
             os.dup2(source, target)
         for layer, step in steps:  # noqa: B007  the name outlives the loop when a step fails
             step()
-        privileges.keep_no_descriptors()
+        privileges.close_descriptors_on_exec()
         layer = "single exec"
         if layer in jail.holds:
-            listener = jail.watch.install_watch()
+            listener = jail.watch.install_with_listener()
             socket.send_fds(sync, [b"ready"], [listener])
             os.close(listener)
         else:
@@ -305,13 +316,13 @@ def _become_guest(jail: Jail, steps: list[Step], sync: socket.socket, stdio: int
         os._exit(127)
 
 
-def _see_through(jail: Jail, sync: socket.socket, pid: int) -> None:
+def _await_guest(jail: Confinement, sync: socket.socket, pid: int) -> None:
     """Wait until the child has exec'd; SpawnError with its own words when it fails."""
     sync.settimeout(_SPAWN_SECONDS)
     try:
         word, listeners = channel.receive_bytes(sync)
         if word != b"ready":
-            raise SpawnError(complaint(word) or "the guest died before it was jailed")
+            raise SpawnError(failure_text(word) or "the guest died before it was jailed")
         execs = True
         if "single exec" in jail.holds:
             execs = _let_exec_once(listeners[0], pid)
@@ -321,7 +332,7 @@ def _see_through(jail: Jail, sync: socket.socket, pid: int) -> None:
     except TimeoutError:
         raise SpawnError("the guest did not start in time") from None
     if word or not execs:
-        raise SpawnError(complaint(word) or "the guest died before it was jailed")
+        raise SpawnError(failure_text(word) or "the guest died before it was jailed")
 
 
 def _let_exec_once(listener: int, pid: int) -> bool:

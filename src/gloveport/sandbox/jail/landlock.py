@@ -1,4 +1,4 @@
-"""Landlock: after `restrict`, a process reaches the files that its ruleset names, no TCP port, no foreign process."""
+"""Landlock: after `restrict`, a process opens only the files in its ruleset, no TCP port, and signals no other process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READ = READ_FILE
 LIST = READ_FILE | READ_DIR
 RUN = READ_FILE | EXECUTE
 
-# How many file access rights each ABI knows (1: to MAKE_SYM, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV).
+# The number of file access rights in each ABI version (1: up to MAKE_SYM, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV).
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _NET_TCP = 0b11  # bind and connect, since ABI 4
 _SCOPES = 0b11  # abstract UNIX sockets and signals
@@ -27,18 +27,18 @@ _RULE_PATH_BENEATH = 1
 
 
 def version() -> int:
-    """The Landlock ABI of this kernel; OSError when there is none."""
+    """Return the Landlock ABI version of this kernel; OSError when it has no Landlock."""
     return call("landlock_create_ruleset", None, 0, _VERSION_QUERY)
 
 
 def handled(abi: int) -> tuple[int, int, int]:
-    """Everything that an ABI can refuse, as (file rights, network rights, scopes)."""
+    """Return everything that an ABI version can refuse, as (file rights, network rights, scopes)."""
     files = (1 << _FILE_RIGHTS[min(abi, 5)]) - 1
     return files, _NET_TCP if abi >= 4 else 0, _SCOPES if abi >= SCOPE_ABI else 0
 
 
 def ruleset(rules: Iterable[tuple[int, int]]) -> int:
-    """The descriptor of a ruleset that refuses all but the given (descriptor of a file, access rights)."""
+    """Create a ruleset that refuses everything except the given (file descriptor, access rights); return its descriptor."""
     files, net, scopes = handled(version())
     attributes = struct.pack("=QQQ", files, net, scopes)
     result = call("landlock_create_ruleset", ctypes.c_char_p(attributes), len(attributes), 0)
@@ -49,5 +49,5 @@ def ruleset(rules: Iterable[tuple[int, int]]) -> int:
 
 
 def restrict(ruleset_fd: int) -> None:
-    """Put this process under a ruleset, for good; it needs no_new_privs."""
+    """Apply a ruleset to this process, irrevocably; it needs no_new_privs."""
     call("landlock_restrict_self", ruleset_fd, 0)

@@ -21,8 +21,8 @@ NEWIPC = 0x08000000
 NEWUSER = 0x10000000
 NEWPID = 0x20000000
 NEWNET = 0x40000000
-CLONED = NEWPID | NEWIPC | NEWUTS | NEWCGROUP
-GUEST = CLONED | NEWUSER | NEWNET  # into the last two a guest moves by itself
+CLONE_FLAGS = NEWPID | NEWIPC | NEWUTS | NEWCGROUP
+GUEST_FLAGS = CLONE_FLAGS | NEWUSER | NEWNET  # into the last two a guest moves by itself
 
 _CLONE_PIDFD = 0x00001000
 _CLONE_PARENT = 0x00008000
@@ -30,6 +30,7 @@ _PR_SET_DUMPABLE = 4
 
 NOBODY = 65534
 GUEST_NAME = b"guest"
+_MAX_FREE_NETWORKS = 16
 
 
 def outside_id(own: int) -> int:
@@ -99,7 +100,7 @@ def clone(flags: int) -> tuple[int, int]:
     return pid, pidfd.value if pid else -1
 
 
-def sibling_maker(flags: int) -> Callable[[], int]:
+def make_sibling_cloner(flags: int) -> Callable[[], int]:
     """What forks into new namespaces a child not of this process but of its parent: its pid, 0 in it, or minus an errno.
 
     A call leaves this process's memory as it found it: plain integers, which fit into a C int here, are passed without
@@ -115,8 +116,8 @@ def sibling_maker(flags: int) -> Callable[[], int]:
     return make
 
 
-def settle_guest(proc: int, network: int) -> None:
-    """The child's part after `clone(CLONED)`: be in a network, on a host of no name, and then nobody.
+def enter_guest_namespaces(proc: int, network: int) -> None:
+    """The child's part after `clone(CLONE_FLAGS)`: be in a network, on a host of no name, and then nobody.
 
     In this order, so that all its namespaces belong to the fork server's user: whatever privilege a guest may come by
     in its own user namespace, it has none over them.
@@ -125,3 +126,45 @@ def settle_guest(proc: int, network: int) -> None:
     call("sethostname", ctypes.c_char_p(GUEST_NAME), len(GUEST_NAME))
     call("unshare", NEWUSER)
     write_maps(proc, "self", uid=(NOBODY, 0), gid=(NOBODY, 0))
+
+
+class NetworkPool:
+    """The networks of a fork server's guests, as descriptors of namespaces. The fork server itself is in none of them."""
+
+    def __init__(self, proc: int) -> None:
+        self._proc = proc
+        call("unshare", NEWNET)
+        self._own = self._current()
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        """A network that nobody is in."""
+        return self._free.pop() if self._free else self._make()
+
+    def give_back(self, network: int) -> None:
+        """Take back the network of a guest that has ended, with all that it started."""
+        if len(self._free) < _MAX_FREE_NETWORKS:
+            self._free.append(network)
+        else:
+            os.close(network)
+
+    def _make(self) -> int:
+        call("unshare", NEWNET)
+        try:
+            return self._current()
+        finally:
+            call("setns", self._own, NEWNET)
+
+    def _current(self) -> int:
+        return os.open("self/ns/net", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+
+
+class NoNetworkPool:
+    """Where there are no namespaces: what stands for a network is never looked at."""
+
+    def take(self) -> int:
+        """No descriptor."""
+        return -1
+
+    def give_back(self, network: int) -> None:
+        """Nothing."""

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from errno import EACCES, ENOSYS, EPERM
 
 from gloveport.sandbox.jail import filesystem, landlock, namespaces, privileges, zygote_client
-from gloveport.sandbox.jail.jail import Jail
-from gloveport.sandbox.jail.networks import Networks
-from gloveport.sandbox.jail.root import Tree
+from gloveport.sandbox.jail.confinement import Confinement
+from gloveport.sandbox.jail.filesystem import RootLayout
+from gloveport.sandbox.jail.namespaces import NetworkPool
 from gloveport.sandbox.jail.strength import Layer
 from gloveport.sandbox.jail.syscalls import call
 
-Note = Callable[[str, bool, str], None]
+Record = Callable[[str, bool, str], None]
 
 _FIXES = {
     "namespaces": "allow user namespaces: {sysctl}in a container, a seccomp profile that permits unshare and clone",
@@ -29,7 +29,7 @@ _FIXES = {
     "objects can have another order in a run's replay",
     "identity": "run as an ordinary user, or as root with CAP_SETUID and CAP_SETGID",
 }
-_MADE_WITH = {"single exec": "seccomp", "signal scope": "landlock"}
+_DEPENDS_ON = {"single exec": "seccomp", "signal scope": "landlock"}
 _SYSCTLS = {
     "kernel/unprivileged_userns_clone": ("0", "sysctl kernel.unprivileged_userns_clone=1"),
     "kernel/apparmor_restrict_unprivileged_userns": ("1", "sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
@@ -37,16 +37,16 @@ _SYSCTLS = {
 }
 
 
-def try_namespaces(tree: Tree, proc: int) -> list[Layer]:
+def probe_namespaces(tree: RootLayout, proc: int) -> list[Layer]:
     """The layers `namespaces` and `root`: a child leaves the host just as the fork server would, and clones a guest."""
 
-    def attempt(note: Note) -> None:
-        with noting(note, "namespaces", "user, PID, network, IPC, UTS and cgroup namespaces for each guest"):
-            _clone_guest(namespaces.GUEST, lambda: None)
-        with noting(note, "root", "pivot_root into a read-only tree in memory"):
+    def attempt(note: Record) -> None:
+        with recording(note, "namespaces", "user, PID, network, IPC, UTS and cgroup namespaces for each guest"):
+            _clone_guest(namespaces.GUEST_FLAGS, lambda: None)
+        with recording(note, "root", "pivot_root into a read-only tree in memory"):
             filesystem.leave_host(tree, proc)
-            network = Networks(proc).take()
-            _clone_guest(namespaces.CLONED, lambda: namespaces.settle_guest(proc, network))
+            network = NetworkPool(proc).take()
+            _clone_guest(namespaces.CLONE_FLAGS, lambda: namespaces.enter_guest_namespaces(proc, network))
 
     noted = _in_child(_fork, attempt)
     if not noted.get("root", (False, ""))[0] and noted.get("namespaces", (False, ""))[0]:
@@ -54,11 +54,11 @@ def try_namespaces(tree: Tree, proc: int) -> list[Layer]:
     return _layers(noted, ("namespaces", "root"))
 
 
-def try_addresses() -> list[Layer]:
+def probe_fixed_addresses() -> list[Layer]:
     """The layer `fixed addresses`: what a zygote execs lies at the same addresses each time, for exact replays."""
 
-    def attempt(note: Note) -> None:
-        with noting(note, "fixed addresses", "objects lie at the same addresses in every process"):
+    def attempt(note: Record) -> None:
+        with recording(note, "fixed addresses", "objects lie at the same addresses in every process"):
             zygote_client.fix_addresses()
 
     return _layers(_in_child(_fork, attempt), ("fixed addresses",))
@@ -79,34 +79,34 @@ def _clone_guest(flags: int, settle: Callable[[], None]) -> None:
         raise OSError(EPERM, "a guest could not settle in its namespaces")
 
 
-def find_closed(folders: Sequence[str]) -> str | None:
+def find_unreadable(folders: Sequence[str]) -> str | None:
     """The first of these folders that the user of a guest without namespaces can't read; None when it can read all."""
 
-    def attempt(note: Note) -> None:
+    def attempt(note: Record) -> None:
         privileges.leave_root()
         for folder in folders:
-            with noting(note, folder, "open"):
+            with recording(note, folder, "open"):
                 os.listdir(folder)
 
     noted = _in_child(_fork, attempt)
     return next((folder for folder in folders if not noted.get(folder, (False, ""))[0]), None)
 
 
-def try_walls(jail: Jail, network: int) -> list[Layer]:
+def probe_layers(jail: Confinement, network: int) -> list[Layer]:
     """The other layers: a child is put into each and then tries what it should now be unable to do."""
 
-    def attempt(note: Note) -> None:
+    def attempt(note: Record) -> None:
         for name, step in jail.steps(network):
-            with noting(note, name, _DETAILS.get(name, "in force")):
+            with recording(note, name, _DETAILS.get(name, "in force")):
                 step()
                 _CHECKS.get(name, _nothing)()
-        with noting(note, "signal scope", "Landlock keeps signals and abstract sockets among a guest's own threads"):
+        with recording(note, "signal scope", "Landlock keeps signals and abstract sockets among a guest's own threads"):
             if landlock.version() < landlock.SCOPE_ABI:
                 raise OSError(ENOSYS, f"Landlock ABI {landlock.version()} knows no scopes")
-        with noting(note, "single exec", "the fork server lets a guest exec once"):
-            os.close(jail.watch.install_watch())
+        with recording(note, "single exec", "the fork server lets a guest exec once"):
+            os.close(jail.watch.install_with_listener())
             _refused(lambda: os.execve("/nonexistent", ["none"], {}), ENOSYS)
-        with noting(note, "seccomp", "an allow-list of system calls"):
+        with recording(note, "seccomp", "an allow-list of system calls"):
             jail.restrict_calls()
             _refused(lambda: call("socket", socket.AF_INET, socket.SOCK_STREAM, 0), EPERM)
 
@@ -148,8 +148,8 @@ def _refused(attempt: Callable[[], object], code: int) -> None:
 
 
 @contextmanager
-def noting(note: Note, name: str, detail: str) -> Iterator[None]:
-    """Note the layer as in force when the block ends well, with `detail`; else as missing, with the error."""
+def recording(note: Record, name: str, detail: str) -> Iterator[None]:
+    """Record the layer as in force when the block ends well, with `detail`; else as missing, with the error."""
     try:
         yield
     except OSError as error:
@@ -162,7 +162,7 @@ def _fork() -> tuple[int, int]:
     return namespaces.clone(0)
 
 
-def _in_child(start: Callable[[], tuple[int, int]], attempt: Callable[[Note], None]) -> dict[str, tuple[bool, str]]:
+def _in_child(start: Callable[[], tuple[int, int]], attempt: Callable[[Record], None]) -> dict[str, tuple[bool, str]]:
     """What a forked child noted; a layer that was noted as missing once is missing."""
     reader, writer = os.pipe()
     pid, pidfd = start()
@@ -197,7 +197,7 @@ def _layers(noted: dict[str, tuple[bool, str]], names: tuple[str, ...]) -> list[
 
 def _fix(name: str, noted: dict[str, tuple[bool, str]]) -> str:
     """What would bring a layer; first of all the one that it is made with."""
-    below = _MADE_WITH.get(name)
+    below = _DEPENDS_ON.get(name)
     if below and not noted.get(below, (False, ""))[0]:
         name = below
     return _FIXES.get(name, "see the detail").format(sysctl=_sysctl_fix())

@@ -1,6 +1,6 @@
 """The system calls that a guest may make, as a seccomp program: an allow-list; everything else is EPERM.
 
-`compile_filter` is pure: rules in, BPF bytes out, for either architecture. A `Program` puts them in force.
+`compile_filter` is pure: rules in, BPF bytes out, for either architecture. A `SeccompProgram` puts them in force.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def errno_action(code: int) -> int:
 
 # BPF: load a word of the seccomp data, compare, and, return.
 _LD, _JEQ, _JGE, _AND, _RET = 0x20, 0x15, 0x35, 0x54, 0x06
-_FEW = 4  # calls that are compared one after the other
+_MAX_LINEAR_SEARCH = 4  # calls that are compared one after the other
 _NR, _ARCH, _ARGS = 0, 4, 16
 
-SELF = -1  # stands for the guest's own pid in a test; `Program` fills it in
+SELF = -1  # stands for the guest's own pid in a test; `SeccompProgram` fills it in
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ArgumentTest:
     """A test on one argument: `(argument & mask) == value`, on 32 bits or, for pointers and flag words, on all 64."""
 
     argument: int
@@ -46,29 +46,29 @@ class Test:
 
 
 # A rule is an action, or the alternatives of which one must hold for ALLOW (each a tuple of tests that all must hold).
-Rule = int | tuple[tuple[Test, ...], ...]
+Rule = int | tuple[tuple[ArgumentTest, ...], ...]
 
 
 def one_of(argument: int, *values: int) -> Rule:
     """The rule that an int argument is one of the values."""
-    return tuple((Test(argument, value),) for value in values)
+    return tuple((ArgumentTest(argument, value),) for value in values)
 
 
-Step = tuple[int, int, int, int]  # code, k, jt, jf
+Instruction = tuple[int, int, int, int]  # code, k, jt, jf
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class BpfFilter:
     """A BPF program and the places in it where the guest's own pid belongs."""
 
     code: bytes
     pid_offsets: tuple[int, ...] = ()
 
 
-def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> Filter:
+def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> BpfFilter:
     """The program that applies `rules` by call name; names that the machine doesn't have are left out."""
     numbers = NUMBERS[machine]
-    steps: list[Step] = [
+    steps: list[Instruction] = [
         (_LD, _ARCH, 0, 0),
         (_JEQ, AUDIT_ARCH[machine], 1, 0),
         (_RET, KILL_PROCESS, 0, 0),  # a call of another ABI (i386) has other numbers: there is no honest reason for it
@@ -78,24 +78,24 @@ def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> 
         steps += [(_JGE, X32_BIT, 0, 1), (_RET, errno_action(EPERM), 0, 0)]
     steps += _search(sorted((numbers[name], rule) for name, rule in rules.items() if name in numbers), default)
     holes = tuple(8 * place + 4 for place, (_, k, _, _) in enumerate(steps) if k == SELF)
-    return Filter(b"".join(struct.pack("=HBBI", code, jt, jf, k & 0xFFFFFFFF) for code, k, jt, jf in steps), holes)
+    return BpfFilter(b"".join(struct.pack("=HBBI", code, jt, jf, k & 0xFFFFFFFF) for code, k, jt, jf in steps), holes)
 
 
-def _search(rules: list[tuple[int, Rule]], default: int) -> list[Step]:
+def _search(rules: list[tuple[int, Rule]], default: int) -> list[Instruction]:
     """Finds the rule of a number by halves: for each process the kernel tries the filter with every number there is."""
-    if len(rules) > _FEW:
+    if len(rules) > _MAX_LINEAR_SEARCH:
         middle = len(rules) // 2
         below, above = _search(rules[:middle], default), _search(rules[middle:], default)
         return [(_JGE, rules[middle][0], len(below), 0), *below, *above]  # no jump can go over 255 steps
-    steps: list[Step] = []
+    steps: list[Instruction] = []
     for number, rule in rules:
         block = [(_RET, rule, 0, 0)] if isinstance(rule, int) else _alternatives(rule)
         steps += [(_JEQ, number, 0, len(block)), *block]
     return [*steps, (_RET, default, 0, 0)]
 
 
-def _alternatives(alternatives: tuple[tuple[Test, ...], ...]) -> list[Step]:
-    block: list[Step] = []
+def _alternatives(alternatives: tuple[tuple[ArgumentTest, ...], ...]) -> list[Instruction]:
+    block: list[Instruction] = []
     for tests in alternatives:
         steps = [step for test in tests for step in _test(test)]
         # Every comparison that fails leaves for the next alternative, just behind this one's RET.
@@ -106,7 +106,7 @@ def _alternatives(alternatives: tuple[tuple[Test, ...], ...]) -> list[Step]:
     return block
 
 
-def _test(test: Test) -> list[tuple[int, int]]:
+def _test(test: ArgumentTest) -> list[tuple[int, int]]:
     low = _ARGS + 8 * test.argument
     steps = [(_LD, low)]
     if test.mask != 0xFFFFFFFF:
@@ -156,16 +156,16 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
         "ioctl": one_of(1, *_IOCTL),
         "prctl": one_of(0, *_PRCTL),
         "arch_prctl": one_of(0, _ARCH_SET_FS),
-        "clone": ((Test(0, _THREAD_FLAGS, whole=True),),),
+        "clone": ((ArgumentTest(0, _THREAD_FLAGS, whole=True),),),
         "clone3": errno_action(ENOSYS),  # its flags lie in memory, where no filter sees them; libc falls back to clone
         # Shared and downward-growing memory is not counted by RLIMIT_DATA; huge pages are in no resident size.
-        "mmap": ((Test(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN | _MAP_HUGETLB),),),
+        "mmap": ((ArgumentTest(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN | _MAP_HUGETLB),),),
         "madvise": one_of(2, *_MADVISE),
         "socketpair": one_of(0, _AF_UNIX),
         # Only on what is connected already: an address would make them a way out. No urgent data: CVE-2025-38236.
-        "recvfrom": ((Test(4, 0, whole=True), Test(3, 0, mask=_MSG_OOB)),),
-        "sendto": ((Test(4, 0, whole=True), Test(3, 0, mask=_MSG_OOB)),),
-        "prlimit64": ((Test(0, 0), Test(2, 0, whole=True)),),
+        "recvfrom": ((ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),),
+        "sendto": ((ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),),
+        "prlimit64": ((ArgumentTest(0, 0), ArgumentTest(2, 0, whole=True)),),
         # Landlock lets anyone read where a symbolic link leads: to a guest, nothing is one.
         "readlink": errno_action(EINVAL),
         "readlinkat": errno_action(EINVAL),
@@ -173,7 +173,7 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
         "tgkill": one_of(0, SELF),
     }
     # The clocks of the system and its own; a negative number is the processor time of another process.
-    rules.update(dict.fromkeys(_CLOCKS, ((Test(0, 0, mask=0xFFFFFFF0),),)))
+    rules.update(dict.fromkeys(_CLOCKS, ((ArgumentTest(0, 0, mask=0xFFFFFFF0),),)))
     rules.update(dict.fromkeys(_ALWAYS.split(), ALLOW))
     if may_exec:
         rules.update(dict.fromkeys(("execve", "execveat"), ALLOW))
@@ -191,10 +191,10 @@ _SET_MODE_FILTER = 1
 _NEW_LISTENER = 1 << 3
 
 
-class Program:
+class SeccompProgram:
     """A filter laid out for the kernel. Made before a fork, it costs the child nothing but its own pid to fill in."""
 
-    def __init__(self, filter_: Filter) -> None:
+    def __init__(self, filter_: BpfFilter) -> None:
         self.filter = filter_
         self._code = ctypes.create_string_buffer(filter_.code, len(filter_.code))
         self._header = struct.pack("@HP", len(filter_.code) // 8, ctypes.addressof(self._code))
@@ -203,7 +203,7 @@ class Program:
         """Put it in force for this process, for good; it needs no_new_privs."""
         self._install(0)
 
-    def install_watch(self) -> int:
+    def install_with_listener(self) -> int:
         """Put it in force, NOTIFY actions and all; the descriptor on which those are answered."""
         return self._install(_NEW_LISTENER)
 

@@ -1,4 +1,4 @@
-"""What the jail on this machine consists of, layer by layer, and how strong that makes it."""
+"""The layers of the jail on this machine, and the strength they add up to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the fork server starts 10 ms sooner without it
     from gloveport.types import Strength
 
-NEEDS: Mapping[Strength, frozenset[str]] = {
+REQUIRED_LAYERS: Mapping[Strength, frozenset[str]] = {
     "full": frozenset({"landlock", "seccomp", "namespaces", "root"}),
     "kernel": frozenset({"landlock", "seccomp"}),
     "none": frozenset(),
 }
-"""The layers that make a strength."""
+"""The layers that each strength requires, the strongest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of the jail: whether it was put in force when tried, what that showed, and what would bring it."""
+    """One layer of the jail: whether a probe could apply it, what the probe found, and how to get it when it is missing."""
 
     name: str
     in_force: bool
@@ -29,28 +29,28 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class JailReport:
-    """The layers, as tried out by the fork server when it started, and the strength that they add up to."""
+    """The layers, as the fork server probed them at its start, and the strength they add up to."""
 
     strength: Strength
     layers: tuple[Layer, ...]
 
     def layer(self, name: str) -> Layer:
-        """The layer of this name."""
+        """Return the layer of this name."""
         return next(layer for layer in self.layers if layer.name == name)
 
 
-def holds_forks(report: JailReport) -> bool:
-    """True when the jail holds an engine that is native code to its guest, as a forked Python with ctypes is.
+def holds_native_code(report: JailReport) -> bool:
+    """Return whether the jail is strong enough for a guest that runs native code, as a forked Python with ctypes does.
 
-    In a jail of `kernel` strength guests share a user and a PID namespace with others; seccomp alone would keep them
-    from each other then, and a boundary around native code should not be one line thick.
+    At `kernel` strength guests share a user and a PID namespace. Without Landlock's signal scope, seccomp alone would
+    separate them, and native code must be held by more than one layer.
     """
     return report.strength == "full" or (report.strength == "kernel" and report.layer("signal scope").in_force)
 
 
-def judge(layers: Iterable[Layer]) -> JailReport:
-    """The report on these layers: the greatest strength that has all it needs."""
+def assess(layers: Iterable[Layer]) -> JailReport:
+    """Return the report on these layers, with the greatest strength whose required layers are all in force."""
     layers = tuple(layers)
     holding = {layer.name for layer in layers if layer.in_force}
-    strength: Strength = next(name for name in NEEDS if holding >= NEEDS[name])
+    strength: Strength = next(name for name in REQUIRED_LAYERS if holding >= REQUIRED_LAYERS[name])
     return JailReport(strength, layers)

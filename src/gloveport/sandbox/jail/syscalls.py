@@ -1,4 +1,4 @@
-"""Linux system calls by name: their numbers on x86_64 and aarch64, and `call` for those that Python doesn't offer."""
+"""Linux system calls by name: the numbers on x86_64 and aarch64, and `call` for those that Python doesn't offer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 import os
 from collections.abc import Iterable
 
-# Name, x86_64, aarch64; a dash where the architecture has no such call.
+# Name, x86_64, aarch64; a dash means that the architecture has no such call.
 _TABLE = """
 access 21 -               arch_prctl 158 -          brk 12 214                capset 126 91
 clock_getres 229 114      clock_gettime 228 113     clock_nanosleep 230 115   clone 56 220
@@ -48,18 +48,18 @@ def _numbers(column: int) -> dict[str, int]:
 NUMBERS = {"x86_64": _numbers(1), "aarch64": _numbers(2)}
 MACHINE = os.uname().machine
 
-# PyDLL keeps the interpreter lock: after a raw clone there is no other thread that could hand it back.
+# PyDLL keeps the interpreter lock: after a raw clone, no other thread exists that could release it.
 _libc = ctypes.PyDLL(None, use_errno=True)
 _prctl = _libc.prctl
 _prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 _syscall = _libc.syscall
-_syscall.argtypes = [ctypes.c_long, *[ctypes.c_void_p] * 6]  # which takes an int, bytes, or what ctypes has of its own
+_syscall.argtypes = [ctypes.c_long, *[ctypes.c_void_p] * 6]  # c_void_p accepts an int, bytes or a ctypes value
 _syscall.restype = ctypes.c_long
 _REST = (0,) * 6
 
 
 def call(name: str, *args: object) -> int:
-    """The result of a system call; OSError with the call's name when the kernel refuses."""
+    """Make a system call and return its result; OSError with the call's name when the kernel refuses."""
     result = _syscall(NUMBERS[MACHINE][name], *args, *_REST[len(args) :])
     if result < 0:
         code = ctypes.get_errno()
@@ -68,7 +68,7 @@ def call(name: str, *args: object) -> int:
 
 
 def prctl(option: int, value: int) -> int:
-    """The result of a prctl; OSError when the kernel refuses."""
+    """Make a prctl call and return its result; OSError when the kernel refuses."""
     result = _prctl(option, value, 0, 0, 0)
     if result < 0:
         code = ctypes.get_errno()
@@ -77,7 +77,7 @@ def prctl(option: int, value: int) -> int:
 
 
 def prctl_while(option: int, values: Iterable[int]) -> int:
-    """Make a prctl with one value after the other until the kernel refuses; the errno of that, or 0."""
+    """Make a prctl call with one value after another until the kernel refuses one; return that errno, or 0."""
     for value in values:
         if _prctl(option, value, 0, 0, 0) < 0:
             return ctypes.get_errno()

@@ -25,14 +25,14 @@ from collections.abc import Callable
 from types import ModuleType
 
 from gloveport.sandbox.jail import channel, namespaces, prefault, privileges, seccomp
-from gloveport.sandbox.jail.jail import Jail, exec_watch
+from gloveport.sandbox.jail.confinement import Confinement, exec_watch
 
 # The descriptors that a zygote is exec'd with.
-WAKE, ORDERS, PROC, RULESET = 3, 4, 5, 6
-FIRST_OWN = 3
+WAKE_FD, ORDERS_FD, PROC_FD, RULESET_FD = 3, 4, 5, 6
+FIRST_FREE_FD = 3
 
-READY, FORK, PAGES = b"r", b"f", b"p"
-GUEST, SCOUT = b"guest", b"scout"  # a scout walks the way of a run for nobody, and waits to be looked at
+READY, FORK, PREFAULT = b"r", b"f", b"p"
+GUEST, TRIAL = b"guest", b"scout"  # a scout walks the way of a run for nobody, and waits to be looked at
 _STATE_BYTES = 64 * 1024
 _PACKAGE = "gloveport_guest"
 
@@ -40,30 +40,30 @@ _PACKAGE = "gloveport_guest"
 def main(folder: str) -> None:
     """Load the guest's package from `folder`, then fork guests until the fork server goes away."""
     privileges.die_with_parent()
-    state = json.loads(os.read(WAKE, _STATE_BYTES))
-    jail = Jail(
+    state = json.loads(os.read(WAKE_FD, _STATE_BYTES))
+    jail = Confinement(
         holds=frozenset(state["holds"]),
-        proc=PROC,
+        proc=PROC_FD,
         engine=-1,
         argv=(),
         env={},
         files=(),
         watch=exec_watch(),
-        calls=seccomp.Program(seccomp.Filter(bytes.fromhex(state["filter"]), tuple(state["pid_offsets"]))),
+        calls=seccomp.SeccompProgram(seccomp.BpfFilter(bytes.fromhex(state["filter"]), tuple(state["pid_offsets"]))),
         threads=state["threads"],
-        ruleset=RULESET,
+        ruleset=RULESET_FD,
     )
-    clone = namespaces.sibling_maker(namespaces.CLONED if "namespaces" in jail.holds else 0)
+    clone = namespaces.make_sibling_cloner(namespaces.CLONE_FLAGS if "namespaces" in jail.holds else 0)
     table = mmap.mmap(-1, prefault.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    take_pages = prefault.taker(table)
+    prefault_pages = prefault.make_prefaulter(table)
     package = _load(folder)
     _tidy()
-    os.write(WAKE, READY)
+    os.write(WAKE_FD, READY)
     if not _fork_guests(clone, table):
         os._exit(0)
-    take_pages()
-    if _enter(jail) == SCOUT:
-        _scout(package)
+    prefault_pages()
+    if _enter(jail) == TRIAL:
+        _run_trial(package)
     _run(package.main)
 
 
@@ -108,10 +108,10 @@ def _fork_guests(clone: Callable[[], int], table: mmap.mmap) -> bool:
 
 
 def _has_ended(table: mmap.mmap) -> bool:
-    word = os.read(WAKE, 1)
-    while word == PAGES:
-        os.readv(WAKE, [table])
-        word = os.read(WAKE, 1)
+    word = os.read(WAKE_FD, 1)
+    while word == PREFAULT:
+        os.readv(WAKE_FD, [table])
+        word = os.read(WAKE_FD, 1)
     return not word
 
 
@@ -119,14 +119,14 @@ def _fork_one(clone: Callable[[], int]) -> bool:
     pid = clone()
     if pid == 0:
         return True
-    os.write(WAKE, pid.to_bytes(4, "little", signed=True))
+    os.write(WAKE_FD, pid.to_bytes(4, "little", signed=True))
     return False
 
 
-def _enter(jail: Jail) -> bytes:
+def _enter(jail: Confinement) -> bytes:
     """The guest's way into the jail, and what it is to be there; it tells the fork server what failed, and ends."""
     layer = "start"
-    with socket.socket(fileno=ORDERS) as orders:
+    with socket.socket(fileno=ORDERS_FD) as orders:
         order, fds = channel.receive_bytes(orders)
     if not fds:  # a rehearsal
         os._exit(0)
@@ -137,9 +137,9 @@ def _enter(jail: Jail) -> bytes:
         for layer, step in jail.steps(*network or (-1,)):  # noqa: B007  the name outlives the loop when a step fails
             step()
         layer = "descriptors"
-        os.dup2(sync, FIRST_OWN)
-        privileges.close_descriptors(FIRST_OWN + 1)
-        sync = FIRST_OWN
+        os.dup2(sync, FIRST_FREE_FD)
+        privileges.close_descriptors_from(FIRST_FREE_FD + 1)
+        sync = FIRST_FREE_FD
         layer = "seccomp"
         if layer in jail.holds:
             jail.restrict_calls()
@@ -154,7 +154,7 @@ def _enter(jail: Jail) -> bytes:
         os._exit(127)
 
 
-def _scout(package: ModuleType) -> None:
+def _run_trial(package: ModuleType) -> None:
     back = os.dup(0)
     if hasattr(package, "rehearse"):
         package.rehearse()

@@ -12,18 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gloveport.sandbox.jail import namespaces, prefault, privileges, zygote
-from gloveport.sandbox.jail.filesystem import Quarters
-from gloveport.sandbox.jail.jail import Jail, SpawnError, complaint
-from gloveport.sandbox.jail.networks import Networks, NoNetworks
+from gloveport.sandbox.jail.confinement import Confinement, SpawnError, failure_text
+from gloveport.sandbox.jail.filesystem import GuestFilesystem
+from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
 from gloveport.sandbox.jail.syscalls import call
 
 START_SECONDS = 25.0
 _SPAWN_SECONDS = 10.0
 # The first fork leaves traces in the zygote's memory that later ones don't: it is made for nobody.
-_REHEARSALS = 2
+_WARM_UP_FORKS = 2
 _STACK_BYTES = 8 * 1024 * 1024
 _ADDR_NO_RANDOMIZE = 0x0040000
-_COMPLAINTS = 2  # our stderr, a file in memory that the zygote writes to as well
+_STDERR_FD = 2  # our stderr, a file in memory that the zygote writes to as well
 
 
 def fix_addresses() -> None:
@@ -42,10 +42,10 @@ class _Zygote:
     orders: socket.socket
 
 
-class Nursery:
+class ZygoteClient:
     """A zygote that forks guests. Nothing of a run has reached it when it fails: it can be replaced at any time."""
 
-    def __init__(self, jail: Jail, place: Quarters, networks: Networks | NoNetworks) -> None:
+    def __init__(self, jail: Confinement, place: GuestFilesystem, networks: NetworkPool | NoNetworkPool) -> None:
         self._jail = jail
         self._place = place
         self._networks = networks
@@ -74,39 +74,39 @@ class Nursery:
         except OSError:
             answer = b""
         wake.settimeout(_SPAWN_SECONDS)
-        if answer != zygote.READY or not all(self._rehearse() for _ in range(_REHEARSALS)):
+        if answer != zygote.READY or not all(self._fork_for_nobody() for _ in range(_WARM_UP_FORKS)):
             self.close()
-            raise SpawnError(f"the zygote did not start: {_said() or 'it ended without a word'}")
+            raise SpawnError(f"the zygote did not start: {_stderr_tail() or 'it ended without a word'}")
         try:
-            table = self._find_pages(pid)
-            wake.send(zygote.PAGES)
+            table = self._record_pages(pid)
+            wake.send(zygote.PREFAULT)
             wake.send(table)
         except OSError as error:
             self.close()
-            raise SpawnError(f"the guest that was sent ahead did not come through: {_said() or error}") from None
+            raise SpawnError(f"the guest that was sent ahead did not come through: {_stderr_tail() or error}") from None
 
-    def _find_pages(self, parent: int) -> bytes:
+    def _record_pages(self, parent: int) -> bytes:
         """The pages that guests of this zygote touch, as one of them did that was sent ahead."""
         network = self._networks.take()
         try:
-            return self._send_ahead(network, parent)
+            return self._run_trial_guest(network, parent)
         finally:
             self._networks.give_back(network)
 
-    def _send_ahead(self, network: int, parent: int) -> bytes:
+    def _run_trial_guest(self, network: int, parent: int) -> bytes:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
-                pid, pidfd = self._spawn(network, theirs.fileno(), _COMPLAINTS, zygote.SCOUT)
+                pid, pidfd = self._spawn(network, theirs.fileno(), _STDERR_FD, zygote.TRIAL)
             try:
                 ours.settimeout(_SPAWN_SECONDS)
                 if ours.recv(1) != zygote.READY:
                     raise ConnectionResetError("it ended")
-                return prefault.table(self._jail.proc, pid, parent)
+                return prefault.record_touched_pages(self._jail.proc, pid, parent)
             finally:
                 _end(pid, pidfd)
 
-    def _rehearse(self) -> bool:
+    def _fork_for_nobody(self) -> bool:
         with suppress(ConnectionError):
             pid = self._ask([])
             return pid > 0 and os.waitpid(pid, 0)[1] == 0
@@ -132,7 +132,7 @@ class Nursery:
             return self._spawn(network, stdio, stderr, zygote.GUEST)
         except ConnectionError:
             self.close()
-            raise SpawnError(f"the zygote could not fork: {_said() or 'it ended'}") from None
+            raise SpawnError(f"the zygote could not fork: {_stderr_tail() or 'it ended'}") from None
 
     def _spawn(self, network: int, stdio: int, stderr: int, order: bytes) -> tuple[int, int]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -144,7 +144,7 @@ class Nursery:
                     raise SpawnError(f"the zygote could not fork: {os.strerror(-pid)}")
                 pidfd = os.pidfd_open(pid)
                 try:
-                    _see_through(ours)
+                    _await_guest(ours)
                 except BaseException:
                     _end(pid, pidfd)
                     raise
@@ -176,12 +176,12 @@ class Nursery:
                 fix_addresses()
             assert self._jail.ruleset is not None  # a jail that holds forks has Landlock
             wanted = (wake, orders, self._jail.proc, self._jail.ruleset)
-            apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, zygote.RULESET + 1) for fd in wanted]
-            for target, source in enumerate(apart, zygote.WAKE):
+            apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, zygote.RULESET_FD + 1) for fd in wanted]
+            for target, source in enumerate(apart, zygote.WAKE_FD):
                 os.dup2(source, target)
             os.execve(self._place.program, (self._place.program, *self._place.argv[1:]), dict(self._place.env))
         except BaseException as error:  # noqa: BLE001  the outer edge of the child
-            os.write(_COMPLAINTS, str(error).encode())
+            os.write(_STDERR_FD, str(error).encode())
         finally:
             os._exit(127)
 
@@ -192,12 +192,12 @@ def _end(pid: int, pidfd: int) -> None:
     os.close(pidfd)
 
 
-def _see_through(sync: socket.socket) -> None:
+def _await_guest(sync: socket.socket) -> None:
     sync.settimeout(_SPAWN_SECONDS)
     try:
         word = sync.recv(1024)
         if word != b"ready":
-            raise SpawnError(complaint(word) or "the guest died before it was jailed")
+            raise SpawnError(failure_text(word) or "the guest died before it was jailed")
         sync.send(b"g")
     except TimeoutError:
         raise SpawnError("the guest did not start in time") from None
@@ -205,6 +205,6 @@ def _see_through(sync: socket.socket) -> None:
         raise SpawnError("the guest died before it was jailed") from None
 
 
-def _said() -> str:
-    size = os.fstat(_COMPLAINTS).st_size
-    return os.pread(_COMPLAINTS, 2000, max(0, size - 2000)).decode(errors="replace").strip()
+def _stderr_tail() -> str:
+    size = os.fstat(_STDERR_FD).st_size
+    return os.pread(_STDERR_FD, 2000, max(0, size - 2000)).decode(errors="replace").strip()

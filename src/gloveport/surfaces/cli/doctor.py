@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 import gloveport
 from gloveport.errors import CODES, GloveportError, exit_code
 from gloveport.sandbox.engines.registry import ENGINES, default_engine
-from gloveport.sandbox.jail.strength import JailReport, holds_forks
-from gloveport.sandbox.self_test import Proof, prove
+from gloveport.sandbox.jail.strength import JailReport, holds_native_code
+from gloveport.sandbox.self_test import SelfTestResult, run_self_test
 from gloveport.surfaces.cli.report import answer_document
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
@@ -47,7 +47,7 @@ class Diagnosis:
 
     minimum: Strength
     checks: tuple[Check, ...]
-    proof: Proof | None
+    proof: SelfTestResult | None
 
     @property
     def wrong(self) -> GloveportError | None:
@@ -81,7 +81,7 @@ def diagnose(minimum: Strength) -> Diagnosis:
     """Look at the machine, and try to break out of a sandbox on it."""
     checks = [_python(), _platform(), _engine(), *_space()]
     try:
-        proof = asyncio.run(prove())
+        proof = asyncio.run(run_self_test())
     except GloveportError as error:
         checks.append(Check("sandbox", False, error.message, error.hint or CODES[error.code].fix))
         return Diagnosis(minimum, tuple(checks), None)
@@ -121,7 +121,7 @@ def _engine() -> Check:
 
 def _python_engine(report: JailReport) -> Check:
     """Which engine runs Python here when a run names none."""
-    if holds_forks(report):
+    if holds_native_code(report):
         return Check("python engine", True, f"cpython {platform.python_version()}")
     reason = "this jail does not hold native code, which cpython runs"
     try:

@@ -8,7 +8,8 @@ import sysconfig
 
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, find_python, guest_files, zygote_launch
-from gloveport.sandbox.launcher import Folder, Launch, Launcher
+from gloveport.sandbox.jail.filesystem import Folder
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
 

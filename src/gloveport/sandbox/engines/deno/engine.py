@@ -83,8 +83,8 @@ class DenoEngine:
                 f"{GUEST_FOLDER}/main.js": (_ENTRY % len(script)).encode(),
                 **STACK_MAP,
             },
-            first=script,
-            idle=wire.pack(b'["rehearse"]'),
+            first_input=script,
+            idle_input=wire.pack(b'["rehearse"]'),
         )
 
     async def start(self, launcher: Launcher) -> Worker:

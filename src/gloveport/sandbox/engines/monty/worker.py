@@ -13,7 +13,7 @@ from gloveport.sandbox import wire
 from gloveport.sandbox.engines.monty import messages
 from gloveport.sandbox.engines.monty.driver import Driver
 from gloveport.sandbox.engines.monty.messages import HEADER, Completed, Done, GaveUp, Message, Raised
-from gloveport.sandbox.launcher import Guest
+from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class MontyWorker(Worker):
         elif key == messages.CALL_KEY:
             self._guarded(lambda: self._driver.hear(messages.parse_oversized(begun, size)))
         else:
-            self._on_bytes(size.to_bytes(wire.HEADER))  # the host refuses a frame of this size itself
+            self._on_bytes(size.to_bytes(wire.HEADER_BYTES))  # the host refuses a frame of this size itself
 
     def _deliver(self) -> None:
         if self._frames and self._ending is None:

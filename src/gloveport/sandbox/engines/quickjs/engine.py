@@ -17,7 +17,8 @@ from gloveport.sandbox.engines.engine import Capability, ProcessOptions
 from gloveport.sandbox.engines.javascript.bundle import prelude
 from gloveport.sandbox.engines.quickjs.subset import QuickJSSubset
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE, guest_files, zygote_launch
-from gloveport.sandbox.launcher import Folder, Launch, Launcher
+from gloveport.sandbox.jail.filesystem import Folder
+from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
 

@@ -23,12 +23,14 @@ from typing import Any
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.deno.engine import ENGINE, ENVIRONMENT
 from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.launcher import Guest, JailReport, Launch, Launcher
+from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.jail.strength import JailReport
+from gloveport.sandbox.launcher import Launch, Launcher
 
-PROOF_SECONDS = 30.0
+SELF_TEST_SECONDS = 30.0
 MAX_REPORT_BYTES = 256 * 1024
-CANARY_VARIABLE = "GLOVEPORT_PROOF_CANARY"
-_SCRIPT = "/guest/proof.js"
+CANARY_VARIABLE = "GLOVEPORT_SELF_TEST_CANARY"
+_SCRIPT = "/guest/attempts.js"
 
 ATTEMPTS: Mapping[str, str] = {
     "tcp": "connect to a TCP port of the host",
@@ -49,7 +51,7 @@ ATTEMPTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class EscapeAttempt:
     """One way out that was tried: `control` says that it works outside, `reported` that the guest said how it ended."""
 
     name: str
@@ -66,11 +68,11 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class SelfTestResult:
     """What the jail consists of, and how each attempt to leave it ended."""
 
     report: JailReport
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[EscapeAttempt, ...]
 
     @property
     def held(self) -> bool:
@@ -78,11 +80,11 @@ class Proof:
         return all(attempt.held for attempt in self.attempts)
 
 
-async def prove() -> Proof:
+async def run_self_test() -> SelfTestResult:
     """Try to break out of a sandbox on this machine; SandboxError when none can be started."""
     with Canaries() as canaries:
         controls = canaries.controls()
-        launcher = Launcher(proof_launch(canaries.plan()), minimum="none")
+        launcher = Launcher(self_test_launch(canaries.plan()), minimum="none")
         report = await launcher.start()
         try:
             said = await _listen(await launcher.spawn())
@@ -92,20 +94,20 @@ async def prove() -> Proof:
     attempts = {name: _judge(name, said.get(name), name in tripped, controls) for name in ATTEMPTS}
     if report.strength != "none" and not report.layer("single exec").in_force:
         attempts["execve"] = _with_more_execs(attempts["execve"])
-    return Proof(report, tuple(attempts.values()))
+    return SelfTestResult(report, tuple(attempts.values()))
 
 
-def _with_more_execs(attempt: Attempt) -> Attempt:
+def _with_more_execs(attempt: EscapeAttempt) -> EscapeAttempt:
     """An exec that leaves nobody to tell of it was the engine's own: Landlock lets nothing else be started."""
     if attempt.reported or attempt.escaped:
         return attempt
     return replace(attempt, reported=True, detail="but for the engine itself, once more in the same jail")
 
 
-def proof_launch(plan: Mapping[str, Any]) -> Launch:
+def self_test_launch(plan: Mapping[str, Any]) -> Launch:
     """The launch of an ordinary engine, but with every permission, and with the proof as its program."""
     ordinary = ENGINE.launch(ProcessOptions("deno"))
-    script = importlib.resources.files("gloveport.sandbox") / "self_test_guest" / "proof.js"
+    script = importlib.resources.files(__name__) / "attempts.js"
     engines = [f"/engine/{os.path.basename(ordinary.executable)}", ordinary.executable]
     words = json.dumps({**plan, "engines": engines, "environment": sorted(ENVIRONMENT)})
     return replace(
@@ -113,8 +115,8 @@ def proof_launch(plan: Mapping[str, Any]) -> Launch:
         argv=("deno", "run", "-A", "--no-config", "--no-lock", "--no-remote", "--unstable-net", _SCRIPT, words),
         env={**ENVIRONMENT, "DENO_DIR": f"{_SCRIPT}/none"},
         files={_SCRIPT: script.read_bytes()},
-        first=b"",
-        idle=b"",
+        first_input=b"",
+        idle_input=b"",
     )
 
 
@@ -124,7 +126,7 @@ async def _listen(guest: Guest) -> dict[str, dict[str, Any]]:
     data = b""
     try:
         with contextlib.suppress(TimeoutError, ConnectionError):
-            async with asyncio.timeout(PROOF_SECONDS):
+            async with asyncio.timeout(SELF_TEST_SECONDS):
                 while len(data) < MAX_REPORT_BYTES and (piece := await loop.sock_recv(guest.socket, 65536)):
                     data += piece
         complaint = _complaint(guest)
@@ -152,16 +154,16 @@ def _complaint(guest: Guest) -> str:
     return ""
 
 
-def _judge(name: str, said: dict[str, Any] | None, tripped: bool, controls: Mapping[str, bool]) -> Attempt:
+def _judge(name: str, said: dict[str, Any] | None, tripped: bool, controls: Mapping[str, bool]) -> EscapeAttempt:
     control = controls.get(name, True)
     what = ATTEMPTS[name]
     if said is None:
-        return Attempt(name, what, tripped, "the guest did not come to say how it ended", control, reported=False)
+        return EscapeAttempt(name, what, tripped, "the guest did not come to say how it ended", control, reported=False)
     detail = "the host's canary tripped" if tripped and not said["escaped"] else _in_words(said["detail"])
     if not control:
         loopback = " (is the loopback interface up?)" if name in ("tcp", "udp", "dns") else ""
         detail = f"it does not work outside of the jail either{loopback}"
-    return Attempt(name, what, said["escaped"] or tripped, detail, control)
+    return EscapeAttempt(name, what, said["escaped"] or tripped, detail, control)
 
 
 def _in_words(detail: str) -> str:
@@ -179,7 +181,7 @@ class Canaries:
 
     def __enter__(self) -> Canaries:
         # Nothing but the jail may stand before them: world-readable, world-writable, on loopback.
-        self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="gloveport-proof-")))
+        self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="gloveport-self-test-")))
         self._folder.chmod(0o777)
         self._file = self._folder / "canary"
         self._file.write_text(self._canary)

@@ -1,10 +1,10 @@
 """The jail: what a guest is put through between fork and exec, layer by layer.
 
-    Jail.clone()   a child, in fresh namespaces where they hold
-    Jail.steps()   what the child then does to itself, in order; the child ends if one of them fails
+    Confinement.clone()   a child, in fresh namespaces where they hold
+    Confinement.steps()   what the child then does to itself, in order; the child ends if one of them fails
 
-An engine that is exec'd then gets the watch on exec and the filter, and execs `Jail.engine`. An engine that is forked
-ready to run gets a filter without exec, and goes on as it is.
+An engine that is exec'd then gets the watch on exec and the filter, and execs `Confinement.engine`. An engine that is
+forked ready to run gets a filter without exec, and goes on as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SpawnError(Exception):
     """A guest could not be put into its jail; nothing of it is left."""
 
 
-def complaint(word: bytes) -> str:
+def failure_text(word: bytes) -> str:
     """What a guest's last word says to who waits for it; nothing when it had none."""
     return f"the guest could not be jailed: {word.decode(errors='replace')}" if word else ""
 
@@ -34,7 +34,7 @@ OPTIONAL = frozenset({"namespaces", "landlock", "single exec", "seccomp"})
 
 
 @dataclass(frozen=True, slots=True)
-class Jail:
+class Confinement:
     """What every guest of a fork server is put into. `holds` names the layers that were tried and found to hold."""
 
     holds: frozenset[str]
@@ -43,24 +43,24 @@ class Jail:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     files: tuple[tuple[int, int], ...]  # for Landlock: descriptors of files, and the access to each, without a `ruleset`
-    watch: seccomp.Program
-    calls: seccomp.Program
+    watch: seccomp.SeccompProgram
+    calls: seccomp.SeccompProgram
     threads: int  # RLIMIT_NPROC
     ruleset: int | None = None  # the same for all guests, where they need nothing of the host's /proc
 
     def clone(self) -> tuple[int, int]:
         """A new child, as `namespaces.clone` gives it."""
-        return namespaces.clone(namespaces.CLONED if "namespaces" in self.holds else 0)
+        return namespaces.clone(namespaces.CLONE_FLAGS if "namespaces" in self.holds else 0)
 
     def steps(self, network: int) -> list[Step]:
         """What a fresh child does to itself, outermost layer first, all but the watch on exec and the filter."""
-        limits = privileges.limits(self.threads)
+        limits = privileges.resource_limits(self.threads)
         steps: list[Step] = [
             ("session", os.setsid),
-            ("namespaces", lambda: namespaces.settle_guest(self.proc, network)),
+            ("namespaces", lambda: namespaces.enter_guest_namespaces(self.proc, network)),
             ("limits", lambda: privileges.set_limits(self.proc, limits)),
             ("identity", privileges.leave_root),
-            ("privileges", privileges.no_new_privileges),
+            ("privileges", privileges.set_no_new_privileges),
             ("landlock", self._restrict_files),
             ("privileges", privileges.drop_capabilities),
             ("privileges", privileges.die_with_parent),
@@ -80,12 +80,12 @@ class Jail:
         self.calls.install()
 
 
-def exec_watch() -> seccomp.Program:
+def exec_watch() -> seccomp.SeccompProgram:
     """What has every exec of a guest answered by the fork server."""
-    return seccomp.Program(seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW))
+    return seccomp.SeccompProgram(seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW))
 
 
-def guest_calls(*, may_exec: bool) -> seccomp.Program:
+def guest_calls(*, may_exec: bool) -> seccomp.SeccompProgram:
     """The allow-list of system calls for a guest on this machine."""
     rules = seccomp.guest_rules(may_exec=may_exec)
-    return seccomp.Program(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM)))
+    return seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM)))

@@ -1,4 +1,4 @@
-"""The host's handling of frames: a leg whose worker sends anything must end, with a code, and log no defect of ours (S6)."""
+"""The host's handling of frames: a attempt whose worker sends anything must end, with a code, and log no defect of ours (S6)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gloveport.errors import CODES, ToolError
 from gloveport.host.failures import believed, failure
 from gloveport.prepare import prepare
 from gloveport.sandbox import wire
-from gloveport.sandbox.launcher import Exit
-from gloveport.sandbox.run_attempt import Leg, Setup
+from gloveport.sandbox.guest import Exit
+from gloveport.sandbox.run_attempt import RunAttempt, RunSetup
 from gloveport.types import Limits, LogLine, ToolCall
 from gloveport.values import to_json
 
@@ -39,7 +39,9 @@ class _Worker:
     def resume(self) -> None: ...
 
     def send(self, data: bytes) -> int:
-        json.loads(data[wire.HEADER : wire.HEADER + int.from_bytes(data[: wire.HEADER])])  # the first, as a sample
+        json.loads(
+            data[wire.HEADER_BYTES : wire.HEADER_BYTES + int.from_bytes(data[: wire.HEADER_BYTES])]
+        )  # the first, as a sample
         return 0
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
@@ -85,40 +87,40 @@ class _Port:
     def emit(self, value: Any) -> None:
         to_json(value)
 
-    def broke(self, error: Exception) -> ToolError:
+    def report_defect(self, error: Exception) -> ToolError:
         self.defects.append(error)
         return ToolError("a defect", code="internal-error")
 
 
 def judge(data: bytes) -> None:
-    """Frames from a list in JSON, or any bytes: the leg ends, and what is told of it is a Failure with a known code."""
+    """Frames from a list in JSON, or any bytes: the attempt ends, and what is told of it is a Failure with a known code."""
     try:
         frames = json.loads(data)
         said = b"".join(wire.pack(json.dumps(frame).encode()) for frame in frames)
     except (ValueError, TypeError, RecursionError):
         said = data
-    asyncio.run(_leg(said))
+    asyncio.run(_attempt(said))
 
 
-async def _leg(said: bytes) -> None:
+async def _attempt(said: bytes) -> None:
     port = _Port()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: port.defects.append(context["exception"]))
-    leg = Leg(_Worker(said), port, LIMITS)  # type: ignore[arg-type] - it has what a leg asks of one
+    attempt = RunAttempt(_Worker(said), port, LIMITS)  # type: ignore[arg-type] - it has what a attempt asks of one
     async with asyncio.timeout(30):
-        ending = await leg.run(PROGRAM, Setup(now=1_700_000_000_000_000, seed=bytes(32)))
+        ending = await attempt.run(PROGRAM, RunSetup(now=1_700_000_000_000_000, seed=bytes(32)))
     if port.defects:
         raise BrokenPromise("a defect of the host") from port.defects[0]
     if ending.error is None:
         to_json(ending.value)
         return
     told = failure(PROGRAM, believed(ending, {"tool-failed"}))
-    if not ending.claimed and told.code not in CODES:
+    if not ending.reported_by_guest and told.code not in CODES:
         raise BrokenPromise(f"the host ended the run with {told}")
 
 
 TARGETS = (
     Target(
-        "leg",
+        "run_attempt",
         judge,
         mutate_json(LEAVES),
         SEEDS,

@@ -37,7 +37,7 @@ def seen_of_child(work: Callable[[], None]) -> bytes:
         os._exit(0)
     os.read(done, 1)
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
-    made = prefault.table(proc, child, os.getpid())
+    made = prefault.record_touched_pages(proc, child, os.getpid())
     for fd in (proc, done, told, stop, stopped):
         os.close(fd)
     os.waitpid(child, 0)
@@ -65,7 +65,7 @@ def test_the_pages_that_a_fork_wrote_to_are_in_its_table_and_no_others_of_the_sa
 def test_a_process_that_may_not_be_looked_at_has_an_empty_table() -> None:
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
     try:
-        assert prefault.table(proc, 2**22 + 1, 2**22 + 1) == bytes(prefault.TABLE_BYTES)
+        assert prefault.record_touched_pages(proc, 2**22 + 1, 2**22 + 1) == bytes(prefault.TABLE_BYTES)
     finally:
         os.close(proc)
 
@@ -74,7 +74,7 @@ def test_a_fork_that_takes_its_pages_pays_for_none_of_them_later() -> None:
     memory, start = shared_with_children()
     table = mmap.mmap(-1, prefault.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     struct.pack_into("=QQ", table, 0, start, len(memory))
-    take = prefault.taker(table)
+    take = prefault.make_prefaulter(table)
 
     def faults_of_writing(*, taken: bool) -> int:
         child = os.fork()
