@@ -1,4 +1,4 @@
-"""What a part of an address may look like, and which names the root of `tools` keeps for itself."""
+"""Rules for the names of sources and tools: which ones are legal, and which are reserved at the root of `tools`."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ ROOT_SOURCE = "local"
 """The source whose tools are also mounted at the root of `tools`."""
 
 RESERVED_ROOT_NAMES = frozenset({"search", "describe", "sources", "run", "snippets", "executor"})
-"""Names at the root of `tools` that Gloveport answers itself."""
+"""Names at the root of `tools` that Gloveport implements itself; no source and no root-mounted tool may have them."""
 
-# What every JavaScript object answers to by itself, and what makes `await` or `JSON.stringify` call it (B1).
-PROTOTYPE = frozenset(
+# Members that every JavaScript object inherits, and those that `await` or `JSON.stringify` would call (B1).
+JAVASCRIPT_OBJECT_NAMES = frozenset(
     {"constructor", "prototype", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString"}
     | {"toString", "toJSON", "valueOf", "then"}
 )
-# Invisible, yet parts of identifiers: joiners, variation selectors, Hangul fillers.
-INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | frozenset(
+# Invisible, yet allowed in identifiers: joiners, variation selectors, Hangul fillers.
+INVISIBLE_CHARACTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | frozenset(
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
 
 
 def problem_with(name: str) -> str | None:
-    """Why `name` can't be a part of an address, or None when it can."""
+    """Return why `name` can't be part of a tool's address, or None when it can."""
     if not isinstance(name, str) or not name.isidentifier():
         return "is not an identifier (letters, digits and _; not starting with a digit)"
-    if name.startswith("__") or name in PROTOTYPE:
-        return "means something else to every JavaScript object"
+    if name.startswith("__") or name in JAVASCRIPT_OBJECT_NAMES:
+        return "is a name that every JavaScript object already has"
     if name.isascii():
         return None
     if unicodedata.normalize("NFC", name) != name:
         return "is not in Unicode's composed form (NFC)"
-    if not INVISIBLE.isdisjoint(name):
-        return "has an invisible character in it"
+    if not INVISIBLE_CHARACTERS.isdisjoint(name):
+        return "contains an invisible character"
     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gloveport.bridge.tool_errors import LONGEST, failure, without_paths
+from gloveport.bridge.tool_errors import MAX_MESSAGE_CHARS, to_tool_error, without_paths
 from gloveport.errors import ToolError
 
 from .support import call, port, refused
@@ -94,7 +94,7 @@ async def test_whatever_a_tool_raises_crosses_as_plain_bounded_data(error: BaseE
     for value in vars(found).values():
         assert_plain(value)
     assert found.tool == "fails"
-    assert len(found.message) < LONGEST + 100
+    assert len(found.message) < MAX_MESSAGE_CHARS + 100
     assert found.__cause__ is None
     assert found.__suppress_context__ or found.__context__ is None
 
@@ -181,4 +181,4 @@ async def test_a_real_missing_file_does_not_tell_where_it_was_looked_for(tmp_pat
 
 
 def test_a_long_message_is_cut() -> None:
-    assert len(failure(ValueError("x" * 1_000_000), "t").message) < LONGEST + 50
+    assert len(to_tool_error(ValueError("x" * 1_000_000), "t").message) < MAX_MESSAGE_CHARS + 50

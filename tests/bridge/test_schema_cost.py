@@ -77,7 +77,7 @@ async def test_a_million_wrong_items_are_refused_at_once_and_the_first_are_named
 
 async def test_a_wrong_item_far_behind_is_refused_with_where_to_look_and_what_the_tool_takes() -> None:
     error = await soon("names", {"values": ["a"] * 100_000 + [1]})
-    assert "the first 5 items of each list are right: see the others, and how many there may be" in error.message
+    assert "the first 5 items of each list are valid: check the others, and how many are allowed" in error.message
     assert "; it takes values?: " in error.message
 
 

@@ -1,7 +1,7 @@
-"""A guest's positional values → the arguments of one tool, validated against its schema.
+"""Turn the values that a guest passed into the arguments of one tool, validated against its schema.
 
-Values are copied before anything looks at them, and the copy that was validated is what goes on (B3). Validation reads
-the plain JSON form: a date is its text, bytes are base64; what is sent keeps them as they came.
+Values are copied before anything reads them, and the validated copy is what the source gets (B3). Validation reads the
+plain JSON form, in which a date is text and bytes are base64; the arguments that are sent keep dates and bytes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from gloveport.errors import ToolError
 from gloveport.sources import Paged, Source
 from gloveport.types import Tool
 
-BACKTRACKS = 10_000
+MAX_REGEX_BACKTRACKS = 10_000
 MAX_BRANCHES = 2000
-FLAT = frozenset({type(None), bool, int, float, str})
+SCALAR_TYPES = frozenset({type(None), bool, int, float, str})
 
 
 class Contract:
-    """One tool as the bridge calls it: its source and its schema, compiled once."""
+    """One tool with the source that implements it and its compiled input schema."""
 
     __slots__ = ("_is_valid", "_names", "_required", "_validator", "call", "path", "source", "suspended", "tool")
 
@@ -41,11 +41,11 @@ class Contract:
         self._is_valid = self._validator.is_valid
 
     def accept(self, values: Any) -> dict[str, Any]:
-        """The arguments that the values stand for, copied and valid; raises ToolError `bad-arguments`."""
+        """Return the values as named arguments, copied and validated; raises ToolError `bad-arguments`."""
         if len(values) == 1 and type(values[0]) is dict:
             args = values[0].copy()
-            try:  # what nearly every call brings: flat, valid arguments, of which a shallow copy is a whole one
-                if FLAT.issuperset(map(type, args.values())) and self._is_valid(args):
+            try:  # the usual call passes valid scalars: then a shallow copy is a full one
+                if SCALAR_TYPES.issuperset(map(type, args.values())) and self._is_valid(args):
                     return args
             except ValueError:
                 pass
@@ -63,22 +63,22 @@ class Contract:
             if self._is_valid(args):
                 return True
         except ValueError:
-            pass  # a date or bytes where the schema looks: judge the JSON form
+            pass  # the schema constrains a date or bytes: validate the JSON form
         try:
             return self._is_valid(msgspec.to_builtins(args, str_keys=True))
         except ValueError:
             return False
 
-    def named(self, given: Any) -> dict[str, Any]:
-        """The arguments that the values stand for, valid or not."""
+    def named_arguments(self, given: Any) -> dict[str, Any]:
+        """Return the values as named arguments, without validating them."""
         return self._name(given)
 
     def _name(self, given: Any) -> dict[str, Any]:
-        """Names for the values.
+        """Match values to parameters.
 
-        Nothing is `{}`. One object is the arguments; but where the tool has one parameter and the object fits as that
-        and not as the arguments, it is that parameter. Anything else is taken in the order of the schema. Trailing
-        nulls (JavaScript's undefined) are dropped where the parameter may be left out.
+        No values mean `{}`. One object is the arguments; but if the tool has one parameter, and the object is valid as
+        that parameter and not as the arguments, it is that parameter. Other values are positional, in the order of the
+        schema. Trailing nulls (JavaScript's undefined) are dropped where the parameter is optional.
         """
         if type(given) is dict:
             return given
@@ -94,12 +94,12 @@ class Contract:
         while given and given[-1] is None and not self._is_required(len(given) - 1):
             given.pop()
         if len(given) > len(self._names):
-            most = f"at most {len(self._names)} values" if self._names else "no arguments"
-            raise self._refusal(f"{len(given)} values were given; it takes {most}")
+            takes = f"at most {len(self._names)} values" if self._names else "no arguments"
+            raise self._refusal(f"{len(given)} values were given; it takes {takes}")
         return dict(zip(self._names, given, strict=False))
 
-    def _is_required(self, place: int) -> bool:
-        return place < len(self._names) and self._names[place] in self._required
+    def _is_required(self, index: int) -> bool:
+        return index < len(self._names) and self._names[index] in self._required
 
     def _refusal(self, problem: str) -> ToolError:
         message = f"bad arguments for `tools.{self.path}`: {problem}"
@@ -107,7 +107,7 @@ class Contract:
 
 
 class PagedContract(Contract):
-    """A tool whose answer is gone through page by page: the last of the values is the cursor of the page to get."""
+    """A tool whose result is fetched page by page: the last value of each call is the cursor of the page to fetch."""
 
     __slots__ = ("_source",)
 
@@ -117,14 +117,14 @@ class PagedContract(Contract):
         self.call = self._page
 
     def accept(self, values: Any) -> dict[str, Any]:
-        """The arguments and the cursor."""
+        """Return the validated arguments and the cursor."""
         *given, cursor = values if isinstance(values, list) and values else [None]
         if not isinstance(cursor, str | None):
-            raise self._refusal("a cursor is text that the page before gave")
+            raise self._refusal("the cursor must be the text that the previous page gave")
         return {"args": super().accept(given), "cursor": cursor}
 
-    def named(self, given: Any) -> dict[str, Any]:
-        """The arguments without the cursor."""
+    def named_arguments(self, given: Any) -> dict[str, Any]:
+        """Return the arguments without the cursor."""
         return self._name(given[:-1] if isinstance(given, list) else given)
 
     async def _page(self, tool: Tool, sent: dict[str, Any]) -> dict[str, Any]:
@@ -135,8 +135,8 @@ class PagedContract(Contract):
 def _compiled(tool: Tool, path: str) -> jsonschema_rs.Validator:
     if max_branches(tool.input_schema) > MAX_BRANCHES:
         raise ToolError(f"the schema of `tools.{path}` can't be used: it has too many alternatives to try", tool=path)
-    # The linear engine first: the guest chooses the text, so a backtracking pattern would be its lever on the host.
-    for options in (jsonschema_rs.RegexOptions(), jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)):
+    # The linear-time engine first: the guest chooses the text, and could stall the host through a backtracking pattern.
+    for options in (jsonschema_rs.RegexOptions(), jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_REGEX_BACKTRACKS)):
         try:
             return jsonschema_rs.validator_for(
                 dict(tool.input_schema), pattern_options=options, retriever=_refuse, validate_formats=False
@@ -147,5 +147,5 @@ def _compiled(tool: Tool, path: str) -> jsonschema_rs.Validator:
 
 
 def _refuse(uri: str) -> Any:
-    """No schema may make the host fetch a URL or read a file."""
+    """Refuse external references: no schema may make the host fetch a URL or read a file."""
     raise ValueError(f"{uri} is outside the schema")

@@ -12,31 +12,31 @@ from gloveport.policy import AllowAll, Policy
 from gloveport.sources import Paged
 from gloveport.types import Limits
 
-PAGE = "#page"
-"""What the guest adds to the name of a tool to get one page of its answer."""
+PAGE_SUFFIX = "#page"
+"""The guest appends this to a tool's name to fetch one page of its result."""
 
 
 class Bridge:
-    """Makes the calls of runs; `for_run` gives the port of one run."""
+    """Serves the tool calls of all runs; `for_run` returns the part that belongs to one run."""
 
     def __init__(self, catalog: Catalog, policy: Policy | None = None) -> None:
         self.catalog = catalog
         self.policy: Policy = policy or AllowAll()
         self.builtins = Builtins(catalog, self.policy)
-        # By the name as programs spell it; only names that the catalog knows get in, so it can't be made to grow.
+        # By the name that programs write. Only names in the catalog are added, so a guest can't make it grow.
         self.contracts: dict[str, Contract] = {}
 
     def for_run(self, limits: Limits, on_call: OnCall | None = None, *, began: float | None = None) -> RunBridge:
-        """The port of one run, which began at `began` (`time.monotonic()`; now, if not given)."""
+        """Return the bridge of one run, which began at `began` (`time.monotonic()`; by default now)."""
         return RunBridge(self, limits, on_call, began)
 
     def contract(self, name: str) -> Contract | None:
-        """The tool of exactly this name, its schema compiled once; None when there is none."""
+        """Return the tool of exactly this name with its schema compiled (once), or None."""
         found = self.contracts.get(name)
         if found is not None:
             return found
-        wants_page = name.endswith(PAGE)
-        entry = self.catalog.entry(name.removesuffix(PAGE))
+        wants_page = name.endswith(PAGE_SUFFIX)
+        entry = self.catalog.entry(name.removesuffix(PAGE_SUFFIX))
         if entry is None or (wants_page and not entry.tool.pages):
             return None
         path = self.catalog.path_of(entry.tool)

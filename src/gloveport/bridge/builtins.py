@@ -1,4 +1,4 @@
-"""What the root of `tools` answers by itself: search, describe, sources, and what the guest's prelude asks."""
+"""Built-in tools: `tools.search`, `tools.describe`, `tools.sources`, and the questions that the guest's prelude asks."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gloveport.errors import ToolError
 from gloveport.policy import Policy
 from gloveport.types import Tool
 
-LIMIT, MOST = 10, 100
-LONGEST_LISTING = 200_000
-LONGEST_DESCRIPTION = 300
+DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 10, 100
+MAX_INTERFACES_CHARS = 200_000
+MAX_DESCRIPTION_CHARS = 300
 
 
 class SearchPage(NamedTuple):
-    """A part of a list: the rows of it that were asked for, the question, and how many there are in all."""
+    """The first rows of a search, its query, and the number of all matches."""
 
     rows: list[dict[str, Any]]
-    asked: str
+    query: str
     total: int
 
 
 class Builtins:
-    """Answers without calling a source; each answer is plain data, or a page of it."""
+    """Implements the built-ins over the catalog, without calling a source. Each returns plain data, or a SearchPage."""
 
     def __init__(self, catalog: Catalog, policy: Policy) -> None:
         self._catalog = catalog
@@ -51,18 +51,18 @@ class Builtins:
         for value in args:
             options |= value if isinstance(value, dict) else {} if value is None else {"query": value}
         query, source, limit = options.get("query", ""), options.get("source"), options.get("limit")
-        limit = LIMIT if limit is None else limit
+        limit = DEFAULT_SEARCH_LIMIT if limit is None else limit
         if not isinstance(query, str) or not isinstance(source, (str, type(None))):
-            raise _bad("search", "takes a string, or {query, source?, limit?}")
+            raise _bad_arguments("search", "takes a string, or {query, source?, limit?}")
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise _bad("search", "takes a limit of 1 or more")
-        found = self._catalog.search(query, source=source, limit=min(limit, MOST))
+            raise _bad_arguments("search", "takes a limit of 1 or more")
+        found = self._catalog.search(query, source=source, limit=min(limit, MAX_SEARCH_LIMIT))
         return SearchPage([self._row(tool) for tool in found.tools], query, found.total)
 
     def _row(self, tool: Tool) -> dict[str, Any]:
         return {
             "path": self._catalog.path_of(tool),
-            "description": tool.description[:LONGEST_DESCRIPTION],
+            "description": tool.description[:MAX_DESCRIPTION_CHARS],
             "kind": tool.kind,
             "writes": tool.writes,
             "approval": self._policy.decide(tool, None).verdict == "ask",
@@ -73,7 +73,7 @@ class Builtins:
         if isinstance(name, dict):
             name = name.get("path", name.get("name"))
         if not isinstance(name, str):
-            raise _bad("describe", "takes the path of a tool, as tools.search gives it")
+            raise _bad_arguments("describe", "takes the path of a tool, as tools.search gives it")
         found = self._catalog.describe(name.removeprefix("tools."))
         if found is None:
             raise unknown_tool_error(self._catalog, name.removeprefix("tools."))
@@ -97,7 +97,7 @@ class Builtins:
         size = 0
         for tool in self._catalog.tools:
             size += len(typescript_stubs.signature(tool)) + len(tool.description)
-            if size > LONGEST_LISTING:
+            if size > MAX_INTERFACES_CHARS:
                 more = len(self._catalog.tools) - len(listed)
                 return typescript_stubs.declaration(listed) + f"// and {more} more tools: use tools.search\n"
             listed.append((self._catalog.path_of(tool), tool))
@@ -109,19 +109,21 @@ class Builtins:
 
 
 def unknown_tool_error(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:
-    """The ToolError for a name that no tool has, with what may have been meant."""
+    """Return the ToolError for a name that no tool has; it suggests similar names unless `guess` is False."""
     shown = name if len(name) <= 200 else f"{name[:200]}…"
     if broken := catalog.source_problem(name):
-        told = without_paths(broken.refusal(f"tools.{shown}"))
-        return ToolError(told, code="source-failed", tool=shown, hint=broken.hint)
-    meant = catalog.suggest(name) if guess else ()
-    told = ""
-    if meant:
-        told = f"; did you mean {' or '.join(f'`tools.{other}`' for other in meant)}?"
+        message = without_paths(broken.refusal(f"tools.{shown}"))
+        return ToolError(message, code="source-failed", tool=shown, hint=broken.hint)
+    similar = catalog.suggest(name) if guess else ()
+    advice = ""
+    if similar:
+        advice = f"; did you mean {' or '.join(f'`tools.{other}`' for other in similar)}?"
     elif catalog.is_namespace(name):
-        told = f"; it is a group of tools: {', '.join(catalog.names(name)[:10])}"
-    return ToolError(f"no tool `tools.{shown}`{told}", code="unknown-tool", hint="use tools.search to find the right name")
+        advice = f"; it is a group of tools: {', '.join(catalog.names(name)[:10])}"
+    return ToolError(
+        f"no tool `tools.{shown}`{advice}", code="unknown-tool", hint="use tools.search to find the right name"
+    )
 
 
-def _bad(name: str, takes: str) -> ToolError:
+def _bad_arguments(name: str, takes: str) -> ToolError:
     return ToolError(f"bad arguments for `tools.{name}`: it {takes}", code="bad-arguments", tool=name)

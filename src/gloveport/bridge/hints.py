@@ -1,4 +1,4 @@
-"""What an error that a program did not catch most likely means: the mistakes that agents make about what they find."""
+"""Hints for errors that end a program: common mistakes of agents about globals, tools and engine features."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gloveport.catalog import Catalog
 from gloveport.suggestions import fold
 from gloveport.types import Failure
 
-LONGEST = 300
-_MISSING = re.compile(r"(?:name ')?([\w$]+)(?:')? is not defined")
-_OFF = {
+MAX_MESSAGE_CHARS = 300
+_UNDEFINED_NAME = re.compile(r"(?:name ')?([\w$]+)(?:')? is not defined")
+_UNAVAILABLE = {
     "input": "the run was given no input: pass input=… to run, or --input on the command line",
     "WebAssembly": "WebAssembly is off here: Gloveport(allow_wasm=True), or --allow-wasm",
 }
@@ -23,12 +23,12 @@ _EVAL_OFF = "eval and new Function are off here: Gloveport(allow_eval=True), or 
 
 
 def with_hint(failure: Failure, catalog: Catalog) -> Failure:
-    """The failure, with a hint on what to write or to allow instead, where it has none and is one of these mistakes."""
+    """Return the failure with a hint on what to write or allow instead, if it has none and is a known mistake."""
     return failure if failure.hint else replace(failure, hint=_hint(failure, catalog))
 
 
 def is_name_error(failure: Failure) -> bool:
-    """Whether a name that nothing has ended the program."""
+    """Return True when an undefined name ended the program."""
     return failure.type in ("ReferenceError", "NameError")
 
 
@@ -37,11 +37,11 @@ def _hint(failure: Failure, catalog: Catalog) -> str | None:
         return _EVAL_OFF
     if not is_name_error(failure):
         return None
-    found = _MISSING.fullmatch(failure.message[:LONGEST])
+    found = _UNDEFINED_NAME.fullmatch(failure.message[:MAX_MESSAGE_CHARS])
     name = found[1] if found else ""
-    if name in _OFF:
-        return _OFF[name]
-    if name in _ONLY_DENO:  # prepare tells of it, unless the name comes from a text that is evaluated
+    if name in _UNAVAILABLE:
+        return _UNAVAILABLE[name]
+    if name in _ONLY_DENO:  # `prepare` reports it, unless the name is in text that the program evaluates
         return 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
-    meant = [path for path in catalog.suggest(name) if fold(path.rpartition(".")[2]) == fold(name)] if name else []
-    return f"did you mean {' or '.join(f'tools.{path}(…)' for path in meant)}?" if meant else None
+    similar = [path for path in catalog.suggest(name) if fold(path.rpartition(".")[2]) == fold(name)] if name else []
+    return f"did you mean {' or '.join(f'tools.{path}(…)' for path in similar)}?" if similar else None

@@ -1,6 +1,6 @@
-"""Only data goes back into a run: what a tool returned as data, or the place where it is not.
+"""Convert a tool's result to plain data, or name the place in it that is not data. Nothing else enters a run.
 
-Data is what the wire has words for: null, booleans, numbers, strings, lists, dicts, sets, bytes, datetimes, errors.
+Data is what the wire can encode: null, booleans, numbers, strings, lists, dicts, sets, bytes, datetimes, errors.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ import msgspec
 from gloveport.errors import ToolError
 from gloveport.types import ErrorValue
 
-DEEPEST = 110
-LONGEST_PATH = 120
-AS_IT_IS = frozenset({type(None), bool, int, float, str, bytes, datetime, ErrorValue})
+MAX_DEPTH = 110
+MAX_PATH_CHARS = 120
+MAX_ERROR_CHARS = 8192
+IMMUTABLE_TYPES = frozenset({type(None), bool, int, float, str, bytes, datetime, ErrorValue})
 
 
 class _NotData(Exception):
-    """Carries the reason up the recursion while each level adds its step of the path."""
+    """Carries the reason up the recursion; each level adds its step of the path."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
         self.steps: list[str] = []
 
-    def told(self) -> str:
+    def describe(self) -> str:
         path = "result" + "".join(reversed(self.steps))
-        return f"{path if len(path) <= LONGEST_PATH else f'{path[:LONGEST_PATH]}…'} {self.reason}"
+        return f"{path if len(path) <= MAX_PATH_CHARS else f'{path[:MAX_PATH_CHARS]}…'} {self.reason}"
 
 
 def copy_data(value: Any) -> Any:
-    """A copy of decoded data that shares nothing mutable with it; raises TypeError when it is none, or too deep."""
+    """Return a deep copy of decoded data; raises TypeError when it is no data, or nested too deeply."""
     try:
         return _data(value, 0)
     except _NotData as problem:
@@ -45,27 +46,27 @@ def copy_data(value: Any) -> Any:
 
 
 def to_data(value: Any, tool: str) -> Any:
-    """The value as data that shares nothing mutable with it; what can't be is a ToolError that names its path.
+    """Return the value as data that shares nothing mutable with it; raises a ToolError that names the path to the problem.
 
     Dataclasses, TypedDicts, pydantic models and structs become dicts, enums their values, tuples lists, UUIDs, Decimals
     and dates strings.
     """
-    if type(value) in AS_IT_IS:
+    if type(value) in IMMUTABLE_TYPES:
         return value
     try:
         return _data(value, 0)
     except _NotData as problem:
-        message = f"the result of `tools.{tool}` is not plain data: {problem.told()}"
-    except Exception as error:  # noqa: BLE001 - the value's own code runs here
+        message = f"the result of `tools.{tool}` is not plain data: {problem.describe()}"
+    except Exception as error:  # noqa: BLE001 - the value's own code runs in here
         message = f"the result of `tools.{tool}` is not plain data: it can't be read ({type(error).__name__})"
     raise ToolError(message, code="bad-value", tool=tool)
 
 
 def _data(value: Any, depth: int) -> Any:
     kind = type(value)
-    if kind in AS_IT_IS:
+    if kind in IMMUTABLE_TYPES:
         return value
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise _NotData("is nested too deeply, or contains itself")
     if kind is dict:
         return _record(value, depth)
@@ -77,7 +78,7 @@ def _data(value: Any, depth: int) -> Any:
 def _record(value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
     out = {}
     for key, item in value.items():
-        if type(item) in AS_IT_IS and type(key) is str:
+        if type(item) in IMMUTABLE_TYPES and type(key) is str:
             out[key] = item
             continue
         name = key if type(key) is str else _key(key, depth)
@@ -100,7 +101,7 @@ def _items(value: Any, depth: int) -> list[Any]:
     out: list[Any] = []
     try:
         for item in value:
-            out.append(item if type(item) in AS_IT_IS else _data(item, depth + 1))
+            out.append(item if type(item) in IMMUTABLE_TYPES else _data(item, depth + 1))
     except _NotData as problem:
         problem.steps.append(f"[{len(out)}]")
         raise
@@ -108,7 +109,7 @@ def _items(value: Any, depth: int) -> list[Any]:
 
 
 def _other(value: Any, depth: int) -> Any:
-    """What a value of another type stands for. A subclass may say what it likes; the base's methods tell the value."""
+    """Convert a value of another type. The base class's methods read it: a subclass could override them to lie."""
     if isinstance(value, Enum):
         return _data(value.value, depth + 1)
     if isinstance(value, str):
@@ -151,5 +152,5 @@ def _collection(value: Any, depth: int) -> Any:
 
 def _error(error: BaseException, depth: int) -> ErrorValue:
     cause = error.__cause__
-    below = _error(cause, depth + 1) if cause is not None and depth < DEEPEST else None
-    return ErrorValue(type(error).__name__, str.__str__(str(error))[:8192], below)
+    inner = _error(cause, depth + 1) if cause is not None and depth < MAX_DEPTH else None
+    return ErrorValue(type(error).__name__, str.__str__(str(error))[:MAX_ERROR_CHARS], inner)

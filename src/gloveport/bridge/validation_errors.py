@@ -1,4 +1,4 @@
-"""What is wrong with a call's arguments, in one message: where, what, what was meant, and what the tool takes."""
+"""Explain invalid arguments in one message: where, what is wrong, what may have been meant, and what the tool takes."""
 
 from __future__ import annotations
 
@@ -13,49 +13,53 @@ from gloveport.catalog import typescript_stubs
 from gloveport.suggestions import near
 from gloveport.types import Tool
 
-MOST_PROBLEMS = 5
-MOST_LISTED = 30
-MOST_LOOKED_AT = 5
-BEHIND = f", though the first {MOST_LOOKED_AT} items of each list are right: see the others, and how many there may be"
-LONGEST_PROBLEM = 300
-LONGEST = 4000
+MAX_PROBLEMS = 5
+MAX_PARAMETERS = 30
+MAX_EXPLAINED_ITEMS = 5
+LATER_ITEMS = (
+    f", though the first {MAX_EXPLAINED_ITEMS} items of each list are valid: check the others, and how many are allowed"
+)
+MAX_PROBLEM_CHARS = 300
+MAX_MESSAGE_CHARS = 4000
 
 
 def describe_errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> str:
-    """Up to five problems, and the parameters that the tool takes."""
+    """Return up to five problems with the arguments, and the parameters that the tool takes."""
     try:
         errors = _errors(validator, args, tool)
     except ValueError as error:
-        return f"{error}; {_takes(tool)}"[:LONGEST]
-    unfit = f"they do not fit the schema{'' if errors is None else BEHIND}"
+        return f"{error}; {_parameters(tool)}"[:MAX_MESSAGE_CHARS]
+    generic = f"they do not fit the schema{'' if errors is None else LATER_ITEMS}"
     first = sorted(errors or (), key=lambda error: error.kind.name != "additionalProperties")
-    said = "; ".join(dict.fromkeys(_problem(error, tool) for error in first))
-    return f"{said or unfit}; {_takes(tool)}"[:LONGEST]
+    problems = "; ".join(dict.fromkeys(_problem(error, tool) for error in first))
+    return f"{problems or generic}; {_parameters(tool)}"[:MAX_MESSAGE_CHARS]
 
 
 def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[jsonschema_rs.ValidationError] | None:
-    """The first problems. The validator finds them all, each with a copy of what it is about, so of much data only the
-    beginning of each list is shown to it; of too much, nothing: None.
+    """Return the first errors, or None when looking for them costs too much.
+
+    The validator finds all errors, each with a copy of the invalid value. So it sees only the first items of each list
+    of large arguments, and nothing at all of arguments that are still too expensive then.
     """
     if not is_expensive_to_explain(tool.input_schema, args):
-        return list(itertools.islice(validator.iter_errors(args), MOST_PROBLEMS))
-    args = _beginning(args)
+        return list(itertools.islice(validator.iter_errors(args), MAX_PROBLEMS))
+    args = _first_items(args)
     if is_expensive_to_explain(tool.input_schema, args):
         return None
-    errors = (error for error in validator.iter_errors(args) if not _is_of_the_cut(error))
-    return list(itertools.islice(errors, MOST_PROBLEMS))
+    errors = (error for error in validator.iter_errors(args) if not _is_artefact(error))
+    return list(itertools.islice(errors, MAX_PROBLEMS))
 
 
-def _is_of_the_cut(error: jsonschema_rs.ValidationError) -> bool:
-    """Whether a list may lack something only because its end was not shown."""
+def _is_artefact(error: jsonschema_rs.ValidationError) -> bool:
+    """Return True for an error that may be there only because the list was cut."""
     shown = error.instance if isinstance(error.instance, list) else ()
-    return error.kind.name in ("minItems", "contains") and len(shown) >= MOST_LOOKED_AT
+    return error.kind.name in ("minItems", "contains") and len(shown) >= MAX_EXPLAINED_ITEMS
 
 
-def _beginning(value: Any) -> Any:
+def _first_items(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _beginning(item) for key, item in value.items()}
-    return [_beginning(item) for item in value[:MOST_LOOKED_AT]] if isinstance(value, list) else value
+        return {key: _first_items(item) for key, item in value.items()}
+    return [_first_items(item) for item in value[:MAX_EXPLAINED_ITEMS]] if isinstance(value, list) else value
 
 
 def _problem(error: jsonschema_rs.ValidationError, tool: Tool) -> str:
@@ -65,29 +69,29 @@ def _problem(error: jsonschema_rs.ValidationError, tool: Tool) -> str:
         return f"`{_join(place, known['property'])}` is missing"
     if error.kind.name in ("additionalProperties", "unevaluatedProperties"):
         names = _properties(tool.input_schema, error.instance_path)
-        return "; ".join(_unknown(place, name, names) for name in known["unexpected"][:MOST_PROBLEMS])
+        return "; ".join(_unknown_property(place, name, names) for name in known["unexpected"][:MAX_PROBLEMS])
     if error.kind.name == "type":
-        return f"`{place or 'arguments'}` must be {_kinds(known['types'])}, not {_kind_of(error.instance)}"
+        return f"`{place or 'arguments'}` must be {_with_articles(known['types'])}, not {_type_of(error.instance)}"
     if error.kind.name in ("anyOf", "oneOf") and known.get("context"):
         return _alternatives(place, known["context"], tool)
-    message = error.message if len(error.message) <= LONGEST_PROBLEM else f"…{error.message[-LONGEST_PROBLEM:]}"
+    message = error.message if len(error.message) <= MAX_PROBLEM_CHARS else f"…{error.message[-MAX_PROBLEM_CHARS:]}"
     return f"`{place or 'arguments'}`: {message}"
 
 
 def _alternatives(place: str, branches: Sequence[Sequence[jsonschema_rs.ValidationError]], tool: Tool) -> str:
-    """The problems of the alternative that was likeliest meant: one of the right type, with the fewest problems."""
+    """Return the problems of the most likely alternative: of the right type, with the fewest problems."""
     here = [errors for errors in branches if errors]
     wrong = [errors[0] for errors in here if errors[0].kind.name == "type" and _path(errors[0].instance_path) == place]
     meant = [errors for errors in here if errors[0] not in wrong]
     if meant:
-        return "; ".join(_problem(error, tool) for error in min(meant, key=len)[:MOST_PROBLEMS])
+        return "; ".join(_problem(error, tool) for error in min(meant, key=len)[:MAX_PROBLEMS])
     kinds = dict.fromkeys(kind for error in wrong for kind in error.kind.as_dict()["types"])
     if not kinds:
-        return f"`{place}` fits none of the forms that are allowed there"
-    return f"`{place}` must be {_kinds(list(kinds))}, not {_kind_of(wrong[0].instance)}"
+        return f"`{place}` matches none of the allowed alternatives"
+    return f"`{place}` must be {_with_articles(list(kinds))}, not {_type_of(wrong[0].instance)}"
 
 
-def _unknown(place: str, name: str, names: Sequence[str]) -> str:
+def _unknown_property(place: str, name: str, names: Sequence[str]) -> str:
     name = name if len(name) <= 60 else f"{name[:60]}…"
     meant = near(name, names[:200], limit=1)
     guess = f" (did you mean `{_join(place, meant[0])}`?)" if meant else ""
@@ -95,7 +99,7 @@ def _unknown(place: str, name: str, names: Sequence[str]) -> str:
 
 
 def _properties(schema: Any, path: Sequence[str | int]) -> list[str]:
-    """The names that the schema has at a place in the arguments, as far as they are easy to find."""
+    """Return the property names that the schema has at a place in the arguments, as far as they are easy to find."""
     root = schema
     for step in [*path, None]:
         while isinstance(schema, Mapping) and isinstance(schema.get("$ref"), str):
@@ -111,16 +115,16 @@ def _properties(schema: Any, path: Sequence[str | int]) -> list[str]:
     return list(found) if isinstance(found, Mapping) else []
 
 
-def _takes(tool: Tool) -> str:
+def _parameters(tool: Tool) -> str:
     if not tool.parameters:
         return "it takes no arguments"
-    rows = itertools.islice(typescript_stubs.parameters(tool), MOST_LISTED)
-    listed = [f"{row['name']}{'' if row['required'] else '?'}: {_short(row['type'])}" for row in rows]
+    rows = itertools.islice(typescript_stubs.parameters(tool), MAX_PARAMETERS)
+    listed = [f"{row['name']}{'' if row['required'] else '?'}: {_shorten(row['type'])}" for row in rows]
     more = len(tool.parameters) - len(listed)
     return f"it takes {', '.join(listed)}" + (f" and {more} more" if more > 0 else "")
 
 
-def _short(kind: str) -> str:
+def _shorten(kind: str) -> str:
     kind = " ".join(kind.split())
     return kind if len(kind) <= 60 else "{…}" if kind.startswith("{") else f"{kind[:59]}…"
 
@@ -133,12 +137,12 @@ def _join(place: str, name: Any) -> str:
     return f"{place}.{name}" if place else str(name)
 
 
-def _kinds(kinds: Sequence[str]) -> str:
+def _with_articles(kinds: Sequence[str]) -> str:
     named = [f"an {kind}" if kind[0] in "aeiou" else kind if kind == "null" else f"a {kind}" for kind in kinds]
     return " or ".join(named)
 
 
-def _kind_of(value: Any) -> str:
+def _type_of(value: Any) -> str:
     if value is None:
         return "null"
     for kind, name in ((bool, "a boolean"), (str, "a string"), ((int, float), "a number"), (list, "an array")):

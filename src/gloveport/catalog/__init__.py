@@ -1,4 +1,10 @@
-"""What can be called: addresses, look-up, suggestions, search, and documented types."""
+"""What can be called: addresses, look-up, suggestions, search, and documented types.
+
+`catalog` answers every question about the tools of a port · `search` ranks tools by words, `semantic` by meaning ·
+`typescript_stubs` and `python_stubs` write tools as documented declarations · `declarations` writes those that a type
+checker needs for one program · `confusables` finds names that look alike · `guest_globals` lists names that are taken in
+guests · `fingerprint` identifies a version of a definition.
+"""
 
 from gloveport.catalog.catalog import Catalog, CatalogEntry, ToolDescription
 from gloveport.catalog.search import SearchResult

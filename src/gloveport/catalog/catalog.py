@@ -1,4 +1,4 @@
-"""The catalog: one address for each tool, and every question about what can be called."""
+"""The catalog: one address for each tool, and the answers to every question about what can be called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from gloveport.catalog import python_stubs, typescript_stubs
-from gloveport.catalog.confusables import look_alike
+from gloveport.catalog.confusables import find_confusable
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.catalog.guest_globals import GUEST_GLOBALS
 from gloveport.catalog.search import SearchIndex, SearchResult, words
@@ -19,15 +19,13 @@ from gloveport.suggestions import Sieve, distance, fold, tolerated
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Problem, Tool
 
-SUGGESTED = 3
-LONGEST_NAME = 200
-
-
-PAGES = ".pages"
+MAX_SUGGESTIONS = 3
+MAX_NAME_CHARS = 200
+PAGES_SUFFIX = ".pages"
 
 
 class CatalogEntry(NamedTuple):
-    """A tool and the source that it is called through; `suspended` says why it must not be called for now."""
+    """A tool and its source. `suspended` is the reason why it must not be called for now, if there is one."""
 
     tool: Tool
     source: Source
@@ -36,7 +34,7 @@ class CatalogEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """What an agent needs to call a tool; `typescript` and `python` are documented declarations."""
+    """What an agent needs to know to call a tool; `typescript` and `python` are documented declarations."""
 
     path: str
     description: str
@@ -49,18 +47,21 @@ class ToolDescription:
 
 
 class Catalog:
-    """What a run can call. Names are exact: an address, a root-mounted name of `local`, or `source:path`."""
+    """The tools that a run can call. Names are exact: an address, a root-mounted name of `local`, or `source:path`."""
 
     def __init__(
         self,
         sources: Iterable[Source],
         suspended: Mapping[str, str] | None = None,
-        kept: Mapping[str, Tool] | None = None,
+        pinned: Mapping[str, Tool] | None = None,
         broken: Mapping[str, Problem] | None = None,
     ) -> None:
-        """`suspended` says why some tools can't be called, `kept` how they are shown meanwhile; `broken` are the sources
-        that could not be opened, by their names."""
-        self._searchable = False  # until the index has all that it needs
+        """Index the tools of the sources.
+
+        `suspended` gives, by address, why a tool can't be called, and `pinned` the definition to show meanwhile. `broken`
+        gives the problems of the sources that could not be opened, by name.
+        """
+        self._searchable = False  # until the search index is loaded
         self._loading: asyncio.Future[None] | None = None
         self.sources: tuple[Source, ...] = tuple(sources)
         self._suspended = suspended or {}
@@ -74,12 +75,12 @@ class Catalog:
             self._children[""][source.name] = None
             self._children[source.name] = {}
             for tool in source.tools():
-                self._add(kept.get(tool.address, tool) if kept else tool, source)
+                self._add(pinned.get(tool.address, tool) if pinned else tool, source)
         self._mount_root(names)
         self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
         self.roots: frozenset[str] = frozenset(names) - GUEST_GLOBALS
         self.declaration_cache: dict[tuple[object, ...], str] = {}  # filled by `declarations`
-        pair = look_alike([*self._children, *self._entries, *RESERVED_ROOT_NAMES])
+        pair = find_confusable([*self._children, *self._entries, *RESERVED_ROOT_NAMES])
         if pair:
             raise OptionError(f"the names {pair[0]!a} and {pair[1]!a} look alike", hint="rename one of them")
 
@@ -108,7 +109,7 @@ class Catalog:
                 self._children[""][name] = None
 
     def entry(self, name: str) -> CatalogEntry | None:
-        """The tool of exactly this name, with its source."""
+        """Return the tool of exactly this name and its source, or None."""
         found = self._entries.get(name)
         if found is None and ":" in name:
             source, _, path = name.partition(":")
@@ -116,52 +117,52 @@ class Catalog:
         return found
 
     def find(self, name: str) -> Tool | None:
-        """The tool of exactly this name, or that whose pages it stands for; None when there is none."""
-        found = self.entry(name) or (self.entry(name.removesuffix(PAGES)) if self.has_pages(name) else None)
+        """Return the tool of exactly this name, or the tool whose `.pages` it names; None when there is none."""
+        found = self.entry(name) or (self.entry(name.removesuffix(PAGES_SUFFIX)) if self.has_pages(name) else None)
         return found.tool if found else None
 
     def has_pages(self, name: str) -> bool:
-        """True for `x.list.pages` where the answer of `x.list` has pages and no tool has the longer name."""
-        if not name.endswith(PAGES) or self.entry(name):
+        """Return True for `x.list.pages` if `x.list` has pages and no tool has the longer name."""
+        if not name.endswith(PAGES_SUFFIX) or self.entry(name):
             return False
-        found = self.entry(name.removesuffix(PAGES))
+        found = self.entry(name.removesuffix(PAGES_SUFFIX))
         return found is not None and found.tool.pages
 
     def source_problem(self, name: str) -> Problem | None:
-        """What is wrong with the source of this name, or that a tool of this name would belong to; None if it is open."""
+        """Return why the source of this name, or of a tool with this name, could not be opened; None if it is open."""
         source = name.replace(":", ".").partition(".")[0]
         return None if source in self._sources else self._broken.get(source)
 
     def is_namespace(self, name: str) -> bool:
-        """True when there are tools below this name."""
+        """Return True when there are tools below this name."""
         return name in self._children
 
     def names(self, prefix: str = "") -> tuple[str, ...]:
-        """The names directly below a namespace: what `Object.keys(tools.x)` shows."""
+        """Return the names directly below a namespace: what `Object.keys(tools.x)` lists."""
         return tuple(self._children.get(prefix, ()))
 
     def path_of(self, tool: Tool) -> str:
-        """The tool's name as a program writes it after `tools.`: the address, or the root-mounted name."""
+        """Return the path that a program writes after `tools.`: the tool's address, or its root-mounted name."""
         source, _, rest = tool.address.partition(".")
         return rest if source == ROOT_SOURCE and rest in self._entries else tool.address
 
     def fingerprint(self, name: str) -> str | None:
-        """The fingerprint of the tool of this name."""
+        """Return the fingerprint of the tool of this name, or None."""
         tool = self.find(name)
         return fingerprint(tool) if tool else None
 
     def suggest(self, name: str) -> tuple[str, ...]:
-        """Up to three names that may have been meant: near in spelling, or the same words in another place."""
-        wanted = name[:LONGEST_NAME].replace(":", ".").removeprefix(f"{ROOT_SOURCE}.")
+        """Return up to three names that may have been meant: similar spelling, or the same words in another order."""
+        wanted = name[:MAX_NAME_CHARS].replace(":", ".").removeprefix(f"{ROOT_SOURCE}.")
         ranked = []
-        for place in {*self._sieve.like(fold(wanted)), *self._leaf_sieve.like(fold(wanted.rpartition(".")[2]))}:
-            apart = _apart(wanted, self._spellings[place])
+        for index in {*self._sieve.like(fold(wanted)), *self._leaf_sieve.like(fold(wanted.rpartition(".")[2]))}:
+            apart = _distance_to(wanted, self._paths[index])
             if apart is not None:
-                ranked.append((apart, self._spellings[place]))
-        return tuple(spelling for _, spelling in sorted(ranked)[:SUGGESTED])
+                ranked.append((apart, self._paths[index]))
+        return tuple(path for _, path in sorted(ranked)[:MAX_SUGGESTIONS])
 
     async def prepare_search(self) -> None:
-        """Loads, in a thread and once, what the first search would load: for some catalogs that takes half a second."""
+        """Load the search index in a thread, once: for some catalogs it takes half a second."""
         if not self._searchable:
             if self._loading is None or self._loading.done():
                 self._loading = asyncio.ensure_future(asyncio.to_thread(self._load_index))
@@ -172,11 +173,11 @@ class Catalog:
         self._searchable = True
 
     def search(self, query: str, *, source: str | None = None, limit: int = 10) -> SearchResult:
-        """The tools that match the words of a query, the best first, and how many there are."""
+        """Return the tools that match a query, best first, and the number of all matches."""
         return self._index.search(query, source, limit)
 
     def describe(self, name: str) -> ToolDescription | None:
-        """What an agent needs to know to call the tool of exactly this name."""
+        """Return what an agent needs to know to call the tool of exactly this name, or None."""
         tool = self.find(name)
         if tool is None:
             return None
@@ -197,16 +198,16 @@ class Catalog:
         return SearchIndex(self.tools)
 
     @cached_property
-    def _spellings(self) -> list[str]:
+    def _paths(self) -> list[str]:
         return [self.path_of(tool) for tool in self.tools]
 
     @cached_property
     def _sieve(self) -> Sieve:
-        return Sieve([fold(spelling) for spelling in self._spellings])
+        return Sieve([fold(path) for path in self._paths])
 
     @cached_property
     def _leaf_sieve(self) -> Sieve:
-        return Sieve([fold(spelling.rpartition(".")[2]) for spelling in self._spellings])
+        return Sieve([fold(path.rpartition(".")[2]) for path in self._paths])
 
 
 def _check_source(source: Source, names: Mapping[str, Source]) -> None:
@@ -220,21 +221,21 @@ def _check_source(source: Source, names: Mapping[str, Source]) -> None:
         raise OptionError(f"two sources are called {source.name}", hint="give one of them another name")
 
 
-def _apart(wanted: str, spelling: str) -> float | None:
-    """How far a tool's name is from the wanted one, or None when it is too far to be meant."""
-    most = tolerated(fold(wanted))
-    apart: float = distance(fold(wanted), fold(spelling), most)
-    same_source = spelling.startswith(f"{wanted.partition('.')[0]}.")
-    if apart > most:
-        leaf, own = fold(wanted.rpartition(".")[2]), fold(spelling.rpartition(".")[2])
-        near = distance(leaf, own, tolerated(leaf))
-        said, has = set(words(wanted)), set(words(spelling))
-        if said and said <= has:
-            apart = 3.0 + 0.25 * len(has - said)  # the same words in another order, or with a step left out
-        elif same_source and near <= tolerated(leaf):
-            apart = 4.0 + near  # the same verb of the same source, in another place
-        elif spelling == wanted.rpartition(".")[2]:
-            apart = 5.0  # a function that has no source before it
+def _distance_to(wanted: str, path: str) -> float | None:
+    """Return how far a tool's path is from the wanted name, or None when it is too far to be meant."""
+    max_distance = tolerated(fold(wanted))
+    apart: float = distance(fold(wanted), fold(path), max_distance)
+    same_source = path.startswith(f"{wanted.partition('.')[0]}.")
+    if apart > max_distance:
+        wanted_leaf, leaf = fold(wanted.rpartition(".")[2]), fold(path.rpartition(".")[2])
+        leaf_distance = distance(wanted_leaf, leaf, tolerated(wanted_leaf))
+        wanted_words, path_words = set(words(wanted)), set(words(path))
+        if wanted_words and wanted_words <= path_words:
+            apart = 3.0 + 0.25 * len(path_words - wanted_words)  # the same words in another order, or one step omitted
+        elif same_source and leaf_distance <= tolerated(wanted_leaf):
+            apart = 4.0 + leaf_distance  # the same last name below the same source
+        elif path == wanted.rpartition(".")[2]:
+            apart = 5.0  # a root-mounted function that was written with a source
         else:
             return None
     return apart - 0.5 * same_source

@@ -1,4 +1,4 @@
-"""A fingerprint for a tool's definition: it changes when what an agent or a person was shown has changed."""
+"""A fingerprint of a tool's definition: it changes when anything changes that an agent or a person was shown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gloveport.types import Tool
 
 
 def fingerprint(tool: Tool) -> str:
-    """SHA-256 (hex) over address, description, schemas, kind and writes; independent of the order of keys."""
+    """Return the SHA-256 (hex) of address, description, schemas, kind and writes, independent of the order of keys."""
     shown = [tool.address, tool.description, tool.input_schema, tool.output_schema, tool.kind, tool.writes]
-    # dict order carries meaning in one place: `properties` gives the positional order of the parameters.
+    # The order of keys matters in one place: `properties` defines the positional order of the parameters.
     parameters = list(tool.parameters)
     text = json.dumps([*shown, parameters], sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=dict)
     return hashlib.sha256(text.encode()).hexdigest()

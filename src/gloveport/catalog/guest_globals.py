@@ -1,4 +1,4 @@
-"""Names that a guest's global scope has already; a source of such a name is reached through `tools` only."""
+"""Names that a guest's global scope already has; a source with such a name is reached only through `tools`."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ _JAVASCRIPT_GLOBALS = (
 _OURS = "tools codemode emit step state files input ToolError __interfaces __getToolInterface"
 
 GUEST_GLOBALS = frozenset(f"{_JAVASCRIPT_WORDS} {_JAVASCRIPT_GLOBALS} {_OURS}".split()) | frozenset(keyword.kwlist)
-"""Words and globals of both languages, and our own."""
+"""Keywords and globals of both languages, and our own globals."""

@@ -1,7 +1,7 @@
-"""Tools as documented Python: what an agent reads before it calls from Python, and what its program is checked against.
+"""Write tools as documented Python: for agents to read, and for the type checker to check programs against.
 
-Objects become TypedDicts, because that is what a Python program gets: `issue["title"]`. As in `stubs`, everything here
-comes from definitions that others wrote: it is shown as data, within a budget.
+Objects become TypedDicts, because a Python program gets dicts: `issue["title"]`. As in `typescript_stubs`, definitions come
+from others: they are shown as data, within a budget.
 """
 
 from __future__ import annotations
@@ -11,24 +11,32 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gloveport.catalog.typescript_stubs import DEEPEST, MOST_CHOICES, MOST_NODES, clean, noted, resolve, told
+from gloveport.catalog.typescript_stubs import (
+    MAX_DEPTH,
+    MAX_ENUM_VALUES,
+    MAX_NODES,
+    clean,
+    resolve,
+    schema_comment,
+    tool_comment,
+)
 from gloveport.types import Tool
 
 HEAD = "from datetime import datetime\nfrom typing import Any, Literal, NotRequired, TypedDict\n"
-# A tool may be called `list`: for a checker, the types in its class have names of their own.
 RESERVED_TYPE_NAMES = frozenset(
     {"Any", "Literal", "NotRequired", "ToolError", "TypedDict", "datetime", "tools", "codemode"}
 )
+# A tool may be called `list`: for the type checker, built-in types in its class get aliases.
 BUILTINS = ("list", "dict", "str", "int", "float", "bool", "bytes")
 ALIASES = "".join(f"_{name} = {name}\n" for name in BUILTINS)
-_BUILTIN = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\b({"|".join(BUILTINS)})\b(?!\s*:)""")
+_BUILTIN_NAME = re.compile(rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\b({"|".join(BUILTINS)})\b(?!\s*:)""")
 PRIMITIVES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
 def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> str:
-    """One `class tools` for the tools, each under the path that programs write, after the types that it names.
+    """Return one `class tools` for the tools, each under the path that programs write, after the types that it uses.
 
-    With `checked`, for a type checker: without texts, and what is not declared may be anything.
+    With `checked`, the text is for a type checker: without docstrings, and a name that is not declared has the type Any.
     """
     tree: dict[str, Any] = {}
     listed = list(tools)
@@ -65,28 +73,28 @@ def _method(name: str, path: str, tool: Tool, types: PythonTypes, *, checked: bo
     rows = []
     for key in sorted(properties, key=lambda key: key not in required):
         kind = types.of(properties[key], root, f"{title}{_title(key)}", taken=True)
-        rows.append((key, kind if key in required else f"{kind} = ...", noted(properties[key])))
-    plain = all(key.isidentifier() and not keyword.iskeyword(key) for key in properties)
-    rest = "**more: Any" if root.get("additionalProperties") not in (None, False) or not plain else ""
+        rows.append((key, kind if key in required else f"{kind} = ...", schema_comment(properties[key])))
+    all_writable = all(key.isidentifier() and not keyword.iskeyword(key) for key in properties)
+    rest = "**more: Any" if root.get("additionalProperties") not in (None, False) or not all_writable else ""
     listed = [f"{key}: {kind}" for key, kind, _ in rows if key.isidentifier() and not keyword.iskeyword(key)]
     given = ", ".join([*(["*", *listed] if listed else []), *([rest] if rest else [])])
-    text = "\n".join([clean(told(tool)), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
+    text = "\n".join([clean(tool_comment(tool)), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
     doc = f'    """{_quoted(text)}"""' if text else "    ..."
     if checked:
-        given, result = _apart(given), _apart(result)
+        given, result = _alias_builtins(given), _alias_builtins(result)
     head = f"@staticmethod\nasync def {name}({given}) -> {result}:\n"
     return f"{head}    ..." if checked else head + _indented(doc)
 
 
-def _apart(types: str) -> str:
-    return _BUILTIN.sub(lambda found: f"_{found[1]}" if found[1] else found[0], types)
+def _alias_builtins(types: str) -> str:
+    return _BUILTIN_NAME.sub(lambda found: f"_{found[1]}" if found[1] else found[0], types)
 
 
 class PythonTypes:
-    """The types that schemas need, each class once, within a budget of nodes; `Any` beyond it."""
+    """Writes the types of schemas, each class once, within a budget of nodes; `Any` beyond that."""
 
     def __init__(self, taken: frozenset[str] = frozenset()) -> None:
-        self._taken = taken  # names of tools, beside which a type of the same name would mean the tool
+        self._taken = taken  # names of tools, which would hide a type of the same name
         self.classes: dict[str, str] = {}
         self._named: dict[tuple[int, str, bool], str] = {}
         self._promised: set[str] = set()
@@ -94,17 +102,17 @@ class PythonTypes:
         self._left = 0
 
     def of(self, schema: Any, root: Any, title: str, *, taken: bool = False) -> str:
-        """The Python type of a schema; `taken` is for what is given to a tool, where more is allowed."""
-        self._left = MOST_NODES
+        """Return the Python type of a schema; `taken` is for parameters, which accept more types than results have."""
+        self._left = MAX_NODES
         return self._of(schema, root, title, taken, 0)
 
     def _of(self, schema: Any, root: Any, title: str, taken: bool, depth: int) -> str:
         self._left -= 1
-        if not isinstance(schema, Mapping) or self._left < 0 or depth > DEEPEST:
+        if not isinstance(schema, Mapping) or self._left < 0 or depth > MAX_DEPTH:
             return "Any"
         if "$ref" in schema:
             return self._reference(schema["$ref"], root, taken, depth)
-        found = self._plain(schema, root, title, taken, depth)
+        found = self._without_nullable(schema, root, title, taken, depth)
         return f"{found} | None" if schema.get("nullable") is True and found != "Any" else found
 
     def _reference(self, target: Any, root: Any, taken: bool, depth: int) -> str:
@@ -115,19 +123,19 @@ class PythonTypes:
         if schema is None:
             return "Any"
         title = self._free(_title(str(target).rpartition("/")[2]))
-        self._named[key] = f'"{title}"'  # for its own members, while they are looked at
+        self._named[key] = f'"{title}"'  # its own members may refer to it
         self._promised.add(title)
         kind = self._named[key] = self._of(schema, root, title, taken, depth + 1)
-        if title in self._promised:  # it is no object, and has no class: its members must not name one
+        if title in self._promised:  # it is no object and got no class, but its members may refer to one
             self._promised.discard(title)
             self.classes[title] = f"{title} = Any"
         return kind
 
-    def _plain(self, schema: Mapping[str, Any], root: Any, title: str, taken: bool, depth: int) -> str:
+    def _without_nullable(self, schema: Mapping[str, Any], root: Any, title: str, taken: bool, depth: int) -> str:
         if "const" in schema:
             return _literals([schema["const"]])
         if isinstance(schema.get("enum"), Sequence):
-            return _literals(schema["enum"][:MOST_CHOICES])
+            return _literals(schema["enum"][:MAX_ENUM_VALUES])
         for word in ("anyOf", "oneOf"):
             if isinstance(schema.get(word), Sequence) and schema[word]:
                 members = [self._of(one, root, f"{title}{n or ''}", taken, depth + 1) for n, one in enumerate(schema[word])]
@@ -141,7 +149,7 @@ class PythonTypes:
         return _union([self._typed(one, schema, root, title, taken, depth) for one in kinds])
 
     def _all_of(self, schema: Mapping[str, Any], root: Any, title: str, taken: bool, depth: int) -> str:
-        """Objects that are meant together are one object; anything else is its only member, or unknown."""
+        """Merge objects into one. Otherwise return the only member, or Any."""
         merged: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
         for part in (*schema["allOf"], schema):
             one = resolve(root, part["$ref"]) if isinstance(part, Mapping) and "$ref" in part else part
@@ -175,12 +183,12 @@ class PythonTypes:
             return f"dict[str, {kind}]"
         name = title if title in self._promised else self._free(title)
         self._promised.discard(name)
-        self.classes[name] = ""  # takes the name, and the place before what it names itself
+        self.classes[name] = ""  # reserves the name, and a position before the types that it uses
         required = schema.get("required") or ()
         rows = []
         for key, member in properties.items():
             kind = self._of(member, root, f"{name}{_title(key)}", taken, depth + 1)
-            rows.append((key, kind if key in required else f"NotRequired[{kind}]", noted(member)))
+            rows.append((key, kind if key in required else f"NotRequired[{kind}]", schema_comment(member)))
         self.classes[name] = _typed_dict(name, rows)
         return f'"{name}"'
 
@@ -194,7 +202,7 @@ class PythonTypes:
 
 def _typed_dict(name: str, rows: list[tuple[str, str, str]]) -> str:
     named = {word for _, kind, _ in rows for word in re.findall(r"\w+", kind)}
-    if all(_is_plain(key) and key not in named for key, _, _ in rows):  # a field hides a type of its name
+    if all(_is_plain(key) and key not in named for key, _, _ in rows):  # a field would hide a type of the same name
         lines = [f"    {key}: {kind}" + (f"  # {' '.join(note.split())}" if note else "") for key, kind, note in rows]
         return "\n".join([f"class {name}(TypedDict):", *lines])
     return f"{name} = TypedDict({name!r}, {{{', '.join(f'{key!r}: {_lazy(kind)}' for key, kind, _ in rows)}}})"
@@ -217,7 +225,7 @@ def _union(members: Sequence[str]) -> str:
     unique = dict.fromkeys(part for member in members for part in [member])
     if not unique or "Any" in unique:
         return "Any"
-    # A quoted name can't stand beside `|` while the module runs, but a stub's types are never run.
+    # At run time a quoted name can't be an operand of `|`, but the types of a stub are never evaluated.
     return " | ".join(unique)
 
 

@@ -1,6 +1,6 @@
-"""Tools by their meaning, with the extra `gloveport[semantic]`: word vectors, read from the files of package `wordllama`.
+"""Search tools by meaning, with the extra `gloveport[semantic]`: word vectors from the files of the package `wordllama`.
 
-Nothing is ever downloaded: where the package or its files are missing, search goes by words alone.
+Nothing is ever downloaded: if the package or its files are missing, search uses words alone.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from gloveport.types import Tool
 logger = logging.getLogger("gloveport")
 
 WEIGHTS, TOKENIZER = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
-LONGEST = 300
-LEAST = 0.3
-# How much the first places of a list count for more than the later ones, when two lists become one.
-RANK = 3
+MAX_TEXT_CHARS = 300
+MIN_SIMILARITY = 0.3
+# A tool at rank r (from 0) scores 1 / (RANK_OFFSET + r): a small offset favours the first ranks when two lists are fused.
+RANK_OFFSET = 3
 
 
 class EmbeddingIndex:
-    """The meaning of each tool's name and summary as a vector; made by `embed_tools`."""
+    """A vector for the name and summary of each tool; made by `embed_tools`."""
 
     def __init__(self, model: Any, tools: Sequence[Tool]) -> None:
         self._model = model
         self._vectors = model.embed([_text(tool) for tool in tools], norm=True) if tools else None
 
     def nearest(self, query: str, limit: int) -> list[int]:
-        """The places of the tools whose meaning is nearest to the query's."""
+        """Return the indices of the tools whose vectors are nearest to the query's."""
         if self._vectors is None:
             return []
-        near = self._vectors @ self._model.embed([query[:LONGEST].encode("utf-8", "replace").decode()], norm=True)[0]
-        return [int(place) for place in near.argsort()[::-1][:limit] if near[place] >= LEAST]
+        near = self._vectors @ self._model.embed([query[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode()], norm=True)[0]
+        return [int(index) for index in near.argsort()[::-1][:limit] if near[index] >= MIN_SIMILARITY]
 
 
 def embed_tools(tools: Sequence[Tool]) -> EmbeddingIndex | None:
-    """The meanings of these tools, or None without the extra."""
+    """Return the embeddings of the tools, or None if the extra is not installed."""
     found = importlib.util.find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else None
     if folder is None or not (folder / WEIGHTS).is_file() or not (folder / TOKENIZER).is_file():
@@ -49,19 +49,19 @@ def embed_tools(tools: Sequence[Tool]) -> EmbeddingIndex | None:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
-        with _own_logging():
+        with _logging_unchanged():
             from wordllama.inference import WordLlamaInference
 
         weights = load_file(str(folder / WEIGHTS))["embedding.weight"]
         return EmbeddingIndex(WordLlamaInference(weights, Tokenizer.from_file(str(folder / TOKENIZER))), tools)
     except (ImportError, KeyError, OSError) as error:
-        logger.warning("search goes by words alone: wordllama can't be used: %s", error)
+        logger.warning("search uses words alone: can't use wordllama: %s", error)
         return None
 
 
 @contextlib.contextmanager
-def _own_logging() -> Iterator[None]:
-    """Keep the process's logging as it is: wordllama's import would have every library's INFO lines printed."""
+def _logging_unchanged() -> Iterator[None]:
+    """Restore the process's logging: importing wordllama would print the INFO lines of every library."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     try:
@@ -72,14 +72,14 @@ def _own_logging() -> Iterator[None]:
 
 
 def fuse_rankings(first: Sequence[int], second: Sequence[int]) -> list[int]:
-    """Two ranked lists as one: what stands high in either stands high in it."""
+    """Fuse two ranked lists into one: what ranks high in either ranks high in the result."""
     scores: dict[int, float] = {}
     for ranked in (first, second):
-        for rank, place in enumerate(ranked):
-            scores[place] = scores.get(place, 0.0) + 1 / (RANK + rank)
-    return sorted(scores, key=lambda place: -scores[place])
+        for rank, index in enumerate(ranked):
+            scores[index] = scores.get(index, 0.0) + 1 / (RANK_OFFSET + rank)
+    return sorted(scores, key=lambda index: -scores[index])
 
 
 def _text(tool: Tool) -> str:
     words = re.sub(r"[._]", " ", tool.address.partition(".")[2])
-    return f"{words}. {tool.description.partition(chr(10))[0]}"[:LONGEST]
+    return f"{words}. {tool.description.partition(chr(10))[0]}"[:MAX_TEXT_CHARS]

@@ -1,7 +1,7 @@
-"""Tools as documented TypeScript: what an agent reads before it calls, and what its program is checked against.
+"""Write tools as documented TypeScript: for agents to read, and for the type checker to check programs against.
 
-Everything here comes from definitions that others wrote, so it is shown as data: comments can't be closed from within,
-control and invisible characters are dropped, and size is bounded (M3).
+The definitions come from others, so they are shown as data: their text can't close a comment, control and invisible
+characters are dropped, and the size is bounded (M3).
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from typing import Any
 
 from gloveport.types import Tool
 
-MOST_NODES = 600
-DEEPEST = 12
-LONGEST_TEXT = 600
-MOST_CHOICES = 40
+MAX_NODES = 600
+MAX_DEPTH = 12
+MAX_TEXT_CHARS = 600
+MAX_ENUM_VALUES = 40
 IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
-UNTOLD = ("date-time", -(2**31), 2**31 - 1)  # what every reader knows, and the bounds of every 32-bit integer
-NOTED = ("format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "minLength", "maxLength")
+# Keywords that comments repeat, unless the value is obvious: dates have a type, and 32-bit integers are common.
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+DOCUMENTED_KEYWORDS = ("format", *_BOUNDS, "pattern", "minLength", "maxLength")
+OBVIOUS_VALUES = ("date-time", -(2**31), 2**31 - 1)
 
 
 def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> str:
-    """One `declare const tools` for the tools, each under the path that programs write.
+    """Return one `declare const tools` for the tools, each under the path that programs write.
 
-    With `checked`, for a type checker: what is not declared may be anything.
+    With `checked`, the text is for a type checker: a name that is not declared has the type `any`.
     """
     tree: dict[str, Any] = {}
     for path, tool in tools:
@@ -44,32 +46,32 @@ def _members(tree: Mapping[str, Any], indent: str, more: str) -> str:
     lines = [inner + more] if more else []
     for name, node in tree.items():
         if isinstance(node, Tool):
-            lines.append(_comment(told(node), inner) + f"{inner}{_key(name)}{_callable(node, inner)};")
+            lines.append(_comment(tool_comment(node), inner) + f"{inner}{_key(name)}{_callable(node, inner)};")
         else:
             lines.append(f"{inner}{_key(name)}: {_members(node, inner, more)};")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
-def told(tool: Tool) -> str:
-    """What a tool says of itself, and first of all whether it should still be used."""
+def tool_comment(tool: Tool) -> str:
+    """Return the comment for a tool: its description, after `@deprecated` if it is."""
     return f"@deprecated {tool.description}".strip() if tool.deprecated else tool.description
 
 
 def _callable(tool: Tool, indent: str) -> str:
-    """How a tool is called; one whose answer has pages has `pages` too."""
+    """Return the type of a tool's property: its call signature, and `pages` if it has pages."""
     if not tool.pages:
         return signature(tool, indent)
-    each = signature(tool, indent + "  ")
-    whole, _, result = each.rpartition("): Promise<")
-    return f": {{\n{indent}  {each};\n{indent}  pages{whole}): AsyncIterable<{result};\n{indent}}}"
+    call = signature(tool, indent + "  ")
+    taken, _, result = call.rpartition("): Promise<")
+    return f": {{\n{indent}  {call};\n{indent}  pages{taken}): AsyncIterable<{result};\n{indent}}}"
 
 
 def signature(tool: Tool, indent: str = "") -> str:
-    """`(args: {…}): Promise<…>` for a tool."""
+    """Return `(args: {…}): Promise<…>` for a tool."""
     taken = TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
     dates, binary = ("Date", "Uint8Array") if tool.kind == "function" else ("string", "Uint8Array")
-    given = TypeScriptTypes(tool.output_schema or {}, dates=dates, binary=binary)
-    result = given.of(given.root, indent) if tool.output_schema is not None else "unknown"
+    returned = TypeScriptTypes(tool.output_schema or {}, dates=dates, binary=binary)
+    result = returned.of(returned.root, indent) if tool.output_schema is not None else "unknown"
     if not tool.parameters and not tool.input_schema.get("additionalProperties"):
         return f"(): Promise<{result}>"
     optional = "" if tool.input_schema.get("required") else "?"
@@ -77,7 +79,7 @@ def signature(tool: Tool, indent: str = "") -> str:
 
 
 def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
-    """Each parameter as plain data: name, type, required, and what is known of description and default."""
+    """Yield each parameter as plain data: name, type, required, and description and default if there are any."""
     required = tool.input_schema.get("required", ())
     types = TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
     for name, schema in tool.input_schema.get("properties", {}).items():
@@ -91,25 +93,25 @@ def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
 
 
 class TypeScriptTypes:
-    """The types of one schema, with its definitions in reach, within a budget of nodes; `unknown` beyond it."""
+    """Writes the types of one schema, and of the definitions in it, within a budget of nodes; `unknown` beyond that."""
 
     def __init__(self, root: Mapping[str, Any], *, dates: str, binary: str) -> None:
         self.root = root
         self._formats = {"date-time": dates}
         self._binary = binary
-        self._left = MOST_NODES
+        self._left = MAX_NODES
         self._open: list[str] = []
 
     def of(self, schema: Any, indent: str) -> str:
-        """The TypeScript type of a schema."""
+        """Return the TypeScript type of a schema."""
         self._left -= 1
         if schema is False:
             return "never"
-        if not isinstance(schema, Mapping) or self._left < 0 or len(indent) > 2 * DEEPEST:
+        if not isinstance(schema, Mapping) or self._left < 0 or len(indent) > 2 * MAX_DEPTH:
             return "unknown"
         if "$ref" in schema:
             return self._reference(schema["$ref"], indent)
-        found = self._plain(schema, indent)
+        found = self._without_nullable(schema, indent)
         return f"{found} | null" if schema.get("nullable") is True and found != "unknown" else found
 
     def _reference(self, target: Any, indent: str) -> str:
@@ -125,11 +127,11 @@ class TypeScriptTypes:
         finally:
             self._open.pop()
 
-    def _plain(self, schema: Mapping[str, Any], indent: str) -> str:
+    def _without_nullable(self, schema: Mapping[str, Any], indent: str) -> str:
         if "const" in schema:
             return _literal(schema["const"])
         if isinstance(schema.get("enum"), Sequence):
-            return _union([_literal(value) for value in schema["enum"][:MOST_CHOICES]])
+            return _union([_literal(value) for value in schema["enum"][:MAX_ENUM_VALUES]])
         parts = []
         for word, joined in (("anyOf", _union), ("oneOf", _union), ("allOf", _intersection)):
             if isinstance(schema.get(word), Sequence) and schema[word]:
@@ -157,9 +159,9 @@ class TypeScriptTypes:
         if isinstance(prefix, Sequence) and prefix:
             members = [self.of(member, indent) for member in prefix]
             if items is not False and schema.get("maxItems") != len(prefix):
-                members.append(f"...{_wrapped(self.of(items, indent))}[]")
+                members.append(f"...{_parenthesize(self.of(items, indent))}[]")
             return f"[{', '.join(members)}]"
-        return f"{_wrapped(self.of(items, indent))}[]"
+        return f"{_parenthesize(self.of(items, indent))}[]"
 
     def _object(self, schema: Mapping[str, Any], indent: str) -> str:
         properties = schema.get("properties")
@@ -168,7 +170,7 @@ class TypeScriptTypes:
         lines = []
         required = schema.get("required") or ()
         for name, member in (properties if isinstance(properties, Mapping) else {}).items():
-            note = _comment(noted(member), inner)
+            note = _comment(schema_comment(member), inner)
             lines.append(f"{note}{inner}{_key(name)}{'' if name in required else '?'}: {self.of(member, inner)};")
         if rest is not False:
             kind = self.of(rest, inner) if not lines else "unknown"
@@ -179,7 +181,7 @@ class TypeScriptTypes:
 
 
 def resolve(root: Any, target: Any) -> Any:
-    """What a reference inside the same schema points at; references elsewhere are not followed."""
+    """Return the schema that a reference within the same document points to; other references are not followed."""
     if not isinstance(target, str) or not target.startswith("#"):
         return None
     node = root
@@ -208,11 +210,11 @@ def _intersection(members: Sequence[str]) -> str:
     unique = [member for member in dict.fromkeys(members) if member != "unknown"]
     if len(unique) <= 1:
         return unique[0] if unique else "unknown"
-    return " & ".join(_wrapped(member) for member in unique)
+    return " & ".join(_parenthesize(member) for member in unique)
 
 
-def _wrapped(kind: str) -> str:
-    """In parentheses where a type stands beside an operator that binds tighter."""
+def _parenthesize(kind: str) -> str:
+    """Put a union or intersection in parentheses: the operator that follows binds tighter."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"|\{.*\}|<.*>|\[.*\]', "", kind, flags=re.DOTALL)
     return f"({kind})" if "|" in bare or "&" in bare else kind
 
@@ -221,20 +223,21 @@ def _key(name: str) -> str:
     return name if IDENTIFIER.match(name) else json.dumps(name)
 
 
-def noted(schema: Any) -> str:
-    """The description with default and bounds, which the type itself can't say."""
+def schema_comment(schema: Any) -> str:
+    """Return the description with default and bounds, which the type itself can't express."""
     if not isinstance(schema, Mapping):
         return ""
     notes = [str(schema.get("description") or "")]
     if schema.get("deprecated") is True:
         notes.append("@deprecated")
     if "default" in schema:
-        notes.append(f"Default {_short(schema['default'])}.")
-    notes += [f"{word} {_short(schema[word])}." for word in NOTED if word in schema and schema[word] not in UNTOLD]
+        notes.append(f"Default {_shorten(schema['default'])}.")
+    stated = [word for word in DOCUMENTED_KEYWORDS if word in schema and schema[word] not in OBVIOUS_VALUES]
+    notes += [f"{word} {_shorten(schema[word])}." for word in stated]
     return " ".join(note for note in notes if note)
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError):
@@ -243,11 +246,11 @@ def _short(value: Any) -> str:
 
 
 def clean(text: Any) -> str:
-    """A text of others, without what hides or closes a comment, cut where it is too long."""
+    """Return text from a definition without invisible characters and comment ends, cut at the maximum length."""
     if not isinstance(text, str):
         return ""
-    shown = UNSEEN.sub("", text).replace("*/", "*\\/").strip()
-    return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
+    shown = HIDDEN.sub("", text).replace("*/", "*\\/").strip()
+    return shown if len(shown) <= MAX_TEXT_CHARS else shown[: MAX_TEXT_CHARS - 1] + "…"
 
 
 def _comment(text: str, indent: str) -> str:
