@@ -66,7 +66,7 @@ def use_tools(world: World) -> None:
     world.gloveport("call, json", "tools", "call", "remote.fail", "--json")
     world.gloveport("list", "tools", "list", "--json")
     world.gloveport("sources", "sources")
-    world.gloveport("approve", "tools", "approve", "unapproved", "--yes")
+    world.gloveport("trust", "tools", "trust", "untrusted", "--yes")
     world.gloveport("connect", "connect", "claude-code", "--scope", "project", "--yes")
 
 

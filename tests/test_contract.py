@@ -111,7 +111,7 @@ BEHAVIOURS = (
     B("timers", "const a = Date.now(); await new Promise((r) => setTimeout(r, 30)); return Date.now() - a >= 29", "import asyncio, time\na = time.time()\nawait asyncio.sleep(0.03)\ntime.time() - a >= 0.029", value=True),
     B("timers end with the program", "setTimeout(() => console.log('late'), 60000); 5", "import asyncio\nasyncio.get_running_loop().call_later(60, print, 'late')\n5", value=5, logs=[], monty=LACKS),
     B("a timeout around a call", "await Promise.race([tools.forever(), new Promise((r) => setTimeout(() => r('late'), 20))])", "import asyncio\ntry:\n    r = await asyncio.wait_for(tools.forever(), 0.02)\nexcept asyncio.TimeoutError:\n    r = 'late'\nr", value="late", warnings=("the program ended while tools.forever was under way (it failed)", "await every call"), options={"limits": {"wall_seconds": 1}}, monty=LACKS),
-    B("a bare tool name", "get_weather('Oslo')", "get_weather('Oslo')", error={"code": "program-failed", "line": 1, "hint": "did you mean tools.get_weather(…)?"}),
+    B("a bare tool name", "get_weather('Oslo')", "get_weather('Oslo')", error={"code": "program-failed", "line": 1, "hint": "did you mean `tools.get_weather(…)`?"}),
     B("what can't be imported", "import x from 'lodash';\nx", "import requests\nrequests", error={"code": "import-refused", "line": 1}),
     B("leaving the process", "process.exit(0)", "exit()", error={"code": "program-failed", "message": "is not offered here: return from the program"}),
     # How it ends.

@@ -14,8 +14,8 @@ import pytest
 import gloveport
 from gloveport import Gloveport, Limits
 from gloveport.errors import CODES
-from gloveport.surfaces.cli.main import cli
-from gloveport.surfaces.cli.topics import EXIT_CODES
+from gloveport.surfaces.cli.commands import cli
+from gloveport.surfaces.cli.help import EXIT_CODES
 from tests.surfaces.command import environment
 
 REPOSITORY = Path(__file__).parents[1]

@@ -11,22 +11,22 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
 from gloveport.errors import OptionError
 from gloveport.folders import config_folder
+from gloveport.suggestions import did_you_mean, similar
 
-FILE = "gloveport.toml"
+CONFIG_FILE = "gloveport.toml"
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
-KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
+SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
 TABLES = ("sources", "limits", "sandbox")
-SANDBOX = ("minimum", "allow_eval", "allow_wasm", "engines")
+SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
 STRENGTHS = ("none", "kernel", "full")
-LARGEST_FILE = 1024 * 1024
-RESPONSE_BYTES = 32 * 1024 * 1024
+MAX_CONFIG_BYTES = 1024 * 1024
+DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024
 _WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
 
 
@@ -57,7 +57,7 @@ class SourceConfig:
     allow_private: bool = False
     verify_tls: bool = True
     timeout_seconds: float = 60
-    max_response_bytes: int = RESPONSE_BYTES
+    max_response_bytes: int = DEFAULT_RESPONSE_BYTES
     trust_annotations: bool = False
     settings: str = ""
 
@@ -70,9 +70,9 @@ class SourceConfig:
                 told = '"allow", "deny", or a list of patterns' if name == "writes" else "a list of patterns"
                 raise OptionError(f"{name} of the source {self.name} must be {told}, not {getattr(self, name)!r:.60}")
             object.__setattr__(self, name, tuple(value))
-        if self.kind not in KINDS:
+        if self.kind not in SOURCE_KINDS:
             raise OptionError(
-                f"the kind of the source {self.name} must be one of {', '.join(KINDS)}, not {self.kind!r:.40}"
+                f"the kind of the source {self.name} must be one of {', '.join(SOURCE_KINDS)}, not {self.kind!r:.40}"
             )
         if isinstance(self.location, list):
             object.__setattr__(self, "location", tuple(self.location))
@@ -96,7 +96,7 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
     """
     if project is not None and not project.is_file():
         raise OptionError(f"there is no file {project}", hint="`gloveport add` makes one")
-    own = user or config_folder() / FILE
+    own = user or config_folder() / CONFIG_FILE
     found = project or find_project()
     layers = [_read(path) for path in (own, found) if path is not None and path.is_file()]
     values: dict[str, Any] = {}
@@ -139,7 +139,7 @@ def _check_strength(layers: list[_Layer], found: Path) -> None:
 def find_project(start: Path | None = None) -> Path | None:
     """The `gloveport.toml` of the working folder, or the nearest one above it."""
     here = (start or Path.cwd()).resolve()
-    return next((folder / FILE for folder in (here, *here.parents) if _is_ours(folder / FILE)), None)
+    return next((folder / CONFIG_FILE for folder in (here, *here.parents) if _is_ours(folder / CONFIG_FILE)), None)
 
 
 def _is_ours(path: Path) -> bool:
@@ -180,8 +180,8 @@ def _spelled(key: str) -> str:
 
 def _read(path: Path) -> _Layer:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise OptionError(f"{path} is larger than {LARGEST_FILE // 1024} KiB")
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise OptionError(f"{path} is larger than {MAX_CONFIG_BYTES // 1024} KiB")
         text = path.read_text("utf-8")
         return _Layer(path, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -213,14 +213,18 @@ def _forget_kinds(values: dict[str, Any], layer: _Layer) -> None:
     """A source is of one kind: a later file may say that it is of another."""
     known = values.get("sources", {})
     for name, table in layer.sources.items():
-        if not set(KINDS).isdisjoint(_table(table)) and isinstance(known, dict) and isinstance(known.get(name), dict):
-            for kind in KINDS:
+        if (
+            not set(SOURCE_KINDS).isdisjoint(_table(table))
+            and isinstance(known, dict)
+            and isinstance(known.get(name), dict)
+        ):
+            for kind in SOURCE_KINDS:
                 known[name].pop(kind, None)
 
 
 def _folder_of(name: str, layers: list[_Layer]) -> Path:
     """The folder that a source's relative paths start from: that of the file that says what it is."""
-    saying = [layer for layer in layers if not set(KINDS).isdisjoint(_table(layer.sources.get(name)))]
+    saying = [layer for layer in layers if not set(SOURCE_KINDS).isdisjoint(_table(layer.sources.get(name)))]
     return (saying or layers)[-1].path.parent
 
 
@@ -235,8 +239,8 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
         if not isinstance(value, Mapping):
             raise OptionError(f"{_at(origins, key)}{key} must be a table: [{key}]")
     for key in values.get("sandbox", {}):
-        if key not in SANDBOX:
-            raise _unknown("sandbox", key, SANDBOX, origins)
+        if key not in SANDBOX_KEYS:
+            raise _unknown("sandbox", key, SANDBOX_KEYS, origins)
 
 
 # What a key of a source must be: a way to read it, and how to say what it must be.
@@ -263,12 +267,12 @@ def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, se
     where = f"sources.{name}"
     if not isinstance(table, Mapping):
         raise OptionError(f"{_at(origins, where)}{where} must be a table: [{where}]")
-    kinds: list[SourceKind] = [kind for kind in KINDS if kind in table]
-    if misspelt := next((key for key in table if not kinds and _near(key) in KINDS), None):
-        raise _unknown(where, misspelt, (*KINDS, *_KEYS), origins)
+    kinds: list[SourceKind] = [kind for kind in SOURCE_KINDS if kind in table]
+    if misspelt := next((key for key in table if not kinds and _closest(key) in SOURCE_KINDS), None):
+        raise _unknown(where, misspelt, (*SOURCE_KINDS, *_KEYS), origins)
     if len(kinds) != 1:
         said = f"says {' and '.join(kinds)}" if kinds else "does not say what it is"
-        hint = f"give it exactly one of {', '.join(KINDS)}"
+        hint = f"give it exactly one of {', '.join(SOURCE_KINDS)}"
         raise OptionError(f"{_at(origins, f'{where}.{next(iter(table), name)}')}[{where}] {said}", hint=hint)
     options: dict[str, Any] = {}
     for key, value in table.items():
@@ -279,15 +283,15 @@ def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, se
     return SourceConfig(name, kinds[0], location, settings=settings, **options)
 
 
-def _near(key: str) -> str | None:
-    """The key of a source that one which is none is nearest to."""
-    known = (*KINDS, *_KEYS)
-    return None if key in known else next(iter(get_close_matches(key, known, n=1)), None)
+def _closest(key: str) -> str | None:
+    """Return the known source key closest to an unknown one."""
+    known = (*SOURCE_KINDS, *_KEYS)
+    return None if key in known else next(iter(similar(key, known)), None)
 
 
 def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any:
     if key not in _KEYS:
-        raise _unknown(where, key, (*KINDS, *_KEYS), origins)
+        raise _unknown(where, key, (*SOURCE_KINDS, *_KEYS), origins)
     kind, said = _KEYS[key]
     wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
     if isinstance(value, (list, dict)):
@@ -316,13 +320,11 @@ def _location(where: str, kind: str, value: Any, origins: Mapping[str, str], bas
 
 
 def _unknown(where: str, key: str, known: tuple[str, ...], origins: Mapping[str, str]) -> OptionError:
-    close = get_close_matches(key, known, n=1)
-    told = f"; did you mean `{close[0]}`?" if close else ""
+    meant = did_you_mean(key, known)
     full = f"{where}.{key}" if where else key
     inside = f" in [{where}]" if where else ""
-    return OptionError(
-        f"{_at(origins, full)}there is no key `{key}`{inside}{told}", hint=f"the keys are {', '.join(known)}"
-    )
+    message = f"{_at(origins, full)}there is no key `{key}`{inside}{f'; {meant}' if meant else ''}"
+    return OptionError(message, hint=f"the keys are {', '.join(known)}")
 
 
 def _at(origins: Mapping[str, str], key: str) -> str:

@@ -1,19 +1,85 @@
-"""Which of many words is nearest to a misspelt one: a cheap sieve over all of them, then the edit distance of a few."""
+"""Did you mean …? Finds the known words closest to an unknown one, and words the question.
+
+Small vocabularies (options, keys, parameters) are compared word by word. A catalog of thousands of tools is filtered by a
+`Sieve` first, so that the edit distance is computed for a few words only.
+"""
 
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterable, Sequence
 
-SIEVED = 16
-BITS = 251
+MAX_SUGGESTIONS = 3
+MAX_WORD_CHARS = 100  # a program may name anything: nothing is compared with a longer word
+MIN_PREFIX_CHARS = 3
+MIN_STEM_CHARS = 4
+MAX_SIEVED_WORDS = 16
+MASK_BITS = 251  # prime, so that pairs of letters spread over all bits
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """Return the question that names the known words similar to `word`; None when there are none."""
+    found = similar(word, known)
+    return question(found) if found else None
+
+
+def question(names: Sequence[str]) -> str:
+    """Return the question that offers these names: "did you mean `a`, `b` or `c`?"."""
+    *others, last = [f"`{name}`" for name in names]
+    return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+
+
+def similar(word: str, known: Iterable[str], limit: int = MAX_SUGGESTIONS) -> tuple[str, ...]:
+    """Return the known words that `word` may stand for: misspelt, or else cut short or incomplete, the closest first."""
+    if len(word) > MAX_WORD_CHARS:
+        return ()
+    words = list(known)
+    if found := near(word, words, limit):
+        return found
+    related = [other for other in words if _extends(word, other) or _shares_parts(word, other)]
+    return tuple(sorted(related, key=lambda other: abs(len(other) - len(word)))[:limit])
+
+
+def near(word: str, known: Iterable[str], limit: int = MAX_SUGGESTIONS) -> tuple[str, ...]:
+    """Return the known words that `word` may be a misspelling of, the closest first."""
+    folded = fold(word)
+    most = tolerated(folded)
+    found = [(distance(folded, fold(other), most), other) for other in known]
+    return tuple(other for apart, other in sorted(found) if apart <= most)[:limit]
+
+
+def _extends(word: str, other: str) -> bool:
+    """Whether one of the words begins with the other: `claude` and `claude-code`."""
+    shortest = min(len(word), len(other))
+    if len(word) <= len(other):
+        return shortest >= MIN_PREFIX_CHARS and other.startswith(word)
+    return shortest >= MIN_STEM_CHARS and word.startswith(other)
+
+
+def _shares_parts(word: str, other: str) -> bool:
+    """Whether one of the words has all parts of the other: `max_bytes` and `max_response_bytes`."""
+    one, two = ({part.lower() for part in _PARTS.findall(text)} for text in (word, other))
+    fewer = min(one, two, key=len)
+    return (one <= two or two <= one) and sum(map(len, fewer)) >= MIN_PREFIX_CHARS
+
+
+def fold(word: str) -> str:
+    """Return the word without what people get wrong first: case, underscores and dashes."""
+    return word.lower().replace("_", "").replace("-", "")
+
+
+def tolerated(word: str) -> int:
+    """Return how many edits away from a word of this length another may be and still be meant."""
+    return 1 if len(word) <= 3 else 2 if len(word) <= 8 else 3
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """The edit distance with neighbouring letters swapped counted once; anything above `most` is `most + 1`."""
+    """Return the edit distance, where a swap of two neighbouring letters counts once; `most + 1` for all above `most`."""
     if abs(len(one) - len(other)) > most:
         return most + 1
-    one, other = _differing(one, other)
+    one, other = _without_shared_ends(one, other)
     before, row = [0], list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
         before, last, row = row, before, [i]
@@ -27,8 +93,8 @@ def distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
-def _differing(one: str, other: str) -> tuple[str, str]:
-    """The words without the beginning and the end that they share, which no edit touches."""
+def _without_shared_ends(one: str, other: str) -> tuple[str, str]:
+    """Return both words without their common beginning and end, which no edit touches."""
     start, most = 0, min(len(one), len(other))
     while start < most and one[start] == other[start]:
         start += 1
@@ -38,45 +104,26 @@ def _differing(one: str, other: str) -> tuple[str, str]:
     return one[start : len(one) - end], other[start : len(other) - end]
 
 
-def near(word: str, words: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """The few words that `word` may be a misspelling of, the nearest first."""
-    folded = fold(word)
-    most = tolerated(folded)
-    found = [(distance(folded, fold(other), most), other) for other in words]
-    return tuple(other for apart, other in sorted(found) if apart <= most)[:limit]
-
-
-def fold(word: str) -> str:
-    """The word without what people get wrong first: case, underscores and dashes."""
-    return word.lower().replace("_", "").replace("-", "")
-
-
-def tolerated(word: str) -> int:
-    """How many edits away a word of this length may be and still be meant."""
-    return 1 if len(word) <= 3 else 2 if len(word) <= 8 else 3
-
-
-def mask(word: str) -> int:
-    """The word's pairs of letters as bits of one integer: two words share about as many bits as pairs."""
-    bits = 0
-    for one, two in zip(f"^{word}", f"{word}$", strict=True):
-        bits |= 1 << ((ord(one) * 31 + ord(two)) % BITS)
-    return bits
-
-
 class Sieve:
-    """Finds the words that share most pairs of letters with a given one: about 0.1 µs for each word it holds."""
+    """Finds the words that share the most pairs of letters with a given one, in about 0.1 µs for each word it holds."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._words = words
-        self._masks = [mask(word) for word in words]
+        self._masks = [_mask(word) for word in words]
         self._sizes = [bits.bit_count() for bits in self._masks]
 
-    def like(self, word: str, limit: int = SIEVED) -> list[int]:
-        """The places of the likeliest words."""
-        wanted = mask(word)
+    def like(self, word: str, limit: int = MAX_SIEVED_WORDS) -> list[int]:
+        """Return the indices of the likeliest words."""
+        wanted = _mask(word)
         size = wanted.bit_count()
         shares = [
             (wanted & bits).bit_count() / (size + other) for bits, other in zip(self._masks, self._sizes, strict=True)
         ]
         return heapq.nlargest(limit, range(len(shares)), key=shares.__getitem__)
+
+
+def _mask(word: str) -> int:
+    """Return the word's pairs of letters as bits of one integer: two words share about as many bits as pairs."""
+    bits = 0
+    for one, two in zip(f"^{word}", f"{word}$", strict=True):
+        bits |= 1 << ((ord(one) * 31 + ord(two)) % MASK_BITS)
+    return bits

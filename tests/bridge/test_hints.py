@@ -13,7 +13,7 @@ def make_person(name: str) -> str:
 
 
 CATALOG = Catalog([functions([make_person]), functions([make_person], name="people")])
-TOOL = "did you mean tools.make_person(…) or tools.people.make_person(…)?"
+TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`?"
 
 
 @pytest.mark.parametrize(

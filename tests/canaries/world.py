@@ -158,7 +158,7 @@ class World:
             "mistaken": {"openapi": plain, "credentials": {"token": self.text("mistaken")}},
         }
         _write(self.root / "config/gloveport/gloveport.toml", {name: {**common, **it} for name, it in sources.items()})
-        theirs = {"unapproved": {"openapi": f"{origin}/openapi.json?key={self.text('project')}", **common}}
+        theirs = {"untrusted": {"openapi": f"{origin}/openapi.json?key={self.text('project')}", **common}}
         _write(self.root / "project/gloveport.toml", theirs)
         wrong = f'[sources.wrong]\nopenapi = "{plain}"\ncredentials = "{self.text("not-a-table")}"\n'
         (self.root / "config/wrong.toml").write_text(wrong)

@@ -112,7 +112,7 @@ async def test_describe_gives_types_in_the_language_asked_for_and_says_what_is_m
     tools = AgentTools(port)
     typescript = await tools.call("describe", {"paths": ["tools.get_weather", "add", "get_wether"]})
     assert "get_weather(args: {" in typescript.text
-    assert "// no tool get_wether; did you mean get_weather?" in typescript.text
+    assert "// no tool get_wether; did you mean `get_weather`?" in typescript.text
     assert typescript.data["missing"] == [{"path": "get_wether", "similar": ["get_weather"]}]
     assert not typescript.failed
     python = await tools.call("describe", {"paths": ["get_weather"], "language": "python"})

@@ -7,8 +7,8 @@ import pytest
 
 import gloveport as package
 from gloveport.errors import CODES
-from gloveport.surfaces.cli.main import cli
-from gloveport.surfaces.cli.topics import EXIT_CODES
+from gloveport.surfaces.cli.commands import cli
+from gloveport.surfaces.cli.help import EXIT_CODES
 from tests.surfaces.command import environment, gloveport
 
 COMMANDS = tuple(cli.commands)

@@ -34,12 +34,12 @@ def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(proje
         "people": ("open", 1, 0),
         "orders": ("open", 3, 1),
         "gone": ("broken", 0, 0),
-        "new": ("unapproved", 0, 0),
+        "new": ("untrusted", 0, 0),
     }
     assert rows["people"]["file"] == f"{project / 'gloveport.toml'}:2"
     assert rows["new"]["location"] == "run-me now"
     assert "is not there" in rows["gone"]["problem"]
-    assert "tools approve new" in rows["new"]["hint"]
+    assert "tools trust new" in rows["new"]["hint"]
     Path("orders.json").write_text(json.dumps(ORDERS).replace("Get an order", "Get an order, and more"))
     listed = gloveport("sources")
     assert "3 tools, 1 write, 1 suspended" in listed.out

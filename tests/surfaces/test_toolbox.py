@@ -70,17 +70,29 @@ def test_mistakes_are_told_with_the_way_out(project: Path) -> None:
     assert "there is no file nothing.json" in gloveport("add", "nothing.json").err
 
 
-def test_a_projects_file_is_not_imported_before_it_was_approved(project: Path) -> None:
+def test_a_projects_file_is_not_imported_before_it_is_trusted(project: Path) -> None:
     (project / "evil.py").write_text("open('canary', 'w').close()\ndef hi(): pass\n")
     (project / "gloveport.toml").write_text('[sources.evil]\nfunctions = "evil.py"\n')
     listed = gloveport("tools", "list")
     assert "you have not approved that" in listed.err
-    assert "gloveport tools approve evil" in listed.err
+    assert "gloveport tools trust evil" in listed.err
     assert not (project / "canary").exists()
-    assert gloveport("tools", "approve", "evil").code == 2
-    assert gloveport("tools", "approve", "evil", "--yes").code == 0
+    assert gloveport("tools", "trust", "evil").code == 2
+    assert gloveport("tools", "trust", "evil", "--yes").code == 0
     assert "evil.hi" in gloveport("tools", "list").out
     assert (project / "canary").exists()
+
+
+def test_the_old_verb_still_trusts_a_source_and_hints_at_the_new_one(project: Path) -> None:
+    (project / "gloveport.toml").write_text('[sources.people]\nfunctions = "people.py"\n')
+    assert gloveport("sources", "--json").document["sources"][0]["state"] == "untrusted"
+    old = gloveport("tools", "approve", "people", "--yes", "--json")
+    assert (old.code, old.document) == (0, {"ok": True, "source": "people", "approved": True})
+    assert "is now `gloveport tools trust people`" in old.err
+    assert gloveport("sources", "--json").document["sources"][0]["state"] == "open"
+    again = gloveport("tools", "trust", "people", "--json")
+    assert (again.code, again.document, again.err) == (0, {"ok": True, "source": "people", "trusted": False}, "")
+    assert "approve" not in gloveport("tools", "--help").out
 
 
 def test_a_broken_source_is_reported_and_the_others_work(project: Path) -> None:
@@ -144,7 +156,7 @@ def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Pa
             '[sources.people]\nfunctions = "people.py"\n'
         )
         for name in ("silent", "people"):
-            assert gloveport("tools", "approve", name, "--yes").code == 0
+            assert gloveport("tools", "trust", name, "--yes").code == 0
         listed = gloveport("sources", "--json")
         assert {row["name"]: row["state"] for row in listed.document["sources"]} == {"silent": "opening", "people": "open"}
         assert (listed.code, listed.document["error"]["data"]) == (7, {"sources": ["silent"]})

@@ -11,6 +11,7 @@ from gloveport.bridge.tool_errors import without_paths
 from gloveport.catalog import Catalog, typescript_stubs
 from gloveport.errors import ToolError
 from gloveport.policy import Policy
+from gloveport.suggestions import question
 from gloveport.types import Tool
 
 DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 10, 100
@@ -117,7 +118,7 @@ def unknown_tool_error(catalog: Catalog, name: str, *, guess: bool = True) -> To
     similar = catalog.suggest(name) if guess else ()
     advice = ""
     if similar:
-        advice = f"; did you mean {' or '.join(f'`tools.{other}`' for other in similar)}?"
+        advice = f"; {question([f'tools.{other}' for other in similar])}"
     elif catalog.is_namespace(name):
         advice = f"; it is a group of tools: {', '.join(catalog.names(name)[:10])}"
     return ToolError(

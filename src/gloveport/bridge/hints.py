@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from gloveport.catalog import Catalog
-from gloveport.suggestions import fold
+from gloveport.suggestions import fold, question
 from gloveport.types import Failure
 
 MAX_MESSAGE_CHARS = 300
@@ -44,4 +44,4 @@ def _hint(failure: Failure, catalog: Catalog) -> str | None:
     if name in _ONLY_DENO:  # `prepare` reports it, unless the name is in text that the program evaluates
         return 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
     similar = [path for path in catalog.suggest(name) if fold(path.rpartition(".")[2]) == fold(name)] if name else []
-    return f"did you mean {' or '.join(f'tools.{path}(…)' for path in similar)}?" if similar else None
+    return question([f"tools.{path}(…)" for path in similar]) if similar else None

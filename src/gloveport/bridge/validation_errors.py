@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from gloveport.bridge.schema_cost import is_expensive_to_explain
 from gloveport.catalog import typescript_stubs
-from gloveport.suggestions import near
+from gloveport.suggestions import question, similar
 from gloveport.types import Tool
 
 MAX_PROBLEMS = 5
@@ -93,8 +93,8 @@ def _alternatives(place: str, branches: Sequence[Sequence[jsonschema_rs.Validati
 
 def _unknown_property(place: str, name: str, names: Sequence[str]) -> str:
     name = name if len(name) <= 60 else f"{name[:60]}…"
-    meant = near(name, names[:200], limit=1)
-    guess = f" (did you mean `{_join(place, meant[0])}`?)" if meant else ""
+    meant = similar(name, names[:200], limit=1)
+    guess = f" ({question([_join(place, meant[0])])})" if meant else ""
     return f"there is no `{_join(place, name)}`{guess}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from gloveport.suggestions import did_you_mean
 from gloveport.types import Tool
 
 COMBINATORS = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependentSchemas"})
@@ -122,13 +123,8 @@ def _missing(tool: Tool, present: set[str]) -> Complaint | None:
 
 
 def _unknown(name: str, value: Value, tool: Tool) -> Complaint:
-    from difflib import get_close_matches  # only for messages, and slow to import
-
-    close = get_close_matches(name, tool.parameters, n=1, cutoff=0.6)
-    message = f"has no parameter `{name}`"
-    if close:
-        message += f"; did you mean `{close[0]}`?"
-    return Complaint(message, _parameters(tool), value)
+    meant = did_you_mean(name, tool.parameters)
+    return Complaint(f"has no parameter `{name}`{f'; {meant}' if meant else ''}", _parameters(tool), value)
 
 
 def _wrong_type(name: str, value: Value, schema: Any) -> Complaint | None:

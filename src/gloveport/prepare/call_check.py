@@ -10,6 +10,7 @@ from gloveport.prepare.argument_check import Given, complaint
 from gloveport.prepare.diagnostics import problem
 from gloveport.prepare.positions import source_offset_of
 from gloveport.prepare.tool_index import ToolIndex
+from gloveport.suggestions import question
 from gloveport.tool_names import RESERVED_ROOT_NAMES
 from gloveport.types import Program, Tool
 
@@ -101,10 +102,8 @@ def _refuse_name(call: Call, names: list[str], program: Program, catalog: ToolIn
     if broken := catalog.source_problem(name):
         told = broken.refusal(f"{prefix}{name}")
         raise _at(program, call.chain.parts[0], told, code="source-failed", hint=broken.hint or "", tool=name)
-    suggestions = [f"`{prefix}{suggestion}`" for suggestion in catalog.suggest(name)[:3]]
-    message = f"no tool `{prefix}{name}`"
-    if suggestions:
-        message += f"; did you mean {' or '.join(suggestions)}?"
+    meant = [f"{prefix}{suggestion}" for suggestion in catalog.suggest(name)[:3]]
+    message = f"no tool `{prefix}{name}`{f'; {question(meant)}' if meant else ''}"
     known = next((n for n in range(len(names), 0, -1) if catalog.is_namespace(".".join(names[:n]))), 0)
     part = call.chain.parts[max(0, known - (len(names) - len(call.chain.parts)))]
     hint = 'find tools with `await tools.search("…")`, and their parameters with `await tools.describe(path)`'

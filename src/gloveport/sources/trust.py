@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gloveport.config import RESPONSE_BYTES, SourceConfig
+from gloveport.config import DEFAULT_RESPONSE_BYTES, SourceConfig
 from gloveport.errors import SourceError
 from gloveport.folders import data_folder
 from gloveport.policy.credentials import default_variable
@@ -36,7 +36,7 @@ def _is_harmless(config: SourceConfig) -> bool:
     reaches = config.allow_private or not config.verify_tls or config.writes or config.trust_annotations
     waiting = default_variable(config.name, "")
     knows = config.credentials or config.env or config.headers or any(name.startswith(waiting) for name in os.environ)
-    fills = config.max_response_bytes > RESPONSE_BYTES  # a service that it names may send that much, to each of many calls
+    fills = config.max_response_bytes > DEFAULT_RESPONSE_BYTES  # the service may send that much in each reply
     return not (runs or reaches or knows or fills)
 
 
@@ -63,7 +63,9 @@ def what_it_does(config: SourceConfig) -> str:
         f"with the variables {dict(config.variables)!a}" if config.variables else "",
         f"may write ({', '.join(map(ascii, config.writes))})" if config.writes else "",
         "may reach loopback and private addresses" if config.allow_private else "",
-        f"takes replies of {config.max_response_bytes:,} bytes" if config.max_response_bytes > RESPONSE_BYTES else "",
+        f"takes replies of {config.max_response_bytes:,} bytes"
+        if config.max_response_bytes > DEFAULT_RESPONSE_BYTES
+        else "",
         "accepts any certificate" if not config.verify_tls else "",
         "says itself which of its tools only read" if config.trust_annotations else "",
     ]
@@ -80,7 +82,7 @@ def what_it_does(config: SourceConfig) -> str:
 def refusal(config: SourceConfig) -> SourceError:
     """What to say about a source that was not approved."""
     message = f"the source {config.name} of {config.settings} {what_it_does(config)}: you have not approved that"
-    return SourceError(message, hint=f"look at it; `gloveport tools approve {config.name}` lets it be opened")
+    return SourceError(message, hint=f"look at it; `gloveport tools trust {config.name}` lets it be opened")
 
 
 def _digest(config: SourceConfig) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from gloveport.errors import OptionError
-from gloveport.surfaces.did_you_mean import did_you_mean
+from gloveport.errors import GloveportError, OptionError
+from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Stream, visible_json
 from gloveport.types import CallRecord, Failure, Outcome
 from gloveport.values import to_json
@@ -68,6 +68,17 @@ def call_document(call: CallRecord) -> dict[str, Any]:
         "seconds": call.seconds,
         "error": call.error,
     }
+
+
+def problem_document(error: GloveportError) -> dict[str, object]:
+    """The same as JSON: what every document of `--json` says that is not `ok`, beside what there is to show."""
+    told = {"code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
+    return {"ok": False, "error": told}
+
+
+def answer_document(found: Mapping[str, object], wrong: GloveportError | None) -> dict[str, object]:
+    """What a command has found as the JSON document of `--json`, and what is wrong with it, if anything is."""
+    return {**(problem_document(wrong) if wrong else {"ok": True}), **found}
 
 
 def parse_fields(text: str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ async def test_an_unapproved_command_of_a_project_is_not_started(spy: tuple[str,
         async with opened(config):
             pass
     assert not trace.exists()
-    assert caught.value.hint and "gloveport tools approve it" in caught.value.hint
+    assert caught.value.hint and "gloveport tools trust it" in caught.value.hint
     assert "\x1b" not in caught.value.message  # a terminal shows what would be started, and nothing else (B9)
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import NamedTuple
 
 from gloveport.prepare.python.parser import Lines
+from gloveport.suggestions import near, question
 
 AVAILABLE = sys.stdlib_module_names | {"__main__"}
 
@@ -101,14 +102,12 @@ def _explained(name: str) -> tuple[str, str]:
         return message, hint
     meant = _misspelt(package)
     if meant:
-        message = f"import of `{_short(name)}` is refused: there is no such module; did you mean `{meant}`?"
+        message = f"import of `{_short(name)}` is refused: there is no such module; {question([meant])}"
         return message, f"write `import {meant}`"
     return message, "use the standard library and `tools.*`"
 
 
 def _misspelt(package: str) -> str | None:
-    from gloveport.suggestions import near  # only for messages
-
     public = [name for name in sys.stdlib_module_names if not name.startswith("_")]
     close = near(package, public, limit=1) if 2 < len(package) <= 40 else ()
     return close[0] if close else None

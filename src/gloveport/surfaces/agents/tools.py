@@ -18,6 +18,7 @@ from gloveport.bridge.validation_errors import describe_errors
 from gloveport.catalog import python_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
+from gloveport.suggestions import question
 from gloveport.surfaces.agents.descriptions import FOUND, TAKES, AgentTool, describe_tools
 from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.documents import failure_document, to_text
@@ -120,7 +121,7 @@ class AgentTools:
             parts = [told.typescript for path in found if (told := catalog.describe(path))]
         mark = "#" if is_python else "//"
         for row in missing:
-            meant = f"; did you mean {' or '.join(row['similar'])}?" if row["similar"] else "; use search"
+            meant = f"; {question(row['similar'])}" if row["similar"] else "; use search"
             parts.append(f"{mark} no tool {visible_line(row['path'])}{meant}")
         if paged := [path for path, tool in found.items() if tool.pages]:
             how = "`async for page in ….pages(…)`" if is_python else "`for await (const page of ….pages({…}))`"

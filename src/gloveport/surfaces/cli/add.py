@@ -15,7 +15,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gloveport.config import FILE, SourceConfig, SourceKind, find_project, load_config
+from gloveport.config import CONFIG_FILE, SourceConfig, SourceKind, find_project, load_config
 from gloveport.errors import GloveportError, OptionError, ToolError
 from gloveport.folders import cache_folder, config_folder
 from gloveport.host.connections import accepted, is_outside, key_of, seen_now
@@ -27,7 +27,7 @@ from gloveport.sources.context import Outside
 from gloveport.sources.detection import detect
 from gloveport.sources.opening import open_source
 from gloveport.sources.trust import approve, what_it_does
-from gloveport.surfaces.cli.file_change import Change, ask, read_text
+from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
@@ -37,7 +37,7 @@ PRIVATE = ": add it with --private if it may reach your own network"
 
 
 @dataclass(frozen=True, slots=True)
-class Adding:
+class AddOptions:
     """The command line of `gloveport add`, as it was written."""
 
     what: tuple[str, ...]
@@ -51,31 +51,31 @@ class Adding:
     color: str
 
 
-def add_command(adding: Adding) -> int:
+def add_command(options: AddOptions) -> int:
     """Add a source; the exit code."""
-    err, out = stream(sys.stderr, adding.color), stream(sys.stdout, adding.color)
-    path = _file(adding.scope)
-    return asyncio.run(_add(adding, path, out, err))
+    err, out = stream(sys.stderr, options.color), stream(sys.stdout, options.color)
+    path = _file(options.scope)
+    return asyncio.run(_add(options, path, out, err))
 
 
-async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
+async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int:
     egress = Egress()
     outside = Outside(egress, EnvironmentCredentials({}), cache_folder() / "definitions")
     try:
-        config = await _settings(adding, outside)
+        config = await _settings(options, outside)
         if not isinstance(config.location, str):
             question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
-            ask(question, err, yes=adding.yes, as_json=adding.as_json)
+            ask(question, err, yes=options.yes, as_json=options.as_json)
         source = await open_source(config, outside)
         try:
             change = _change(path, config)
             about = _about(source, config)
-            if not adding.as_json:
+            if not options.as_json:
                 _show(err, about)
                 change.show(err)
-            ask(f"Add it to {path}?", err, yes=adding.yes, as_json=adding.as_json)
+            ask(f"Add it to {path}?", err, yes=options.yes, as_json=options.as_json)
             change.make()
-            kept = replace(config, settings=str(path) if adding.scope == "project" else "")
+            kept = replace(config, settings=str(path) if options.scope == "project" else "")
             approve(kept)
             if is_outside(kept):
                 accepted().accept(key_of(kept), seen_now(source))
@@ -83,7 +83,7 @@ async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
             await source.close()
     finally:
         await egress.close()
-    if adding.as_json:
+    if options.as_json:
         write_document(out, {"ok": True, "file": str(path), "source": about})
     else:
         err.line(f"{err.paint('✓', 'green')} added to {path}")
@@ -91,26 +91,28 @@ async def _add(adding: Adding, path: Path, out: Stream, err: Stream) -> int:
     return 0
 
 
-async def _settings(adding: Adding, outside: Outside) -> SourceConfig:
-    if adding.name is not None and (problem := problem_with(adding.name)):
-        raise OptionError(f"the name {adding.name!a} {problem}")
-    if adding.name in RESERVED_ROOT_NAMES or adding.name == ROOT_SOURCE:
-        raise OptionError(f"a source can't be called {adding.name}: Gloveport uses that name itself", hint="choose another")
-    text = adding.what[0] if len(adding.what) == 1 else shlex.join(adding.what)
+async def _settings(options: AddOptions, outside: Outside) -> SourceConfig:
+    if options.name is not None and (problem := problem_with(options.name)):
+        raise OptionError(f"the name {options.name!a} {problem}")
+    if options.name in RESERVED_ROOT_NAMES or options.name == ROOT_SOURCE:
+        raise OptionError(
+            f"a source can't be called {options.name}: Gloveport uses that name itself", hint="choose another"
+        )
+    text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
     try:
-        config = await detect(text, outside, name=adding.name, kind=adding.kind, allow_private=adding.private)
+        config = await detect(text, outside, name=options.name, kind=options.kind, allow_private=options.private)
     except GloveportError as error:
         if "allow_private" in (error.hint or ""):
             raise OptionError(error.message, hint="add --private if this source may reach your own network") from None
         raise
-    return replace(config, base_url=adding.base_url)
+    return replace(config, base_url=options.base_url)
 
 
 def _file(scope: str) -> Path:
-    return config_folder() / FILE if scope == "user" else find_project() or Path.cwd() / FILE
+    return config_folder() / CONFIG_FILE if scope == "user" else find_project() or Path.cwd() / CONFIG_FILE
 
 
-def _change(path: Path, config: SourceConfig) -> Change:
+def _change(path: Path, config: SourceConfig) -> FileChange:
     """The file with the source in it: comments and order stay."""
     text = read_text(path)
     try:
@@ -130,7 +132,7 @@ def _change(path: Path, config: SourceConfig) -> Change:
     if config.allow_private:
         table["allow_private"] = True
     sources[config.name] = table
-    return Change(path, text, tomlkit.dumps(document))
+    return FileChange(path, text, tomlkit.dumps(document))
 
 
 def _relative(location: str, path: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gloveport.errors import OptionError
-from gloveport.surfaces.did_you_mean import did_you_mean
+from gloveport.suggestions import did_you_mean
 from gloveport.types import MIB, Language
 
 LANGUAGES: dict[str, Language] = {

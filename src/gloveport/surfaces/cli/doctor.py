@@ -15,14 +15,13 @@ from gloveport.errors import CODES, GloveportError, exit_code
 from gloveport.sandbox.engines.registry import ENGINES, default_engine
 from gloveport.sandbox.jail.strength import JailReport, holds_native_code
 from gloveport.sandbox.self_test import SelfTestResult, run_self_test
-from gloveport.surfaces.cli.report import answer_document
-from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
 from gloveport.types import MIB, Strength
 
-OLDEST_PYTHON = (3, 11)
+MIN_PYTHON = (3, 11)
 MACHINES = ("x86_64", "aarch64")
-LEAST_FREE = 64 * MIB
+MIN_FREE_BYTES = 64 * MIB
 _RANK: dict[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
 _MEANING: dict[Strength, str] = {
     "full": "full: namespaces, a root of its own, Landlock and seccomp",
@@ -97,8 +96,8 @@ def diagnose(minimum: Strength) -> Diagnosis:
 
 
 def _python() -> Check:
-    wanted = ".".join(map(str, OLDEST_PYTHON))
-    ok = sys.version_info >= OLDEST_PYTHON
+    wanted = ".".join(map(str, MIN_PYTHON))
+    ok = sys.version_info >= MIN_PYTHON
     return Check("python", ok, platform.python_version(), None if ok else f"use Python {wanted} or later")
 
 
@@ -136,8 +135,8 @@ def _space() -> Iterator[Check]:
             yield Check(name, name == "memory", f"there is no {path}", None if name == "memory" else f"make {path}")
             continue
         free = shutil.disk_usage(path).free
-        fix = None if free >= LEAST_FREE else f"free at least {LEAST_FREE // MIB} MB in {path}"
-        yield Check(name, free >= LEAST_FREE, f"{free // MIB:,} MB free in {path}", fix)
+        fix = None if free >= MIN_FREE_BYTES else f"free at least {MIN_FREE_BYTES // MIB} MB in {path}"
+        yield Check(name, free >= MIN_FREE_BYTES, f"{free // MIB:,} MB free in {path}", fix)
 
 
 def document(diagnosis: Diagnosis) -> dict[str, object]:

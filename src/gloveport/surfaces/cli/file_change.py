@@ -14,11 +14,11 @@ from pathlib import Path
 from gloveport.errors import GloveportError, OptionError
 from gloveport.surfaces.terminal import Stream, visible_line
 
-LARGEST_FILE = 32 * 1024 * 1024
+MAX_FILE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """The text of a file as it is (None when there is no file) and as it shall be."""
 
     path: Path
@@ -82,8 +82,8 @@ def read_text(path: Path) -> str | None:
     try:
         if not path.is_file() and path.exists():
             raise OptionError(f"{path} is not a file")
-        if path.exists() and path.stat().st_size > LARGEST_FILE:
-            raise OptionError(f"{path} is larger than {LARGEST_FILE // 1024 // 1024} MiB")
+        if path.exists() and path.stat().st_size > MAX_FILE_BYTES:
+            raise OptionError(f"{path} is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
         with path.open(encoding="utf-8", newline="") as file:
             return file.read()
     except FileNotFoundError:

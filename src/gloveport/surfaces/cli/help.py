@@ -1,18 +1,35 @@
-"""Help that starts with examples and fits one screen; commands that know what was meant."""
+"""`gloveport help`, and the help pages of all commands: examples first, on one screen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-WIDTH = 100
-MOST_EXAMPLES = 5  # the front page fits one screen, however many commands there are
+from gloveport.errors import CODES, OptionError
+from gloveport.suggestions import did_you_mean
+
+PAGE_COLUMNS = 100
+MAX_FRONT_EXAMPLES = 5  # so that the front page fits one screen, however many commands there are
+TOPICS = ("exit-codes", "codes")
+EXIT_CODES: Mapping[int, str] = {
+    0: "the program completed",
+    1: "the program failed (for doctor: a check failed)",
+    2: "the command line is not valid",
+    3: "a policy denied something",
+    4: "a credential is missing",
+    5: "an approval is pending or was refused",
+    6: "a limit was reached: time, memory, calls or size",
+    7: "a tool failed and the program did not catch the error, or a source is not open",
+    8: "no sandbox of the required strength is available on this machine",
+    130: "cancelled with Ctrl-C",
+}
 
 
-class Page(click.Command):
-    """A command whose help shows what it does, examples, usage and options, in that order."""
+class PageCommand(click.Command):
+    """A command whose help page shows what it does, examples, usage and options, in that order."""
 
     def __init__(self, *args: Any, examples: tuple[str, ...] = (), **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -33,58 +50,75 @@ class Page(click.Command):
             formatter.write(f"  {name:<{width}}  {text}\n")
 
 
-class OneOf(click.Choice[str]):
-    """A word of a few: `word` says what they are; another word is an error that says what may be meant."""
-
-    def __init__(self, choices: Sequence[str], word: str | None = None) -> None:
-        super().__init__(choices)
-        self.word = word
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The word itself."""
-        if value in self.choices:
-            return value
-        from gloveport.errors import OptionError
-        from gloveport.surfaces.did_you_mean import did_you_mean
-
-        listed = ", ".join(self.choices)
-        meant = did_you_mean(value, self.choices)
-        if self.word is not None:
-            raise OptionError(f"there is no {self.word} `{value}`", hint=meant or f"the {self.word}s are {listed}")
-        option = param.opts[0] if param else "it"
-        raise OptionError(f"{option} takes {' or '.join(listed.rsplit(', ', 1))}, not `{value}`", hint=meant)
-
-
-class Front(click.Group):
-    """The front door: commands in the order in which people need them."""
+class PageGroup(click.Group):
+    """A group whose help page lists its commands in the order in which people need them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands as they were added, not by the alphabet."""
-        return list(self.commands)
+        """Return the names of the commands that are not hidden, in the order in which they were added."""
+        return [name for name, command in self.commands.items() if not command.hidden]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page."""
+        listed = [self.commands[name] for name in self.list_commands(ctx)]
         formatter.write(f"{self.help}\n\n")
-        examples = [example for command in self.commands.values() for example in getattr(command, "examples", ())[:1]]
-        for example in examples[:MOST_EXAMPLES]:
+        examples = [example for command in listed for example in getattr(command, "examples", ())[:1]]
+        for example in examples[:MAX_FRONT_EXAMPLES]:
             formatter.write(f"  {example}\n")
         formatter.write(f"\nUsage: {ctx.command_path} COMMAND [OPTIONS]\n")
-        for name, command in self.commands.items():
-            formatter.write(f"  {name:<10}{command.get_short_help_str(WIDTH)}\n")
-        formatter.write("\n`gloveport COMMAND --help` shows a command; `gloveport help CODE` explains an error code.\n")
+        for command in listed:
+            formatter.write(f"  {command.name:<10}{command.get_short_help_str(PAGE_COLUMNS)}\n")
+        more = f"`{ctx.command_path} COMMAND --help` shows a command; `gloveport help CODE` explains an error code."
+        formatter.write(f"\n{more}\n")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command of this name; an unknown one is an error that says what may be meant."""
+        """Return the command of this name; an unknown name is an error that suggests a known one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from gloveport.errors import OptionError
-            from gloveport.surfaces.did_you_mean import did_you_mean
-
-            hint = (
-                did_you_mean(args[0], self.commands) or _as_file(args[0]) or f"the commands are {', '.join(self.commands)}"
-            )
+            names = self.list_commands(ctx)
+            hint = did_you_mean(args[0], names) or _as_file(args[0]) or f"the commands are {', '.join(names)}"
             raise OptionError(f"there is no command `{args[0]}`", hint=hint)
         return super().resolve_command(ctx, args)
 
 
 def _as_file(word: str) -> str | None:
     return f"to run a file, write `gloveport run {word}`" if word.endswith((".ts", ".js", ".mjs", ".py")) else None
+
+
+def page_of(ctx: click.Context | None, words: Sequence[str]) -> str | None:
+    """Return the page of the command that the words name, starting at the group of `ctx`; None when there is none."""
+    for word in words:
+        command = ctx.command.commands.get(word) if ctx and isinstance(ctx.command, click.Group) else None
+        ctx = click.Context(command, info_name=word, parent=ctx, max_content_width=PAGE_COLUMNS) if command else None
+    return ctx.get_help() if ctx else None
+
+
+def help_command(page: str | None, topic: str | None, commands: Sequence[str], *, as_json: bool) -> int:
+    """Explain a topic and return the exit code; `page` is the help page of the command of that name, if there is one."""
+    from gloveport.surfaces.documents import write_document
+    from gloveport.surfaces.terminal import stream
+
+    text = page or topic_text(topic or "")
+    if text is None:
+        known = [*commands, *TOPICS, *CODES]
+        hint = did_you_mean(topic or "", known) or f"the topics are {', '.join([*commands, *TOPICS])} and the error codes"
+        raise OptionError(f"there is no help on `{topic}`", hint=hint)
+    out = stream(sys.stdout)
+    if as_json:
+        write_document(out, {"ok": True, "topic": topic, "text": text})
+    else:
+        out.line(text.rstrip("\n"))
+    return 0
+
+
+def topic_text(topic: str) -> str | None:
+    """Return the text on a topic that is no command: the exit codes, the error codes, or one error code."""
+    if topic == "exit-codes":
+        rows = [f"  {number:>3}  {meaning}" for number, meaning in EXIT_CODES.items()]
+        return "\n".join(["Exit codes of `gloveport`:", "", *rows])
+    if topic == "codes":
+        rows = [f"  {name:<20} {row.cause}" for name, row in CODES.items()]
+        return "\n".join(["Error codes (`gloveport help CODE` explains one):", "", *rows])
+    row = CODES.get(topic)
+    if row is None:
+        return None
+    exit_ = f"{row.exit}, {EXIT_CODES.get(row.exit, 'the program failed')}"
+    return f"{topic}\n\n  cause  {row.cause}\n  fix    {row.fix}\n  exit   {exit_}\n  HTTP   {row.http}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from gloveport.errors import CODES, GloveportError, exit_code
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
@@ -99,14 +97,3 @@ def write_problem(err: Stream, error: GloveportError) -> None:
     err.line(f"{err.paint('✗ ' + error.code, 'red', 'bold')}: {_indented(error.message)}")
     if error.hint:
         err.line(f"  hint: {_indented(error.hint)}")
-
-
-def problem_document(error: GloveportError) -> dict[str, object]:
-    """The same as JSON: what every document of `--json` says that is not `ok`, beside what there is to show."""
-    told = {"code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
-    return {"ok": False, "error": told}
-
-
-def answer_document(found: Mapping[str, object], wrong: GloveportError | None) -> dict[str, object]:
-    """What a command has found as the JSON document of `--json`, and what is wrong with it, if anything is."""
-    return {**(problem_document(wrong) if wrong else {"ok": True}), **found}

@@ -18,14 +18,14 @@ from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
 from gloveport.surfaces.cli.report import exit_status, write_ending, write_value
-from gloveport.surfaces.cli.run_view import LogHandler, Prints, View
+from gloveport.surfaces.cli.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import SMALLEST, Limits, Outcome, Strength
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """The command line of `gloveport run`, as it was written."""
 
     file: str | None
@@ -48,7 +48,7 @@ class Options:
     color: str
 
 
-def run_command(options: Options) -> int:
+def run_command(options: RunOptions) -> int:
     """Run the program and show how it ended; the exit code."""
     fields = parse_fields(options.fields) if options.fields is not None else ()
     as_json = options.as_json or bool(fields)
@@ -60,7 +60,7 @@ def run_command(options: Options) -> int:
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     port = _port(options, settings, limits)
-    view = View(err, quiet=options.quiet or as_json)
+    view = RunView(err, quiet=options.quiet or as_json)
     asked = {"language": language, "engine": options.engine, "input": given, "env": env}
     outcome = asyncio.run(_run(port, view, code, asked))
     if as_json:
@@ -73,7 +73,7 @@ def run_command(options: Options) -> int:
     return exit_status(outcome)
 
 
-def _port(options: Options, settings: Config, limits: Limits) -> Gloveport:
+def _port(options: RunOptions, settings: Config, limits: Limits) -> Gloveport:
     return Gloveport(
         tools=_load_tools(options.tools),
         config=settings,
@@ -85,12 +85,12 @@ def _port(options: Options, settings: Config, limits: Limits) -> Gloveport:
     )
 
 
-async def _run(port: Gloveport, view: View, code: str, options: dict[str, Any]) -> Outcome:
+async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any]) -> Outcome:
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     if task is not None:
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
-    handler, prints = LogHandler(view, loop), Prints(view, loop)
+    handler, prints = RunLogHandler(view, loop), PrintCapture(view, loop)
     logger = logging.getLogger("gloveport")
     logger.addHandler(handler)
     try:
@@ -106,7 +106,7 @@ async def _run(port: Gloveport, view: View, code: str, options: dict[str, Any]) 
         logger.removeHandler(handler)
 
 
-def _limits(options: Options, settings: Config) -> Limits:
+def _limits(options: RunOptions, settings: Config) -> Limits:
     changes: dict[str, Any] = dict(settings.limits)
     if options.timeout is not None:
         changes["wall_seconds"] = parse_seconds("--timeout", options.timeout)
@@ -117,7 +117,7 @@ def _limits(options: Options, settings: Config) -> Limits:
     return Limits().with_(**changes)
 
 
-def _input(options: Options) -> Any:
+def _input(options: RunOptions) -> Any:
     if options.input is None:
         return NO_INPUT
     stdin_taken = options.code is None and options.file in (None, "-")

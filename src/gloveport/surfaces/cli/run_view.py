@@ -20,7 +20,7 @@ _LEVELS: dict[str, tuple[str, tuple[Colour, ...]]] = {"warn": ("!", ("yellow",))
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-class View:
+class RunView:
     """Shows the events of one run. Every line has a mark and a label, so that no guest's text can pass for ours."""
 
     def __init__(self, out: Stream, *, quiet: bool = False) -> None:
@@ -129,10 +129,10 @@ class View:
                 self._timer.cancel()
 
 
-class LogHandler(logging.Handler):
+class RunLogHandler(logging.Handler):
     """Sends what Gloveport itself logs to the view, with nothing in it that a terminal would obey."""
 
-    def __init__(self, view: View, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, view: RunView, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(logging.WARNING)
         self._view = view
         self._loop = loop
@@ -144,10 +144,10 @@ class LogHandler(logging.Handler):
             self._loop.call_soon_threadsafe(self._view.labelled, "!", "host", text, "yellow")
 
 
-class Prints(io.TextIOBase):
+class PrintCapture(io.TextIOBase):
     """Stands for standard output and error while tools run, so that what they print gets a line of its own."""
 
-    def __init__(self, view: View, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, view: RunView, loop: asyncio.AbstractEventLoop) -> None:
         self._view = view
         self._loop = loop
         self._rest = ""

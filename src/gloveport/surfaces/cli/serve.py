@@ -22,7 +22,7 @@ from gloveport.surfaces.terminal import Stream, claim_stdout, stream
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServeOptions:
     """The command line of `gloveport serve`, as it was written."""
 
     what: ServedSources
@@ -37,7 +37,7 @@ class Options:
     color: str
 
 
-def serve_command(options: Options) -> int:
+def serve_command(options: ServeOptions) -> int:
     """Serve until told to stop; the exit code."""
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
@@ -56,7 +56,7 @@ def serve_command(options: Options) -> int:
     return 0
 
 
-async def _serve(options: Options, port: Gloveport, listening: socket.socket, token: TokenCheck) -> None:
+async def _serve(options: ServeOptions, port: Gloveport, listening: socket.socket, token: TokenCheck) -> None:
     names = ServerNames(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
     waiting = MAX_WAITING_RUNS if options.waiting is None else options.waiting
     admission = Admission(options.at_once or MAX_CONCURRENT_RUNS, waiting)

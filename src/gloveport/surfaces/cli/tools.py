@@ -19,17 +19,16 @@ from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.host.connections import accepted, is_outside, key_of, seen_now
 from gloveport.host.port import Gloveport
 from gloveport.sources.trust import approve, needs_approval, what_it_does
+from gloveport.suggestions import did_you_mean, question
 from gloveport.surfaces.cli.file_change import ask
-from gloveport.surfaces.cli.report import answer_document
-from gloveport.surfaces.did_you_mean import did_you_mean
-from gloveport.surfaces.documents import to_text, write_document
+from gloveport.surfaces.documents import answer_document, to_text, write_document
 from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
 from gloveport.types import Tool
 from gloveport.values import to_json
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ViewOptions:
     """Where to read settings from and how to show what was asked for."""
 
     config: str | None
@@ -51,35 +50,35 @@ class View:
         return load_config(Path(self.config) if self.config else None)
 
 
-def list_command(view: View, source: str | None) -> int:
+def list_command(view: ViewOptions, source: str | None) -> int:
     """The tools of all sources, or of one."""
     _check(view, source)
     return with_port(view, lambda port: _list(view, port, source), naming=source or "")
 
 
-async def _list(view: View, port: Gloveport, source: str | None) -> int:
+async def _list(view: ViewOptions, port: Gloveport, source: str | None) -> int:
     found = [tool for tool in port.catalog.tools if source in (None, tool.source)]
     wrong = not_open(port, source)
     if view.as_json:
         about = {"total": len(found), "tools": [_row(port, tool) for tool in found], "problems": _problems(port)}
         write_document(view.out, answer_document(about, wrong))
-        return status(wrong)
+        return exit_code_of(wrong)
     _show_rows(view.out, port, found)
     for problem in port.problems if source is not None else ():
         if problem.source == source and not problem.broken:
             view.err.line(f"{view.err.paint('!', 'yellow')} {visible(problem.message)}")
     if not port.catalog.tools and not port.problems:
         view.err.line("there are no sources yet: `gloveport add` adds one")
-    return status(wrong)
+    return exit_code_of(wrong)
 
 
-def search_command(view: View, query: str, source: str | None, limit: int) -> int:
+def search_command(view: ViewOptions, query: str, source: str | None, limit: int) -> int:
     """The tools that match a query, the best first."""
     _check(view, source)
     return with_port(view, lambda port: _search(view, port, query, source, limit), naming=source or "")
 
 
-async def _search(view: View, port: Gloveport, query: str, source: str | None, limit: int) -> int:
+async def _search(view: ViewOptions, port: Gloveport, query: str, source: str | None, limit: int) -> int:
     found = port.catalog.search(query, source=source, limit=limit)
     rows = [_row(port, tool) for tool in found.tools]
     wrong = not_open(port, source)
@@ -90,15 +89,15 @@ async def _search(view: View, port: Gloveport, query: str, source: str | None, l
         _show_rows(view.out, port, list(found.tools))
         told = f"{len(rows):,} of {found.total:,} that match, among {len(port.catalog.tools):,} tools"
         view.err.line(view.err.paint(told, "dim"))
-    return status(wrong)
+    return exit_code_of(wrong)
 
 
-def describe_command(view: View, name: str) -> int:
+def describe_command(view: ViewOptions, name: str) -> int:
     """What an agent needs to know to call a tool."""
     return with_port(view, lambda port: _describe(view, port, name), naming=name)
 
 
-async def _describe(view: View, port: Gloveport, name: str) -> int:
+async def _describe(view: ViewOptions, port: Gloveport, name: str) -> int:
     path = name.removeprefix("tools.")
     found = port.catalog.describe(path)
     if found is None:
@@ -124,12 +123,12 @@ async def _describe(view: View, port: Gloveport, name: str) -> int:
     return 0
 
 
-def call_command(view: View, name: str, args: str | None) -> int:
+def call_command(view: ViewOptions, name: str, args: str | None) -> int:
     """What a tool answers."""
     return with_port(view, lambda port: _call(view, port, name, args), naming=name)
 
 
-async def _call(view: View, port: Gloveport, name: str, args: str | None) -> int:
+async def _call(view: ViewOptions, port: Gloveport, name: str, args: str | None) -> int:
     path = name.removeprefix("tools.")
     value = to_json(await port.call(path, _arguments(args)))
     if view.as_json:
@@ -149,23 +148,23 @@ def _arguments(text: str | None) -> dict[str, Any]:
     return given
 
 
-def changes_command(view: View, source: str | None) -> int:
+def changes_command(view: ViewOptions, source: str | None) -> int:
     """What has changed in definitions since they were accepted."""
     _check(view, source)
     return with_port(view, lambda port: _changes(view, port, source), naming=source)
 
 
-async def _changes(view: View, port: Gloveport, source: str | None) -> int:
+async def _changes(view: ViewOptions, port: Gloveport, source: str | None) -> int:
     rows = _changed(port, source)
     wrong = not_open(port, source)
     if view.as_json:
         write_document(view.out, answer_document({"changed": rows}, wrong))
-        return status(wrong)
+        return exit_code_of(wrong)
     _show_changes(view.out, rows)
     sources = sorted({row["tool"].partition(".")[0] for row in rows})
     told = [f"gloveport tools accept {name}" for name in sources]
     view.err.line(f"to accept: {', '.join(told)}" if told else f"nothing has changed{' in what is open' if wrong else ''}")
-    return status(wrong)
+    return exit_code_of(wrong)
 
 
 def _changed(port: Gloveport, source: str | None) -> list[dict[str, Any]]:
@@ -194,12 +193,12 @@ def _difference(port: Gloveport, tool: Tool) -> list[str]:
     return lines or ["where its requests go, the credentials that go along, or a text too long to show has changed"]
 
 
-def accept_command(view: View, source: str, *, yes: bool) -> int:
+def accept_command(view: ViewOptions, source: str, *, yes: bool) -> int:
     """Accept a source's definition as it is now, once what has changed in it was shown."""
     return with_port(view, lambda port: _accept(view, port, source, yes=yes), naming=source)
 
 
-async def _accept(view: View, port: Gloveport, name: str, *, yes: bool) -> int:
+async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -> int:
     config = _configured(view, name)
     opened = next((one for one in port.catalog.sources if one.name == name), None)
     if opened is None or not is_outside(config):
@@ -216,32 +215,38 @@ async def _accept(view: View, port: Gloveport, name: str, *, yes: bool) -> int:
     return 0
 
 
-def approve_command(view: View, source: str, *, yes: bool) -> int:
-    """Let a source of a project's file be opened."""
+def trust_command(view: ViewOptions, source: str, *, yes: bool, field: str = "trusted") -> int:
+    """Let a source of a project's file be opened; return the exit code. `field` names the result in the JSON document."""
     config = _configured(view, source)
     if not needs_approval(config):
-        _done(view, f"the source {source} needs no approval", {"source": source, "approved": False})
+        _done(view, f"the source {source} needs no trust: it may be opened already", {"source": source, field: False})
         return 0
     view.err.line(f"{source} of {visible_line(config.settings)} {what_it_does(config)}")
     ask("Let it be opened?", view.err, yes=yes, as_json=view.as_json)
     approve(config)
-    _done(view, f"the source {source} may be opened", {"source": source, "approved": True})
+    _done(view, f"the source {source} is trusted: it may be opened", {"source": source, field: True})
     return 0
 
 
-def _done(view: View, text: str, about: dict[str, Any]) -> None:
+def approve_command(view: ViewOptions, source: str, *, yes: bool) -> int:
+    """Do what `trust` does under its old name, with a hint on standard error; to be removed in the next release."""
+    view.err.line(f"hint: `gloveport tools approve` is now `gloveport tools trust {visible_line(source)}`")
+    return trust_command(view, source, yes=yes, field="approved")
+
+
+def _done(view: ViewOptions, text: str, about: dict[str, Any]) -> None:
     if view.as_json:
         write_document(view.out, {"ok": True, **about})
     else:
         view.err.line(f"{view.err.paint('✓', 'green')} {text}")
 
 
-def _check(view: View, source: str | None) -> None:
+def _check(view: ViewOptions, source: str | None) -> None:
     if source is not None:
         _configured(view, source)
 
 
-def _configured(view: View, name: str) -> SourceConfig:
+def _configured(view: ViewOptions, name: str) -> SourceConfig:
     found = {config.name: config for config in view.settings().sources}
     if name not in found:
         told = f"the sources are {', '.join(found)}" if found else "`gloveport add` adds one"
@@ -257,7 +262,7 @@ def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
     return SourceError(f"not open: {', '.join(names)}", hint="`gloveport sources` says why", data={"sources": names})
 
 
-def status(wrong: GloveportError | None) -> int:
+def exit_code_of(wrong: GloveportError | None) -> int:
     """The exit code of a command that has shown what it found."""
     return exit_code(wrong.code) if wrong else 0
 
@@ -266,7 +271,7 @@ def _no_tool(port: Gloveport, path: str) -> ToolError:
     if broken := port.catalog.source_problem(path):
         return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
     meant = port.catalog.suggest(path)
-    hint = f"did you mean {' or '.join(meant)}?" if meant else "`gloveport tools search WORDS` finds tools"
+    hint = question(meant) if meant else "`gloveport tools search WORDS` finds tools"
     return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)
 
 
@@ -294,18 +299,18 @@ def _show_rows(out: Stream, port: Gloveport, tools: list[Tool]) -> None:
 Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
 
 
-def with_port(view: View, work: Work, naming: str | None = None) -> int:
+def with_port(view: ViewOptions, work: Work, naming: str | None = None) -> int:
     """What the work gives back, done on a port with the configured sources open; with `naming`, above all the named one."""
     return asyncio.run(_work(view, work, naming))
 
 
-async def _work(view: View, work: Work, naming: str | None) -> int:
+async def _work(view: ViewOptions, work: Work, naming: str | None) -> int:
     async with _connected(view, naming) as port:
         return await work(port)
 
 
 @contextlib.asynccontextmanager
-async def _connected(view: View, naming: str | None) -> AsyncIterator[Gloveport]:
+async def _connected(view: ViewOptions, naming: str | None) -> AsyncIterator[Gloveport]:
     """A port with its sources open and no sandbox started; what is broken is told, and the others work."""
     port = Gloveport(config=view.settings(), spare=0)
     quiet = logging.NullHandler()  # what is wrong is told here, once

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gloveport import bounded_json
 from gloveport.errors import CODES, GloveportError
-from gloveport.surfaces.cli.report import problem_document
+from gloveport.surfaces.documents import problem_document
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.token import TokenCheck
 

@@ -20,7 +20,7 @@ Scope = Literal["user", "project"]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ServerCommand:
     """The server as a command on stdio; `env` names variables that it needs of the client's environment."""
 
     command: str
@@ -29,7 +29,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClientFile:
     """A client's file, and the folder that it must not lead out of."""
 
     path: Path
@@ -46,18 +46,18 @@ class Client:
     title: str
     servers: str
     project: str
-    user: Callable[[], Place]
+    user: Callable[[], ClientFile]
     reference: str
     reload: str
     format: Format = "json"
     typed: tuple[str | None, str | None] = (None, None)
     url: str = "url"
 
-    def place(self, scope: Scope, folder: Path) -> Place:
+    def place(self, scope: Scope, folder: Path) -> ClientFile:
         """The file for this scope; `folder` is the project's."""
-        return self.user() if scope == "user" else Place(folder / self.project, folder)
+        return self.user() if scope == "user" else ClientFile(folder / self.project, folder)
 
-    def entry(self, server: Start | str) -> dict[str, Any]:
+    def entry(self, server: ServerCommand | str) -> dict[str, Any]:
         """What the client's file says about a server: a command to start, or a URL."""
         kind = self.typed[isinstance(server, str)]
         entry: dict[str, Any] = {"type": kind} if kind else {}
@@ -81,28 +81,28 @@ class Client:
         return self.reference.replace("NAME", variable)
 
 
-def _at_home(*parts: str) -> Place:
+def _at_home(*parts: str) -> ClientFile:
     home = Path.home()
-    return Place(home.joinpath(*parts), home)
+    return ClientFile(home.joinpath(*parts), home)
 
 
-def _claude() -> Place:
+def _claude() -> ClientFile:
     return _chosen("CLAUDE_CONFIG_DIR", ".claude.json") or _at_home(".claude.json")
 
 
-def _codex() -> Place:
+def _codex() -> ClientFile:
     return _chosen("CODEX_HOME", "config.toml") or _at_home(".codex", "config.toml")
 
 
-def _vscode() -> Place:
+def _vscode() -> ClientFile:
     if sys.platform == "darwin":
         return _at_home("Library", "Application Support", "Code", "User", "mcp.json")
     return _chosen("XDG_CONFIG_HOME", "Code/User/mcp.json") or _at_home(".config", "Code", "User", "mcp.json")
 
 
-def _chosen(variable: str, name: str) -> Place | None:
+def _chosen(variable: str, name: str) -> ClientFile | None:
     folder = os.environ.get(variable, "")
-    return Place(Path(folder) / name, Path(folder)) if os.path.isabs(folder) else None
+    return ClientFile(Path(folder) / name, Path(folder)) if os.path.isabs(folder) else None
 
 
 CLIENTS: Mapping[str, Client] = {

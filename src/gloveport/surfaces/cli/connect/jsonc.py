@@ -14,49 +14,49 @@ from typing import Any
 
 from gloveport.errors import OptionError
 
-DEEPEST = 100
+MAX_DEPTH = 100
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _SCALAR = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true\b|false\b|null\b')
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class JsoncMember:
     """One `"key": value` of an object; `start` is where its key begins, `comma` where the comma after it stands, if one."""
 
     start: int
-    value: Node
+    value: JsoncNode
     comma: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsoncNode:
     """A value and its place in the text; `members` are those of an object."""
 
     data: Any
     start: int
     end: int
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, JsoncMember] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JsoncDocument:
     """A text and what it says; the root of an empty text is an empty object that has no place yet."""
 
     text: str
-    root: Node
+    root: JsoncNode
     comments: tuple[str, ...]
 
 
-def parse(text: str) -> Document:
+def parse(text: str) -> JsoncDocument:
     """The document; raises OptionError with line and column where the text is not JSON with comments."""
-    return _Reader(text).document()
+    return _JsoncReader(text).document()
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
     """The text with this value at this path; objects on the way to it are made where they are missing."""
     document = parse(text)
-    style = _Style.of(text)
+    style = _JsoncStyle.of(text)
     if not document.root.end:
         head = text.rstrip(" \t\r\n")
         gap = style.newline if document.comments else ""
@@ -89,7 +89,7 @@ def remove(text: str, path: Sequence[str]) -> str:
     return kept + text[rest.end() if rest else end :]
 
 
-def _inserted(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
+def _inserted(text: str, node: JsoncNode, key: str, value: Any, style: _JsoncStyle) -> str:
     outer = _indent(text, node.start)
     inner = outer + style.unit
     member = f"{inner}{json.dumps(key, ensure_ascii=False)}: {style.rendered(value, inner)}"
@@ -116,14 +116,14 @@ def _indent(text: str, at: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Style:
+class _JsoncStyle:
     """One step of indentation and the end of a line, as the text has them."""
 
     unit: str
     newline: str
 
     @classmethod
-    def of(cls, text: str) -> _Style:
+    def of(cls, text: str) -> _JsoncStyle:
         found = re.search(r'^([ \t]+)"', text, re.MULTILINE)
         return cls(found[1] if found else "  ", "\r\n" if "\r\n" in text else "\n")
 
@@ -131,7 +131,7 @@ class _Style:
         return json.dumps(value, indent=self.unit, ensure_ascii=False).replace("\n", self.newline + indent)
 
 
-class _Reader:
+class _JsoncReader:
     """Goes through the text once; strict but for comments and trailing commas."""
 
     def __init__(self, text: str) -> None:
@@ -139,12 +139,12 @@ class _Reader:
         self._at = 0
         self._comments: list[str] = []
 
-    def document(self) -> Document:
+    def document(self) -> JsoncDocument:
         mark = self._peek()
-        root = Node({}, 0, 0) if mark is None else self._value(0)
+        root = JsoncNode({}, 0, 0) if mark is None else self._value(0)
         if self._peek() is not None:
             raise self._wrong("there is something after the end")
-        return Document(self._text, root, tuple(self._comments))
+        return JsoncDocument(self._text, root, tuple(self._comments))
 
     def _peek(self) -> str | None:
         """The character that the next token begins with; comments and spaces are passed."""
@@ -157,9 +157,9 @@ class _Reader:
             self._comments.append(comment[0])
             self._at = comment.end()
 
-    def _value(self, depth: int) -> Node:
+    def _value(self, depth: int) -> JsoncNode:
         mark, start = self._peek(), self._at
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise self._wrong("it is nested too deeply")
         if mark == "{":
             return self._object(start, depth)
@@ -173,10 +173,10 @@ class _Reader:
         except ValueError:
             raise self._wrong("this is no JSON value") from None
         self._at = token.end()
-        return Node(data, start, self._at)
+        return JsoncNode(data, start, self._at)
 
-    def _object(self, start: int, depth: int) -> Node:
-        members: dict[str, Member] = {}
+    def _object(self, start: int, depth: int) -> JsoncNode:
+        members: dict[str, JsoncMember] = {}
         self._at += 1
         while self._peek() != "}":
             key_at = self._at
@@ -188,18 +188,18 @@ class _Reader:
                 raise self._wrong(f"the key {json.dumps(key)[:60]} is there twice")
             self._expect(":")
             value = self._value(depth + 1)
-            members[key] = Member(key_at, value, self._comma("}"))
+            members[key] = JsoncMember(key_at, value, self._comma("}"))
         self._at += 1
-        return Node({key: member.value.data for key, member in members.items()}, start, self._at, members)
+        return JsoncNode({key: member.value.data for key, member in members.items()}, start, self._at, members)
 
-    def _array(self, start: int, depth: int) -> Node:
+    def _array(self, start: int, depth: int) -> JsoncNode:
         items: list[Any] = []
         self._at += 1
         while self._peek() != "]":
             items.append(self._value(depth + 1).data)
             self._comma("]")
         self._at += 1
-        return Node(items, start, self._at)
+        return JsoncNode(items, start, self._at)
 
     def _comma(self, close: str) -> int | None:
         mark, at = self._peek(), self._at

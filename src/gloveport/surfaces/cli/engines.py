@@ -1,4 +1,4 @@
-"""`gloveport engines`, `version` and `help`: what there is, as text or as one JSON document."""
+"""`gloveport engines` and `gloveport version`: what is installed here, as text or as one JSON document."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 import gloveport
-from gloveport.errors import CODES, OptionError, SandboxError, exit_code
+from gloveport.errors import CODES, SandboxError, exit_code
 from gloveport.sandbox.engines.engine import installed_version
 from gloveport.sandbox.engines.registry import EngineStatus, try_engines
-from gloveport.surfaces.cli.report import answer_document
-from gloveport.surfaces.cli.topics import TOPICS, topic_text
-from gloveport.surfaces.did_you_mean import did_you_mean
-from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.terminal import Stream, stream
 
 
 def engines_command(*, as_json: bool, color: str) -> int:
-    """List the engines; exit code 0 when at least one can be used, else 8."""
+    """List the engines; return 0 when at least one can be used, else 8."""
     found = asyncio.run(try_engines())
     out = stream(sys.stdout, color)
     wrong = None
@@ -48,11 +45,11 @@ def _show_engine(out: Stream, engine: EngineStatus) -> None:
 
 
 def version_command(*, as_json: bool) -> int:
-    """Say the version and what it stands on."""
+    """Print the version of Gloveport, Deno, Python and the platform; return the exit code."""
     out = stream(sys.stdout)
     on = f"{platform.system()} {platform.machine()}"
     if as_json:
-        listed = [{"name": engine.name, "version": engine.version, "strength": engine.strength} for engine in _tried()]
+        listed = [{"name": engine.name, "version": engine.version, "strength": engine.strength} for engine in _engines()]
         about = {
             "version": gloveport.__version__,
             "python": platform.python_version(),
@@ -66,20 +63,5 @@ def version_command(*, as_json: bool) -> int:
     return 0
 
 
-def _tried() -> Sequence[EngineStatus]:
+def _engines() -> Sequence[EngineStatus]:
     return asyncio.run(try_engines())
-
-
-def help_command(page: str | None, topic: str | None, commands: Sequence[str], *, as_json: bool) -> int:
-    """Explain a topic: `page` is the help of the command of that name, if there is one."""
-    text = page or topic_text(topic or "")
-    if text is None:
-        known = [*commands, *TOPICS, *CODES]
-        hint = did_you_mean(topic or "", known) or f"the topics are {', '.join([*commands, *TOPICS])} and the error codes"
-        raise OptionError(f"there is no help on `{topic}`", hint=hint)
-    out = stream(sys.stdout)
-    if as_json:
-        write_document(out, {"ok": True, "topic": topic, "text": text})
-    else:
-        out.line(text.rstrip("\n"))
-    return 0

@@ -1,0 +1,468 @@
+"""All commands: their arguments and help texts. A command imports what it needs when it runs, so that help stays fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+import gloveport
+from gloveport.errors import OptionError
+from gloveport.suggestions import did_you_mean
+from gloveport.surfaces.cli.help import PAGE_COLUMNS, PageCommand, PageGroup, help_command, page_of
+from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
+
+
+class OneOf(click.Choice[str]):
+    """One of a few words; `noun` says what they name. Another word is an error that suggests one of them."""
+
+    def __init__(self, choices: Sequence[str], noun: str | None = None) -> None:
+        super().__init__(choices)
+        self.noun = noun
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word itself."""
+        if value in self.choices:
+            return value
+        listed = ", ".join(self.choices)
+        meant = did_you_mean(value, self.choices)
+        if self.noun is not None:
+            raise OptionError(f"there is no {self.noun} `{value}`", hint=meant or f"the {self.noun}s are {listed}")
+        option = param.opts[0] if param else "it"
+        raise OptionError(f"{option} takes {' or '.join(listed.rsplit(', ', 1))}, not `{value}`", hint=meant)
+
+
+def minimum_option(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option `--minimum`; without a default the settings are asked before `kernel` is taken."""
+    return click.option(
+        "--minimum",
+        type=OneOf(["full", "kernel", "none"]),
+        default=default,
+        metavar="STRENGTH",
+        help="Refuse a sandbox weaker than this: full, kernel (the default) or none.",
+    )
+
+
+def view_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of a command that reads the settings and shows something: --config, --json and --color."""
+    return CONFIG(JSON(COLOR(command)))
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
+COLOR = click.option(
+    "--color",
+    type=OneOf(["auto", "always", "never"]),
+    default="auto",
+    metavar="WHEN",
+    help="Use colour: auto (on a terminal), always or never.",
+)
+CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml instead of the nearest one.")
+YES = click.option("--yes", is_flag=True, help="Answer every question with yes.")
+SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
+PRIVATE = click.option(
+    "--private", is_flag=True, help="Let the sources on this command line reach loopback and private addresses."
+)
+GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
+
+
+@click.group(
+    "tools",
+    cls=PageGroup,
+    help="Find, inspect and call the tools of the configured sources.",
+    context_settings=GROUP_SETTINGS,
+    invoke_without_command=True,
+)
+@click.pass_context
+def tools(ctx: click.Context) -> None:
+    """Show the help page of the group when no command is given."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@tools.command(
+    "search",
+    cls=PageCommand,
+    help="Find tools by what they do.",
+    examples=("gloveport tools search create issue",),
+)
+@click.argument("query", nargs=-1, required=True, metavar="WORDS…")
+@click.option("--source", metavar="NAME", help="Search this source only.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Show at most N tools (10).")
+@view_options
+def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view: Any) -> int:
+    """Find tools."""
+    from gloveport.surfaces.cli.tools import ViewOptions, search_command
+
+    return search_command(ViewOptions(**view), " ".join(query), source, limit)
+
+
+@tools.command(
+    "list",
+    cls=PageCommand,
+    help="List the tools of all sources, or of one.",
+    examples=("gloveport tools list github",),
+)
+@click.argument("source", required=False, metavar="[SOURCE]")
+@view_options
+def tools_list(source: str | None, **view: Any) -> int:
+    """List tools."""
+    from gloveport.surfaces.cli.tools import ViewOptions, list_command
+
+    return list_command(ViewOptions(**view), source)
+
+
+@tools.command(
+    "describe",
+    cls=PageCommand,
+    help="Show a tool's parameters and result as types.",
+    examples=("gloveport tools describe github.issues.create",),
+)
+@click.argument("path", metavar="TOOL")
+@view_options
+def tools_describe(path: str, **view: Any) -> int:
+    """Show a tool."""
+    from gloveport.surfaces.cli.tools import ViewOptions, describe_command
+
+    return describe_command(ViewOptions(**view), path)
+
+
+@tools.command(
+    "call",
+    cls=PageCommand,
+    help="Call one tool and print its result.",
+    examples=("""gloveport tools call github.issues.get '{"owner": "a", "repo": "b", "issue_number": 1}'""",),
+)
+@click.argument("path", metavar="TOOL")
+@click.argument("args", required=False, metavar="[JSON]")
+@view_options
+def tools_call(path: str, args: str | None, **view: Any) -> int:
+    """Call a tool."""
+    from gloveport.surfaces.cli.tools import ViewOptions, call_command
+
+    return call_command(ViewOptions(**view), path, args)
+
+
+@tools.command(
+    "changes",
+    cls=PageCommand,
+    help="Show the tools whose definition has changed since you accepted it.",
+    examples=("gloveport tools changes github",),
+)
+@click.argument("source", required=False, metavar="[SOURCE]")
+@view_options
+def tools_changes(source: str | None, **view: Any) -> int:
+    """Show changes."""
+    from gloveport.surfaces.cli.tools import ViewOptions, changes_command
+
+    return changes_command(ViewOptions(**view), source)
+
+
+@tools.command(
+    "accept",
+    cls=PageCommand,
+    help="Accept the current definition of a source: shows what has changed, and asks.",
+    examples=("gloveport tools accept github",),
+)
+@click.argument("source", metavar="SOURCE")
+@YES
+@view_options
+def tools_accept(source: str, yes: bool, **view: Any) -> int:
+    """Accept changes."""
+    from gloveport.surfaces.cli.tools import ViewOptions, accept_command
+
+    return accept_command(ViewOptions(**view), source, yes=yes)
+
+
+@tools.command(
+    "trust",
+    cls=PageCommand,
+    help="Trust a source of a project's gloveport.toml: shows what it does, and asks.",
+    examples=("gloveport tools trust memory",),
+)
+@click.argument("source", metavar="SOURCE")
+@YES
+@view_options
+def tools_trust(source: str, yes: bool, **view: Any) -> int:
+    """Trust a source."""
+    from gloveport.surfaces.cli.tools import ViewOptions, trust_command
+
+    return trust_command(ViewOptions(**view), source, yes=yes)
+
+
+@tools.command("approve", cls=PageCommand, hidden=True, help="The old name of `gloveport tools trust`.")
+@click.argument("source", metavar="SOURCE")
+@YES
+@view_options
+def tools_approve(source: str, yes: bool, **view: Any) -> int:
+    """Trust a source, under the old name of the command."""
+    from gloveport.surfaces.cli.tools import ViewOptions, approve_command
+
+    return approve_command(ViewOptions(**view), source, yes=yes)
+
+
+@click.group(
+    cls=PageGroup,
+    help="Run programs written by AI agents in a sealed sandbox; their tool calls come out through one port.",
+    context_settings=GROUP_SETTINGS,
+    invoke_without_command=True,
+)
+@click.version_option(gloveport.__version__, message="gloveport %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Show the front page when no command is given."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Run a program. Its result goes to stdout, everything else to stderr.",
+    examples=(
+        "gloveport run script.ts --tools tools.py",
+        "gloveport run -e 'await tools.get_weather({city: \"Oslo\"})' --tools tools.py",
+    ),
+)
+@click.argument("file", required=False, metavar="[FILE|-]")
+@click.option("-e", "--code", metavar="CODE", help="Run this text.")
+@click.option("--language", metavar="NAME", help="typescript, javascript or python; by default from the file's name.")
+@click.option("--engine", metavar="NAME", help="deno, quickjs, cpython or monty; by default the language's own.")
+@click.option("--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or .py file; repeatable.")
+@click.option("--input", "input_", metavar="JSON", help="The program's variable `input`: JSON, or @file.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable of `process.env`; repeatable.")
+@click.option("--timeout", metavar="SECONDS", help="End the run after this time (60).")
+@click.option("--cpu", metavar="SECONDS", help="End the run after this much CPU time (30).")
+@click.option("--memory", metavar="MB", help="Memory that the program may use (256).")
+@CONFIG
+@minimum_option(default=None)
+@click.option("--allow-eval", is_flag=True, help="Let the program use eval and new Function.")
+@click.option("--allow-wasm", is_flag=True, help="Let the program use WebAssembly.")
+@JSON
+@click.option("--fields", metavar="NAMES", help="Print only these fields of the JSON: --fields status,value.")
+@click.option("--quiet", is_flag=True, help="Hide logs, calls and warnings.")
+@COLOR
+def run(input_: str | None, **options: Any) -> int:
+    """Run a program."""
+    from gloveport.surfaces.cli.run import RunOptions, run_command
+
+    return run_command(RunOptions(input=input_, **options))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Add a source: shows its tools, asks, and writes it into gloveport.toml.",
+    examples=(
+        "gloveport add https://api.example.com/openapi.json",
+        "gloveport add schema.graphql --name shop --base-url https://shop.example.com/graphql",
+        "gloveport add -- npx -y @modelcontextprotocol/server-memory",
+    ),
+)
+@click.argument("what", nargs=-1, required=True, metavar="URL|FILE|COMMAND…")
+@click.option("--name", metavar="NAME", help="The source's name: programs call tools.NAME.")
+@click.option(
+    "--kind",
+    type=OneOf(["openapi", "graphql", "mcp", "functions"]),
+    metavar="KIND",
+    help="openapi, graphql, mcp or functions; detected by default.",
+)
+@click.option("--base-url", metavar="URL", help="Send calls here instead of where the definition says.")
+@click.option("--private", is_flag=True, help="Let the source reach loopback and private addresses.")
+@click.option(
+    "--scope",
+    type=OneOf(["project", "user"]),
+    default="project",
+    metavar="SCOPE",
+    help="Write the project's file (the default) or the user's own.",
+)
+@YES
+@JSON
+@COLOR
+def add(**options: Any) -> int:
+    """Add a source."""
+    from gloveport.surfaces.cli.add import AddOptions, add_command
+
+    return add_command(AddOptions(**options))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Remove a source: shows the change to gloveport.toml, asks, and writes it.",
+    examples=("gloveport remove github", "gloveport remove github --scope user --yes"),
+)
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--scope",
+    type=OneOf(["project", "user"]),
+    metavar="SCOPE",
+    help="Change the project's file or the user's own; by default the one with the source.",
+)
+@YES
+@JSON
+@COLOR
+def remove(**options: Any) -> int:
+    """Remove a source."""
+    from gloveport.surfaces.cli.remove import RemoveOptions, remove_command
+
+    return remove_command(RemoveOptions(**options))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="List the configured sources, the state of each and the number of its tools.",
+    examples=("gloveport sources", "gloveport sources --json"),
+)
+@view_options
+def sources(**view: Any) -> int:
+    """List the sources."""
+    from gloveport.surfaces.cli.sources import sources_command
+    from gloveport.surfaces.cli.tools import ViewOptions
+
+    return sources_command(ViewOptions(**view))
+
+
+cli.add_command(tools)
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Connect an agent to Gloveport: adds it to the client's configuration file.",
+    examples=(
+        "gloveport connect claude-code",
+        "gloveport connect cursor --scope project",
+        "gloveport connect codex --http --print",
+    ),
+)
+@click.argument(
+    "client",
+    type=OneOf(["claude-code", "cursor", "vscode", "codex", "gemini"], "client"),
+    metavar="claude-code|cursor|vscode|codex|gemini",
+)
+@click.option(
+    "--scope",
+    type=OneOf(["user", "project"]),
+    default="user",
+    metavar="SCOPE",
+    help="Write the user's own file (the default) or the one of the project in this folder.",
+)
+@click.option("--http", is_flag=True, help="Use a running `gloveport serve` instead of starting a server.")
+@click.option("--url", metavar="URL", help="Use the running server at this address.")
+@click.option("--env", multiple=True, metavar="NAME", help="Pass this environment variable on, too; repeatable.")
+@click.option("--print", "only_print", is_flag=True, help="Print the configuration and write nothing.")
+@click.option("--yes", is_flag=True, help="Replace an existing entry without asking.")
+@JSON
+@COLOR
+def connect(**options: Any) -> int:
+    """Connect a client."""
+    from gloveport.surfaces.cli.connect.command import ConnectOptions, connect_command
+
+    return connect_command(ConnectOptions(**options))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Serve search, describe and execute over HTTP: MCP at /mcp, for clients that have the token.",
+    examples=("gloveport serve tools.py", "gloveport serve openapi.json https://shop.example.com/graphql"),
+)
+@SOURCES
+@click.option("--host", default=DEFAULT_HOST, metavar="ADDRESS", help=f"Listen on this address ({DEFAULT_HOST}).")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    metavar="N",
+    help=f"The port ({DEFAULT_PORT}); 0 for any.",
+)
+@click.option("--token-file", metavar="FILE", help="Read the token from this file instead of creating one.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Accept this name in the Host header; repeatable.")
+@click.option("--at-once", type=click.IntRange(1, 10_000), metavar="N", help="Run at most N programs at the same time.")
+@click.option("--waiting", type=click.IntRange(0, 10_000), metavar="N", help="Let at most N wait; others get status 429.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 3600),
+    default=30,
+    metavar="SECONDS",
+    help="Time that running programs get to finish when the server stops (30).",
+)
+@PRIVATE
+@CONFIG
+@minimum_option(default=None)
+@JSON
+@COLOR
+def serve(sources: tuple[str, ...], config: str | None, minimum: Any, private: bool, **options: Any) -> int:
+    """Serve over HTTP."""
+    from gloveport.surfaces.cli.serve import ServeOptions, serve_command
+    from gloveport.surfaces.mcp.stdio import ServedSources
+
+    return serve_command(ServeOptions(ServedSources(sources, config, minimum, private), **options))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Serve search, describe and execute to an MCP client, on standard input and output.",
+    examples=("gloveport mcp", "gloveport mcp tools.py https://api.example.com/openapi.json"),
+)
+@SOURCES
+@PRIVATE
+@CONFIG
+@minimum_option(default=None)
+def mcp(**options: Any) -> int:
+    """Serve MCP on standard input and output."""
+    from gloveport.surfaces.mcp.stdio import ServedSources, mcp_command
+
+    return mcp_command(ServedSources(**options))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Check this machine, and try to break out of the sandbox from inside.",
+    examples=("gloveport doctor", "gloveport doctor --json", "gloveport doctor --minimum full"),
+)
+@minimum_option(default="kernel")
+@JSON
+@COLOR
+def doctor(minimum: Any, as_json: bool, color: str) -> int:
+    """Check this machine."""
+    from gloveport.surfaces.cli.doctor import doctor_command
+
+    return doctor_command(minimum, as_json=as_json, color=color)
+
+
+@cli.command(
+    cls=PageCommand,
+    help="List the engines that run programs, and what each can do.",
+    examples=("gloveport engines", "gloveport engines --json"),
+)
+@JSON
+@COLOR
+def engines(as_json: bool, color: str) -> int:
+    """List the engines."""
+    from gloveport.surfaces.cli.engines import engines_command
+
+    return engines_command(as_json=as_json, color=color)
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Print the version of Gloveport and of what it uses.",
+    examples=("gloveport version", "gloveport version --json"),
+)
+@JSON
+def version(as_json: bool) -> int:
+    """Print the version."""
+    from gloveport.surfaces.cli.engines import version_command
+
+    return version_command(as_json=as_json)
+
+
+@cli.command(
+    "help",
+    cls=PageCommand,
+    help="Explain a command, the exit codes, the error codes or one error code.",
+    examples=("gloveport help run", "gloveport help exit-codes", "gloveport help codes", "gloveport help time-limit"),
+)
+@click.argument("topic", nargs=-1, metavar="[TOPIC]")
+@JSON
+@click.pass_context
+def help_(ctx: click.Context, topic: tuple[str, ...], as_json: bool) -> int:
+    """Explain a topic."""
+    return help_command(page_of(ctx.parent, topic), " ".join(topic) or None, cli.list_commands(ctx), as_json=as_json)

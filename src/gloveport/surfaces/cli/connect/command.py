@@ -1,0 +1,191 @@
+"""`gloveport connect`: writes Gloveport into a client's own configuration: shown, backed up, and nothing else touched."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import tomlkit
+
+from gloveport.config import load_config
+from gloveport.errors import GloveportError, OptionError
+from gloveport.policy.credentials import default_variable
+from gloveport.surfaces.cli.connect.clients import CLIENTS, NAME, TOKEN, Client, Scope, ServerCommand
+from gloveport.surfaces.cli.connect.entries import with_entry
+from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
+from gloveport.surfaces.documents import to_text, write_document
+from gloveport.surfaces.http import DEFAULT_URL
+from gloveport.surfaces.http.token import own_token_file
+from gloveport.surfaces.terminal import Stream, stream
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions:
+    """The command line of `gloveport connect`, as it was written."""
+
+    client: str
+    scope: Scope
+    only_print: bool
+    http: bool
+    url: str | None
+    env: tuple[str, ...]
+    yes: bool
+    as_json: bool
+    color: str
+
+    @property
+    def out(self) -> Stream:
+        """Where the answer goes."""
+        return stream(sys.stdout, self.color)
+
+    @property
+    def err(self) -> Stream:
+        """Where everything else goes."""
+        return stream(sys.stderr, self.color)
+
+
+def connect_command(options: ConnectOptions) -> int:
+    """Connect a client; the exit code."""
+    err = options.err
+    client = CLIENTS[options.client]
+    entry = client.entry(_served(options.url or DEFAULT_URL) if options.http or options.url else _start(options))
+    path = client.place(options.scope, Path.cwd()).path
+    about: dict[str, Any] = {"client": options.client, "scope": options.scope, "file": str(path), "entry": entry}
+    warnings = _warnings(options, entry)
+    if options.only_print:
+        return _print(options, client, about, warnings)
+    try:
+        change, had = _change(client, options.scope, entry)
+    except GloveportError as error:
+        if not options.as_json:
+            err.write(f"{client.title} reads this from {path}:\n\n{_snippet(client, entry)}\n")
+        hint = "add the entry by hand (`--print` shows it alone); nothing was changed"
+        raise OptionError(f"{path} can't be changed safely: {error.message}", hint=hint, data=about) from None
+    backup = None
+    if change is not None:
+        if not options.as_json:
+            change.show(err)
+        if had:
+            ask(f"{path} has another `{NAME}`. Replace it?", err, yes=options.yes, as_json=options.as_json)
+        backup = change.back_up()
+        change.make(mode=0o600 if options.scope == "user" else 0o644)
+    if options.as_json:
+        about |= {"changed": change is not None, "backup": str(backup) if backup else None, "warnings": warnings}
+        write_document(options.out, {"ok": True, **about})
+    else:
+        _tell(err, client, path, backup, warnings, changed=change is not None)
+    return 0
+
+
+def _print(options: ConnectOptions, client: Client, about: Mapping[str, Any], warnings: list[str]) -> int:
+    snippet = _snippet(client, about["entry"])
+    if options.as_json:
+        about = {**about, "changed": False, "backup": None, "warnings": warnings, "snippet": snippet}
+        write_document(options.out, {"ok": True, **about})
+    else:
+        err = options.err
+        err.line(err.paint(f"{client.title} reads this from {about['file']}", "dim"))
+        options.out.write(snippet)
+        _warn(err, warnings)
+    return 0
+
+
+def _tell(err: Stream, client: Client, path: Path, backup: Path | None, warnings: list[str], *, changed: bool) -> None:
+    if changed:
+        err.line(f"{err.paint('✓', 'green')} {client.title} is connected: {path}")
+    else:
+        err.line(f"{err.paint('✓', 'green')} {client.title} is connected already; nothing was changed")
+    if backup:
+        err.line(f"  the file as it was: {backup}")
+    _warn(err, warnings)
+    err.line(f"  next: {client.reload}")
+
+
+def _warn(err: Stream, warnings: list[str]) -> None:
+    for warning in warnings:
+        err.line(f"  {err.paint('!', 'yellow')} {warning}")
+
+
+# The server.
+
+
+def _start(options: ConnectOptions) -> ServerCommand:
+    """The command that a client starts.
+
+    A project's file is shared, so it names the command as everybody has it; a user's own file has its whole path, because
+    a client that was started from a desktop does not know the shell's PATH.
+    """
+    for name in options.env:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise OptionError(
+                f"{name.partition('=')[0]!a} is not the name of a variable", hint="give the name, not the value"
+            )
+    env = tuple(dict.fromkeys((*options.env, *_credentials())))
+    if options.scope == "project":
+        return ServerCommand(NAME, ("mcp",), env)
+    asked = Path(sys.argv[0])
+    for command in (asked if asked.name == NAME else None, Path(sys.executable).with_name(NAME)):
+        if command is not None and command.is_file():
+            return ServerCommand(os.path.abspath(command), ("mcp",), env)
+    return ServerCommand(sys.executable, ("-m", "gloveport.surfaces.cli.main", "mcp"), env)
+
+
+def _credentials() -> list[str]:
+    """The variables that the configured sources read their secrets from: clients hand on only what they are told to."""
+    names: list[str] = []
+    for source in load_config().sources:
+        names += [origin.removeprefix("env:") for origin in source.credentials.values() if origin.startswith("env:")]
+        names += sorted(name for name in os.environ if name.startswith(default_variable(source.name, "")))
+    return names
+
+
+def _served(url: str) -> str:
+    wrong = OptionError(f"{url!a} is not the URL of a server", hint=f"write it like {DEFAULT_URL}")
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.port == 0:
+            raise wrong
+    except ValueError:
+        raise wrong from None
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise OptionError(f"{url} would send the token in clear text", hint="use https for another machine")
+    return url
+
+
+def _warnings(options: ConnectOptions, entry: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    if "command" not in entry:
+        file = shlex.quote(str(own_token_file()))
+        found.append(f'set {TOKEN} where the client starts: export {TOKEN}="$(cat {file})"; `gloveport serve` makes it')
+    elif options.scope == "project" and shutil.which(NAME) is None:
+        found.append(f"the command `{NAME}` is not on your PATH, and the project's file starts it by that name")
+    return found
+
+
+# The file.
+
+
+def _snippet(client: Client, entry: Mapping[str, Any]) -> str:
+    whole = {client.servers: {NAME: entry}}
+    return tomlkit.dumps(whole) if client.format == "toml" else to_text(whole, indented=True) + "\n"
+
+
+def _change(client: Client, scope: Scope, entry: Mapping[str, Any]) -> tuple[FileChange | None, bool]:
+    """What to write (None when it is there already), and whether an entry is replaced; raises where that is not safe."""
+    place = client.place(scope, Path.cwd())
+    path = place.path.resolve()
+    if not path.is_relative_to(place.within.resolve()):
+        raise OptionError(f"it leads out of {place.within}, to {path}")
+    text = read_text(path)
+    changed, had = with_entry(text or "", client.format, (client.servers, NAME), entry)
+    return (FileChange(path, text, changed) if changed != text else None), had
