@@ -60,9 +60,7 @@ COLOR = click.option(
 CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml instead of the nearest one.")
 YES = click.option("--yes", is_flag=True, help="Answer every question with yes.")
 SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
-PRIVATE = click.option(
-    "--private", is_flag=True, help="Let the sources on this command line reach loopback and private addresses."
-)
+PRIVATE = click.option("--private", is_flag=True, help="Let these sources reach loopback and private addresses.")
 GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
 
 
@@ -381,7 +379,7 @@ def connect(**options: Any) -> int:
     type=click.FloatRange(0, 3600),
     default=30,
     metavar="SECONDS",
-    help="Time that running programs get to finish when the server stops (30).",
+    help="Let running programs finish for this long when it stops (30).",
 )
 @PRIVATE
 @CONFIG
