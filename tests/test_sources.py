@@ -394,7 +394,7 @@ async def test_a_way_to_tools_that_nobody_thought_of_leads_to_an_honest_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "people.py").write_text("def greet() -> str:\n    return 'hello'\n")
-    monkeypatch.setattr(connections, "may_reach", lambda text: False)
+    monkeypatch.setattr(connections.Connections, "concern", lambda self, access: False)
     port = Gloveport(sources=[SourceConfig("people", "functions", str(tmp_path / "people.py"))])
     outcome = await port.run("await tools['peo' + 'ple'].greet()")
     assert outcome.error is not None

@@ -132,6 +132,19 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolAccess:
+    """Whether a program can reach tools, read off its syntax tree. In doubt it can: this decides about waiting only.
+
+    `possible` is true for a program that mentions `tools` or a name of unknown origin, that is a function (which is given
+    `tools`), or that could get at the global scope in another way. Of any other program, `names` are all variables: a
+    source is a global of its own name, which the program may bind in one place and use in another.
+    """
+
+    names: frozenset[str] = frozenset()
+    possible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A prepared program: an ES module (or Python module) for the engine, and the way back to the agent's text.
 
@@ -150,6 +163,7 @@ class Program:
     spans: tuple[Span, ...]
     tail: int | None = None
     erased: str | None = None
+    tool_access: ToolAccess = ToolAccess()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,12 @@ from gloveport.policy import AllowAll, Policy
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress.urls import shown
 from gloveport.policy.writes import WritesShut
-from gloveport.prepare import may_reach
 from gloveport.sources import Source
 from gloveport.sources.context import Outside
 from gloveport.sources.detection import detect, likely_name
 from gloveport.sources.opening import open_source
 from gloveport.sources.pins import Accepted, Seen
-from gloveport.types import Problem, Tool
+from gloveport.types import Problem, Tool, ToolAccess
 
 if TYPE_CHECKING:
     from gloveport.policy.egress import Egress
@@ -73,9 +72,10 @@ class Connections:
         problems = [Problem(name, f"the source {name} has not been opened yet", hint) for name in self._names if name]
         return Catalog(self._own, broken={problem.source: problem for problem in problems})
 
-    def concern(self, program: str) -> bool:
-        """Whether a program of this text could reach a source, and so has to wait for them."""
-        return bool(self._names) and (may_reach(program) or any(not name or name in program for name in self._names))
+    def concern(self, access: ToolAccess) -> bool:
+        """Whether a program with this access to tools could reach a source, and so has to wait for them."""
+        used = access.names
+        return bool(self._names) and (access.possible or any(name in used if name else used for name in self._names))
 
     async def open(self, naming: str | None = None) -> None:
         """Opens every source. Callers at the same time wait for the same opening, each for what it needs of it.

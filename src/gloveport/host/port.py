@@ -154,16 +154,17 @@ class Gloveport:
             return _closed(order)
         order = await self._choose_engine(order)
         pool = self._pool(order.options)
-        waits = self._connections.concern(order.code)
-        if waits:
-            await self._connections.open(naming=order.code)
-        if self._closed:
-            return _closed(order)
-        bridge = self._bridge
+        # A large text takes up to a second; other runs must not wait for it.
+        large = len(order.code) > PREPARE_INLINE
         try:
-            # A large text takes up to a second; other runs must not wait for it.
-            large = len(order.code) > PREPARE_INLINE
-            program = await asyncio.to_thread(_prepare, order, bridge.catalog) if large else _prepare(order, bridge.catalog)
+            program = await asyncio.to_thread(_prepare, order) if large else _prepare(order)
+            waits = self._connections.concern(program.tool_access)
+            if waits:
+                await self._connections.open(naming=order.code)
+            if self._closed:
+                return _closed(order)
+            bridge = self._bridge
+            await asyncio.to_thread(check, program, bridge.catalog) if large else check(program, bridge.catalog)
             judged = await self._types.check(program, bridge.catalog) if self._types else Judged()
             if judged.error is not None:
                 raise judged.error
@@ -378,11 +379,9 @@ class _Order:
         self.happened(Event(kind, self.run, call=record))
 
 
-def _prepare(order: _Order, catalog: Catalog) -> Program:
+def _prepare(order: _Order) -> Program:
     size, subset = order.limits.max_code_bytes, ENGINES[order.options.engine].subset
-    program = prepare(order.code, language=order.language, max_code_bytes=size, subset=subset)
-    check(program, catalog)
-    return program
+    return prepare(order.code, language=order.language, max_code_bytes=size, subset=subset)
 
 
 def _closed(order: _Order) -> Outcome:

@@ -16,13 +16,12 @@ from gloveport.errors import OptionError, ProgramError
 from gloveport.prepare.call_check import Certain, check_each
 from gloveport.prepare.diagnostics import frame, problem
 from gloveport.prepare.positions import locate
-from gloveport.prepare.reach import may_reach
 from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
 from gloveport.prepare.tool_index import ToolIndex
 from gloveport.prepare.type_findings import Judged, judge
 from gloveport.types import LANGUAGES, MIB, Finding, Language, Program
 
-__all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "may_reach", "prepare"]
+__all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "prepare"]
 
 
 def prepare(

@@ -10,6 +10,7 @@ engine that has a subset of Python refuses what it lacks, and rewrites a little.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import NoReturn
 
 from gloveport.errors import ProgramError
@@ -24,8 +25,9 @@ from gloveport.prepare.python.parser import Lines, TooDeepError, TooLargeError, 
 from gloveport.prepare.python.scopes import survey
 from gloveport.prepare.python.survey import Survey, place_of
 from gloveport.prepare.python.syntax_errors import DEEP, DEEP_HINT, explain
+from gloveport.prepare.python.tool_access import tool_access
 from gloveport.prepare.subset import PythonSubset
-from gloveport.types import Program
+from gloveport.types import Program, ToolAccess
 
 
 def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
@@ -45,9 +47,10 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
         start = Lines(layout.code).start(foreign.node)
         _fail(layout, start, foreign.message, foreign.hint, length=len(foreign.node.id))
     function = entry_function(tree, layout.code)
+    access = tool_access(tree, found.names, is_function=function is not None)
     if subset is not None:
-        return _program_in(subset, layout, tree, found, function)
-    return _program(layout, function, _tail(tree))
+        return replace(_program_in(subset, layout, tree, found, function), tool_access=access)
+    return _program(layout, function, _tail(tree), access)
 
 
 def _program_in(subset: PythonSubset, layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
@@ -65,12 +68,12 @@ def _program_in(subset: PythonSubset, layout: Layout, tree: ast.Module, found: S
     return Program("python", layout.source, code, "python", entry, through(spans, layout.spans))
 
 
-def _program(layout: Layout, function: str | None, tail: int | None) -> Program:
+def _program(layout: Layout, function: str | None, tail: int | None, access: ToolAccess) -> Program:
     code = layout.code
     if function not in {None, "main"}:
         code += f"\nmain = {function}\n"
     entry = "function" if function else "body"
-    return Program("python", layout.source, code, "python", entry, layout.spans, tail)
+    return Program("python", layout.source, code, "python", entry, layout.spans, tail, tool_access=access)
 
 
 def _tail(tree: ast.Module) -> int | None:

@@ -21,7 +21,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> Survey:
     """The survey of a tree; with all nodes of these kinds, other than in the annotations of functions."""
     result = Survey(nodes={kind: [] for kind in kinds})
-    groups, kept = result.groups, result.nodes
+    groups, kept, names = result.groups, result.nodes, result.names
     result.enter(tree.body, Scope("module", None, awaits=True))
     while groups:
         nodes, scope = groups.pop()
@@ -30,6 +30,9 @@ def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> Survey:
             kind = type(node)
             if kind in kept:
                 kept[kind].append(node)
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+                continue
             take = _TAKE.get(kind)
             if take is not None:
                 nodes += take(result, node, scope)

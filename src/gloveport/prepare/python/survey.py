@@ -42,6 +42,7 @@ class Survey:
     declared: list[tuple[ast.Global | ast.Nonlocal, Scope]] = field(default_factory=list)
     groups: list[tuple[list[ast.AST], Scope]] = field(default_factory=list)
     nodes: dict[type, list[Any]] = field(default_factory=dict)  # of the kinds that were asked for
+    names: set[str] = field(default_factory=set)  # of variables, other than in the annotations of functions
 
     def fail(self, node: ast.AST, message: str, hint: str | None = None) -> None:
         """Note a fault."""

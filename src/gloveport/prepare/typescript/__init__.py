@@ -21,7 +21,7 @@ from gloveport.prepare.typescript.erasure import erase
 from gloveport.prepare.typescript.functions import refuse_stray_await, top_level_return
 from gloveport.prepare.typescript.imports import take_imports
 from gloveport.prepare.typescript.source_text import LooseObjectError, Sheet, read
-from gloveport.prepare.typescript.survey import mentions
+from gloveport.prepare.typescript.tool_access import tool_access
 from gloveport.types import Language, Program
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def _prepare(source: str, language: Language, subset: ScriptSubset | None) -> Pr
     code, spans = rewrite(source, sheet.edits)
     dialect = "javascript" if sheet.found.plain else "typescript"
     erased = None if sheet.found.plain else _erased(sheet, entry, required=subset is not None)
-    return Program(language, source, code, dialect, entry, spans, erased=erased)
+    access = tool_access(sheet, entry)
+    return Program(language, source, code, dialect, entry, spans, erased=erased, tool_access=access)
 
 
 def _erased(sheet: Sheet, entry: Entry, *, required: bool) -> str | None:
@@ -251,10 +252,7 @@ def _declarators(node: Node) -> list[Node]:
 
 def _referred(sheet: Sheet, name: str, declaration: Node) -> bool:
     """Whether a name is used outside of its own declaration."""
-    return any(
-        not declaration.start_byte <= node.start_byte < declaration.end_byte
-        for node, _ in mentions(sheet.parsed.root, sheet.source, name)
-    )
+    return any(not declaration.start_byte <= node.start_byte < declaration.end_byte for node, _ in sheet.mentions(name))
 
 
 # --- expressions

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from gloveport.prepare.typescript.survey import mentions
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -84,7 +82,7 @@ def take_imports(sheet: Sheet) -> None:
     for call in sheet.found.import_calls:
         _refuse_call(sheet, call)
     if "require" in sheet.parsed.shape and not _REQUIRE_DECLARED.search(sheet.parsed.shape):
-        for name, parent in mentions(sheet.parsed.root, sheet.source, "require"):
+        for name, parent in sheet.mentions("require"):
             if parent.type == "call_expression" and parent.start_byte == name.start_byte:
                 _refuse_call(sheet, parent)
     if erased:

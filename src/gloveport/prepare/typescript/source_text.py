@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
@@ -13,7 +14,7 @@ from gloveport.prepare.diagnostics import LINE_END, problem
 from gloveport.prepare.positions import Edit
 from gloveport.prepare.typescript.lexer import in_literal, last_braces
 from gloveport.prepare.typescript.parser import Parsed, TooDeepError, TooHardError, parse, shape_of
-from gloveport.prepare.typescript.survey import NestedTooDeeplyError, Survey, literals, survey
+from gloveport.prepare.typescript.survey import VARIABLES, NestedTooDeeplyError, Survey, literals, survey
 from gloveport.prepare.typescript.syntax_errors import explain, unterminated_string
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ class Sheet:
     def text(self, node: Node) -> str:
         """What the agent wrote for a node."""
         return self.source[node.start_byte : node.end_byte]
+
+    def mentions(self, name: str) -> Iterator[tuple[Node, Node]]:
+        """Each use of a name as a variable, with its parent node."""
+        for node, parent in self.found.identifiers:
+            if node.type in VARIABLES and self.text(node) == name:
+                yield node, parent
 
     def insert(self, offset: int, text: str) -> None:
         """Put text at an offset."""

@@ -51,6 +51,8 @@ FUNCTIONS = frozenset(
         "method_definition",
     }
 )
+VARIABLES = frozenset({"identifier", "shorthand_property_identifier"})
+BOUND_SHORTHAND = "shorthand_property_identifier_pattern"  # `{ a }` on the left
 _COLLECTED = FUNCTIONS | {
     "await",
     "return_statement",
@@ -63,6 +65,7 @@ _COLLECTED = FUNCTIONS | {
     "module",
     "ambient_declaration",
     "string",
+    "this",
 }
 _LIGHT = frozenset(
     {
@@ -99,7 +102,7 @@ _LIGHT_IDS = kind_ids(_LIGHT)
 _IMPORT_ID = TYPESCRIPT.id_for_node_kind("import", True)
 
 # What a kind of node is looked at for; most are for nothing, and cost one question.
-_FOREIGN, _COLLECT, _IMPORTS, _ERASABLE, _ENDS = 1, 2, 4, 8, 16
+_FOREIGN, _COLLECT, _IMPORTS, _ERASABLE, _ENDS, _IDENTIFIERS = 1, 2, 4, 8, 16, 32
 _STATEMENTS = ("_statement", "_declaration")
 
 
@@ -111,6 +114,7 @@ def _marks() -> dict[int, int]:
         _IMPORTS: frozenset({_IMPORT_ID}),
         _ERASABLE: kind_ids(ERASABLE),
         _ENDS: kind_ids(frozenset(kind for kind in every if kind.endswith(_STATEMENTS)) | {"public_field_definition"}),
+        _IDENTIFIERS: kind_ids(VARIABLES | {BOUND_SHORTHAND, "type_identifier"}),
     }
     return {
         kind: sum(mark for mark, kinds in wanted.items() if kind in kinds) for kind in range(TYPESCRIPT.node_kind_count)
@@ -118,7 +122,6 @@ def _marks() -> dict[int, int]:
 
 
 _MARKS = _marks()
-_IDENTIFIER_IDS = kind_ids(frozenset({"identifier", "shorthand_property_identifier"}))
 _LITERAL_IDS = kind_ids(frozenset({"comment", "template_string"}))
 
 
@@ -139,16 +142,17 @@ class Survey:
     plain: bool = True
     erasable: list[tuple[Node, Node]] = field(default_factory=list)  # with their parents
     ends: set[int] = field(default_factory=set)  # of statements and members
+    identifiers: list[tuple[Node, Node]] = field(default_factory=list)  # with their parents
 
     def of(self, *kinds: str) -> list[Node]:
         """The nodes of these kinds."""
         return [node for kind in kinds for node in self.nodes.get(kind, ())]
 
 
-def survey(root: Node) -> Survey:
+def survey(root: Node) -> Survey:  # noqa: PLR0912 - one walk, in one loop
     """The survey of a tree; raises `NestedTooDeeplyError`."""
     result = Survey()
-    nodes, erasable, ends = result.nodes, result.erasable, result.ends
+    nodes, erasable, ends, identifiers = result.nodes, result.erasable, result.ends, result.identifiers
     seen = deepest = 0
     ancestors: list[Node] = []
     cursor = root.walk()
@@ -164,6 +168,8 @@ def survey(root: Node) -> Survey:
                 erasable.append((node, ancestors[-1]))
             if marks & _ENDS:
                 ends.add(node.end_byte)
+            if marks & _IDENTIFIERS:
+                identifiers.append((node, ancestors[-1]))
         if cursor.goto_first_child():
             ancestors.append(node)
             if len(ancestors) > deepest:
@@ -234,13 +240,6 @@ def _has_marked_member(nodes: dict[str, list[Node]]) -> bool:
 def is_async(function: Node) -> bool:
     """Whether a function is marked `async`."""
     return any(child.type == "async" for child in function.children[:4])
-
-
-def mentions(root: Node, source: str, name: str) -> Iterator[tuple[Node, Node]]:
-    """Each identifier of this name, with its parent."""
-    for node, ancestors in walk(root):
-        if node.kind_id in _IDENTIFIER_IDS and source[node.start_byte : node.end_byte] == name:
-            yield node, ancestors[-1]
 
 
 def literals(root: Node) -> list[tuple[int, int, bool]]:

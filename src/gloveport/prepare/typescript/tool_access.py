@@ -1,0 +1,64 @@
+"""Whether a TypeScript program can reach tools: by name, as a function's argument, or through the global scope."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gloveport.prepare.call_check import TOOLS
+from gloveport.prepare.typescript.survey import BOUND_SHORTHAND, VARIABLES, kind_ids
+from gloveport.types import ToolAccess
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from gloveport.prepare.typescript.source_text import Sheet
+
+_KNOWN_GLOBALS = """
+    AggregateError Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error EvalError Float32Array
+    Float64Array Infinity Int16Array Int32Array Int8Array JSON Map Math NaN Number Object Promise RangeError ReferenceError
+    RegExp Set String Symbol SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap
+    WeakSet console decodeURI decodeURIComponent emit encodeURI encodeURIComponent input isFinite isNaN parseFloat parseInt
+    undefined
+"""
+KNOWN_GLOBALS = frozenset(_KNOWN_GLOBALS.split())
+"""Globals that every engine has and that lead to no tool. `globalThis`, `eval` and `Function` are not among them."""
+
+_BINDS = """
+    array_pattern rest_pattern pair_pattern catch_clause enum_declaration function_declaration function_expression
+    generator_function generator_function_declaration class class_declaration abstract_class_declaration
+"""
+_BINDS_FIRST = "variable_declarator required_parameter optional_parameter assignment_pattern arrow_function"
+_BIND_IDS, _BIND_FIRST_IDS = kind_ids(frozenset(_BINDS.split())), kind_ids(frozenset(_BINDS_FIRST.split()))
+_PATTERN_IDS, _VARIABLE_IDS = kind_ids(frozenset({BOUND_SHORTHAND})), kind_ids(VARIABLES)
+
+
+def tool_access(sheet: Sheet, entry: str) -> ToolAccess:
+    """Which names a program uses, and whether it could reach a tool."""
+    if entry != "body":  # a function is given `tools`, by whatever name
+        return ToolAccess()
+    source, used, bound = sheet.source, set[str](), set[str]()
+    # `this` may be the global scope, and the constructor of a function compiles text.
+    if "this" in sheet.found.nodes or "constructor" in source:
+        return ToolAccess()
+    for node, parent in sheet.found.identifiers:
+        name = source[node.start_byte : node.end_byte]
+        if name in bound:
+            continue
+        if name in TOOLS or "\\" in name:  # an escape can spell any name
+            return ToolAccess()
+        if _binds(node, parent):
+            bound.add(name)
+        elif node.kind_id in _VARIABLE_IDS:
+            used.add(name)
+    # A name that is used and never bound may be that of a source, or of a tool without its path.
+    return ToolAccess(frozenset(used | bound), bool(used - bound - KNOWN_GLOBALS))
+
+
+def _binds(node: Node, parent: Node) -> bool:
+    kind = parent.kind_id
+    if kind in _BIND_IDS or node.kind_id in _PATTERN_IDS:
+        return True
+    if kind in _BIND_FIRST_IDS:
+        return node.start_byte == parent.start_byte
+    left = parent.child_by_field_name("left") if parent.type == "for_in_statement" else None
+    return left is not None and left.start_byte == node.start_byte
