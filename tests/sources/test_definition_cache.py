@@ -1,4 +1,4 @@
-"""The cache: compiled definitions on disk, whole or not there at all."""
+"""The definition cache: compiled definitions on disk, complete or absent."""
 
 import os
 import stat
@@ -109,7 +109,7 @@ def test_a_changed_text_is_noticed_when_it_is_read(tmp_path: Path) -> None:
 
 def test_a_folder_that_can_not_be_written_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(SourceError, match="can't be kept"):
+    with pytest.raises(SourceError, match="can't be written"):
         built(tmp_path / "file" / "below")
 
 

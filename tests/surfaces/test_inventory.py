@@ -38,12 +38,12 @@ def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(proje
     }
     assert rows["people"]["file"] == f"{project / 'gloveport.toml'}:2"
     assert rows["new"]["location"] == "run-me now"
-    assert "is not there" in rows["gone"]["problem"]
+    assert "does not exist" in rows["gone"]["problem"]
     assert "tools trust new" in rows["new"]["hint"]
     Path("orders.json").write_text(json.dumps(ORDERS).replace("Get an order", "Get an order, and more"))
     listed = gloveport("sources")
     assert "3 tools, 1 write, 1 suspended" in listed.out
-    assert "is not there" in listed.err
+    assert "does not exist" in listed.err
     assert listed.code == 7
     for name in ("gone", "new"):
         assert gloveport("remove", name, "--yes").code == 0

@@ -136,7 +136,7 @@ def test_a_definition_in_a_file_may_reach_private_addresses_if_that_was_said(pro
     assert "its calls go to http://127.0.0.1:9, which may not be reached (loopback, 127.0.0.0/8)" in shut.err
     assert "--private" in shut.err
     (project / "nowhere.json").write_text(json.dumps({**document, "servers": [], "paths": paths}))
-    assert "names no server: its definition says only '/'; give --base-url" in gloveport("add", "nowhere.json").err
+    assert "names no server: its definition has only '/'; give --base-url" in gloveport("add", "nowhere.json").err
     opened = gloveport("add", "local.json", "--private", "--yes")
     assert (opened.code, "may not be reached" in opened.err) == (0, False)
     assert "allow_private = true" in (project / "gloveport.toml").read_text()

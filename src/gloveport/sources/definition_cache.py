@@ -1,7 +1,7 @@
-"""The cache: a compiled definition as one SQLite file, so that schemas are read when somebody looks at them.
+"""The definition cache: each compiled definition is one SQLite file, so that a schema is read only when it is needed.
 
-A cache is named by the digest of what it was made from, written under another name, renamed when it is whole, and never
-changed after that. Every text on it carries a checksum: a damaged cache is thrown away and built again.
+A file is named by the digest of its inputs. It is written under a temporary name, renamed when it is complete, and never
+changed after that. Every text in it has a checksum: a damaged file is deleted and built again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from gloveport.sources.compiled_definition import ToolHead, shared_schema_names
 
 FORMAT_VERSION = 1
 MAX_UNUSED_DAYS = 90
+MAX_DRAFT_DAYS = 1
 
 _TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
@@ -35,16 +36,16 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
 
 
 def digest(*parts: bytes) -> str:
-    """The name of a cache: SHA-256 (hex) over what it is made from; `("ab", "c")` and `("a", "bc")` differ."""
-    summed = hashlib.sha256(b"%d" % FORMAT_VERSION)
+    """Return the SHA-256 (hex) of a definition's inputs, which names its file. `("ab", "c")` and `("a", "bc")` differ."""
+    hashed = hashlib.sha256(b"%d" % FORMAT_VERSION)
     for part in parts:
-        summed.update(b"%d:" % len(part))
-        summed.update(part)
-    return summed.hexdigest()
+        hashed.update(b"%d:" % len(part))
+        hashed.update(part)
+    return hashed.hexdigest()
 
 
 class DefinitionCache:
-    """A compiled definition: heads in memory, everything else on disk. Addresses are without the source's name."""
+    """One cached definition: the heads are in memory, the rest is on disk. Addresses don't include the source's name."""
 
     def __init__(
         self, path: Path, database: sqlite3.Connection, heads: tuple[ToolHead, ...], facts: Mapping[str, Any]
@@ -55,7 +56,7 @@ class DefinitionCache:
         self.facts = facts
 
     @classmethod
-    def build(  # noqa: PLR0917 - the parts of a cache, in the order in which they are taken
+    def build(  # noqa: PLR0917 - the parts of a definition
         cls,
         folder: Path,
         digest: str,
@@ -64,7 +65,11 @@ class DefinitionCache:
         defs: Iterable[tuple[str, bytes]],
         facts: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
     ) -> DefinitionCache:
-        """The cache, written. Taken one after the other: `definitions`, `defs`, `heads`, `facts` (called if it can be)."""
+        """Write a definition to the cache and open it.
+
+        The parts are consumed in the order `definitions`, `defs`, `heads`, `facts`, so a later part may depend on an
+        earlier one. `facts` may be a function for that reason.
+        """
         path = folder / f"{digest}.sqlite"
         draft = folder / f".{digest[:16]}-{secrets.token_hex(8)}.draft"
         try:
@@ -75,87 +80,87 @@ class DefinitionCache:
                 database.execute("BEGIN")
                 database.executemany("INSERT INTO definitions VALUES (?, ?, ?)", _rows(definitions))
                 database.executemany("INSERT INTO defs VALUES (?, ?, ?)", _rows(defs))
-                kept = {"heads": tuple(heads), "facts": facts() if callable(facts) else facts}
-                texts = ((name, msgspec.json.encode(value)) for name, value in kept.items())
+                listed = {"heads": tuple(heads), "facts": facts() if callable(facts) else facts}
+                texts = ((name, msgspec.json.encode(value)) for name, value in listed.items())
                 database.executemany("INSERT INTO facts VALUES (?, ?, ?)", _rows(texts))
                 database.execute("COMMIT")
             draft.replace(path)
-            _forget(folder)
+            _remove_unused(folder)
         except (OSError, sqlite3.Error) as error:
-            hint = "see that the folder can be written to and that the disk has room"
-            raise SourceError(f"a compiled definition can't be kept in {folder}: {error}", hint=hint) from error
+            hint = "check that the folder is writable and that the disk has space"
+            raise SourceError(f"a compiled definition can't be written to {folder}: {error}", hint=hint) from error
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink()
         cache = cls.open(folder, digest)
         if cache is None:
-            raise SourceError(f"a compiled definition can't be read back from {folder}", hint="see that the disk works")
+            raise SourceError(f"a compiled definition can't be read back from {folder}", hint="check the disk for errors")
         return cache
 
     @classmethod
     def open(cls, folder: Path, digest: str) -> DefinitionCache | None:
-        """The cache of this digest, or None when there is none or it is damaged."""
+        """Return the definition of this digest, or None when it is not in the cache or is damaged."""
         path = folder / f"{digest}.sqlite"
         if not path.is_file():
             return None
-        # Nothing ever writes to a cache under its name, so it can be read without locks.
+        # Nothing writes to a file once it has its name, so it can be read without locks.
         address = f"file:{quote(str(path))}?mode=ro&immutable=1"
         try:
             database = sqlite3.connect(address, uri=True, check_same_thread=False)
         except sqlite3.Error:
             return None
         try:
-            heads = msgspec.json.decode(_text(database, "facts", "heads"), type=tuple[ToolHead, ...])
-            facts = msgspec.json.decode(_text(database, "facts", "facts"), type=dict[str, Any])
+            heads = msgspec.json.decode(_read_text(database, "facts", "heads"), type=tuple[ToolHead, ...])
+            facts = msgspec.json.decode(_read_text(database, "facts", "facts"), type=dict[str, Any])
         except (sqlite3.Error, _DamagedCacheError, msgspec.DecodeError):
             database.close()
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # in use: see _forget
+            os.utime(path)  # marks it as used: see _remove_unused
         return cls(path, database, heads, facts)
 
     @property
     def digest(self) -> str:
-        """The name that it was built under."""
+        """The digest that it was built under."""
         return self._path.stem
 
     def heads(self) -> tuple[ToolHead, ...]:
-        """What is known of each tool without looking anything up, in the order to list them."""
+        """Return the heads of the tools, in the order to list them; nothing is read from disk."""
         return self._heads
 
     def definition(self, address: str) -> bytes:
-        """The definition of a tool, as it was put there; KeyError when there is no such tool."""
+        """Return the stored definition of a tool; raises KeyError when there is no such tool."""
         return self._read("definitions", address)
 
     def schema(self, text: bytes) -> dict[str, Any]:
-        """A schema with exactly the `$defs` that it reaches."""
+        """Return a schema together with exactly the `$defs` that it reaches."""
         schema: dict[str, Any] = msgspec.json.decode(text)
         found: dict[str, Any] = {}
         waiting = shared_schema_names(text)
         while waiting:
             name = waiting.pop()
             if name not in found:
-                with contextlib.suppress(KeyError):  # a value that looks like a reference
+                with contextlib.suppress(KeyError):  # a value that only looks like a reference
                     part = self._read("defs", name)
                     found[name] = msgspec.json.decode(part)
                     waiting += shared_schema_names(part)
         return schema | {"$defs": found} if found else schema
 
     def close(self) -> None:
-        """Closes the file; calling it twice is no error."""
+        """Close the file. Calling it twice is harmless."""
         self._database.close()
 
     def _read(self, table: str, name: str) -> bytes:
         try:
-            return _text(self._database, table, name)
+            return _read_text(self._database, table, name)
         except (sqlite3.DatabaseError, _DamagedCacheError) as error:
             self._path.unlink(missing_ok=True)
-            hint = "open the source again: it is compiled anew"
+            hint = "open the source again, which compiles the definition anew"
             raise SourceError(f"the compiled definition {self._path.name} is damaged", hint=hint) from error
 
 
 class LazySchema(Mapping[str, Any]):
-    """A schema that is read from its cache when somebody first looks at it."""
+    """A schema that is loaded when it is first accessed."""
 
     __slots__ = ("_load", "_schema")
 
@@ -179,15 +184,15 @@ class LazySchema(Mapping[str, Any]):
 
 
 class _DamagedCacheError(Exception):
-    pass
+    """A text is missing, or it does not match its checksum."""
 
 
-def _forget(folder: Path) -> None:
-    """Removes shelves that nobody has opened for months, and drafts that somebody did not finish."""
+def _remove_unused(folder: Path) -> None:
+    """Delete definitions that were not opened for months, and drafts that were never completed."""
     for path in folder.iterdir():
-        kept = {".sqlite": MAX_UNUSED_DAYS, ".draft": 1}.get(path.suffix)
+        days = {".sqlite": MAX_UNUSED_DAYS, ".draft": MAX_DRAFT_DAYS}.get(path.suffix)
         with contextlib.suppress(OSError):
-            if kept is not None and time.time() - path.stat().st_mtime > kept * 86400:
+            if days is not None and time.time() - path.stat().st_mtime > days * 86400:
                 path.unlink()
 
 
@@ -195,7 +200,7 @@ def _rows(texts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes, int]
     return ((name, text, zlib.crc32(text)) for name, text in texts)
 
 
-def _text(database: sqlite3.Connection, table: str, name: str) -> bytes:
+def _read_text(database: sqlite3.Connection, table: str, name: str) -> bytes:
     row = database.execute(f"SELECT text, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise KeyError(name) if table != "facts" else _DamagedCacheError(name)

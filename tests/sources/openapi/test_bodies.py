@@ -19,14 +19,14 @@ DEEP = FieldEncoding(style="deepObject", explode=True)
 
 
 def form(value: Any, **encodings: FieldEncoding) -> str:
-    return body_encoding.encode(MediaContent(FORM, "form", encodings), value).data.decode()
+    return body_encoding.encode_body(MediaContent(FORM, "form", encodings), value).data.decode()
 
 
 def parts(
     value: Any, binary: tuple[str, ...] = (), **encodings: FieldEncoding
 ) -> list[tuple[Any, str | None, str | None, bytes]]:
     """The parts of a multipart body as another library reads them: name, file name, type, bytes."""
-    sent = body_encoding.encode(MediaContent("multipart/form-data", "multipart", encodings, binary), value)
+    sent = body_encoding.encode_body(MediaContent("multipart/form-data", "multipart", encodings, binary), value)
     whole = b"Content-Type: " + sent.content_type.encode() + b"\r\n\r\n" + sent.data
     message = email.message_from_bytes(whole, policy=email.policy.HTTP)
     return [
@@ -42,7 +42,7 @@ def parts(
 
 def test_json_carries_large_integers_dates_and_bytes() -> None:
     value = {"n": 2**80, "at": datetime(2024, 1, 2, tzinfo=UTC), "raw": b"\0\xff", "none": None, "é": [1.5]}
-    sent = body_encoding.encode(MediaContent("application/vnd.api+json", "json"), value)
+    sent = body_encoding.encode_body(MediaContent("application/vnd.api+json", "json"), value)
     assert sent.content_type == "application/vnd.api+json"
     assert (
         sent.data
@@ -57,13 +57,13 @@ def test_json_carries_large_integers_dates_and_bytes() -> None:
     )
 )
 def test_json_is_what_another_library_reads_back(value: Any) -> None:
-    assert orjson.loads(body_encoding.json(value)) == value
+    assert orjson.loads(body_encoding.encode_json(value)) == value
 
 
 @pytest.mark.parametrize("value", [float("nan"), [1, {"a": float("inf")}], {"a": [None, float("-inf")]}])
 def test_json_does_not_turn_a_number_that_it_lacks_into_null(value: Any) -> None:
     with pytest.raises(ValueError, match="NaN"):
-        body_encoding.json(value)
+        body_encoding.encode_json(value)
 
 
 def test_forms_nest_as_their_encoding_says() -> None:
@@ -161,7 +161,7 @@ def test_a_definition_can_not_smuggle_headers_in_a_part_type() -> None:
 def test_the_boundary_is_never_part_of_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter(["taken", "taken", "free"])
     monkeypatch.setattr(body_encoding.secrets, "token_hex", lambda _: next(drawn))
-    sent = body_encoding.encode(MediaContent("multipart/form-data", "multipart"), {"a": "--taken--"})
+    sent = body_encoding.encode_body(MediaContent("multipart/form-data", "multipart"), {"a": "--taken--"})
     assert sent.content_type.endswith("boundary=free")
 
 
@@ -178,10 +178,10 @@ def test_the_boundary_is_never_part_of_what_is_sent(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_bytes_and_text_are_sent_as_they_are(content: MediaContent, value: Any, sent: tuple[str, bytes]) -> None:
-    assert body_encoding.encode(content, value) == sent
+    assert body_encoding.encode_body(content, value) == sent
 
 
 def test_a_value_that_is_no_body_of_its_kind_is_refused() -> None:
     for kind, value in (("bytes", {"a": 1}), ("form", [1]), ("multipart", "x")):
         with pytest.raises(ValueError):
-            body_encoding.encode(MediaContent("a/b", kind), value)
+            body_encoding.encode_body(MediaContent("a/b", kind), value)

@@ -185,7 +185,7 @@ async def test_a_cursor_that_a_program_wrote_is_refused(kit: Kit) -> None:
         with pytest.raises(ToolError) as caught:
             await source.page(tool_of(source), {}, cursor)
         assert caught.value.code == "bad-arguments"
-    with pytest.raises(ToolError, match="no cursor of"):
+    with pytest.raises(ToolError, match="not a cursor of"):
         await source.page(tool_of(source, "other"), {}, good)
     assert len(kit.server.seen) == 1
 

@@ -17,7 +17,7 @@ JSON = MediaContent("application/json", "json")
 
 
 def build(operation: Operation, args: dict[str, Any], base: str = BASE, fixed: dict[str, str] | None = None) -> Request:
-    return RequestBuilder(operation, base, fixed or {}).request(args)
+    return RequestBuilder(operation, base, fixed or {}).build(args)
 
 
 def headers(request: Request) -> dict[str, str]:
@@ -199,9 +199,9 @@ def test_arguments_do_not_take_the_place_of_a_credential() -> None:
         Parameter("sid", "c", "cookie"),
         Parameter("filter", "filter", "query"),
     )
-    recipe = RequestBuilder(Operation("GET", "/x", parameters=parameters), BASE, {})
+    builder = RequestBuilder(Operation("GET", "/x", parameters=parameters), BASE, {})
     args = {"a": "mine", "b": "mine", "c": "mine", "filter": {"API_KEY": "mine", "ok": 1}}
-    request = recipe.request(args, {("query", "api_key"), ("header", "x-key"), ("cookie", "sid")})
+    request = builder.build(args, {("query", "api_key"), ("header", "x-key"), ("cookie", "sid")})
     assert request.url == f"{BASE}/x?ok=1"
     assert headers(request) == {"accept": "*/*"}
 

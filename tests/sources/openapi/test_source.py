@@ -87,7 +87,7 @@ async def test_arguments_that_can_not_be_sent_are_refused_before_the_wire(kit: K
         with pytest.raises(ToolError) as caught:
             await kit.call(operation, {"id": value})
         assert (caught.value.code, caught.value.tool) == ("bad-arguments", "api.it")
-        assert "`id`" in str(caught.value) or "step" in str(caught.value)
+        assert "`id`" in str(caught.value) or "segment" in str(caught.value)
     assert kit.server.seen == []
 
 
@@ -173,7 +173,7 @@ def test_include_and_exclude_choose_operations_and_a_pattern_for_nothing_is_said
     operations = dict.fromkeys(["issues.list", "issues.create", "pulls.list", "admin.drop"], get)
     source = kit.source(operations, include=("issues.*", "pulls.*", "gone.*"), exclude=("*.create",))
     assert [tool.address for tool in source.tools()] == ["api.issues.list", "api.pulls.list"]
-    assert source.warnings == ("the source api: `gone.*` in include fits no operation",)
+    assert source.warnings == ("the source api: `gone.*` in include matches no operation",)
 
 
 def test_a_fingerprint_changes_with_where_requests_go_and_what_goes_with_them(kit: Kit) -> None:

@@ -56,7 +56,7 @@ def _read(source: str, location: str) -> LoadedDefinition:
         raise SourceError(f"{what} can't be read: {error}", hint="check the file's name") from error
     raw = read_beneath(path.parent, path.name, MAX_DOCUMENT_BYTES)
     if raw is None:
-        problem = f"is no plain file of at most {MAX_DOCUMENT_BYTES:,} bytes" if exists else "is not there"
+        problem = f"is not a regular file of at most {MAX_DOCUMENT_BYTES:,} bytes" if exists else "does not exist"
         raise SourceError(f"{what} {problem}", hint="check the file's name")
     return LoadedDefinition(raw, str(path.parent))
 
@@ -73,9 +73,11 @@ async def _download(config: SourceConfig, url: str, outside: Outside) -> LoadedD
         reply = await outside.egress.send(Request("GET", url, accepted), reach)
     except ToolError as error:
         raise SourceError(
-            f"the definition of the source {config.name} can't be fetched: {error}", hint=error.hint
+            f"the definition of the source {config.name} can't be downloaded: {error}", hint=error.hint
         ) from error
     if reply.status != 200:
-        hint = "check the URL; a definition behind a login has to be saved to a file"
-        raise SourceError(f"the definition of the source {config.name} answered with status {reply.status}", hint=hint)
+        hint = "check the URL; save a definition that needs a login to a file"
+        raise SourceError(
+            f"the definition of the source {config.name} can't be downloaded: status {reply.status}", hint=hint
+        )
     return LoadedDefinition(reply.body, reply.url)

@@ -1,4 +1,4 @@
-"""Names that ask a service for another method than the request's own: a GET that carries one may delete."""
+"""Recognise method overrides: names that ask a service for another method, so that a GET may delete."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ WRITING_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 def is_override(name: str) -> bool:
-    """True for a name of a header or a parameter that frameworks take a method from, however loosely they read it.
+    """Return True for a header or parameter name that some framework reads the method from, however loosely it matches.
 
-    A plain `method` is not one: it is as likely to be that of a payment.
+    A plain `method` does not count: it may as well be the method of a payment.
     """
     letters = re.sub("[^a-z]", "", name.lower())
     return letters in OVERRIDE_NAMES or (letters == "method" and name.lower() != letters)
 
 
 def may_override(operation: Operation) -> bool:
-    """True when a call of the operation, as it is defined, can ask for another method."""
-    return any(is_override(parameter.name) for parameter in operation.parameters) or overrides(operation.path)
+    """Return True when the operation itself defines a way to ask for another method."""
+    return any(is_override(parameter.name) for parameter in operation.parameters) or query_overrides(operation.path)
 
 
-def overrides(url: str) -> bool:
-    """True when the query of a URL asks for another method."""
+def query_overrides(url: str) -> bool:
+    """Return True when the query of a URL asks for another method."""
     pairs = (pair.partition("=") for pair in url.partition("?")[2].replace(";", "&").split("&"))
     given = [(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs]
     return any(

@@ -36,7 +36,7 @@ async def open_definition(
     cache = await asyncio.to_thread(compile_to_cache, raw, base, name, outside.cache)
     warnings = [str(warning) for warning in cache.facts["warnings"]]
     if not cache.facts["servers"] and config.base_url is None:
-        warnings.insert(0, f"the source {config.name} names no server that can be called: give it a base_url")
+        warnings.insert(0, f"the source {config.name} names no server that can be called: set its base_url")
     return cache, tuple(warnings)
 
 

@@ -1,4 +1,4 @@
-"""An operation as it is called: everything that building its request needs, and nothing else. Kept as JSON on the cache."""
+"""The compiled operation: everything that building its requests needs, and nothing else. The cache stores it as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ Place = Literal["path", "query", "header", "cookie"]
 
 
 class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A parameter: `name` on the wire, `argument` in the call. `content` is its media type where it is sent as one."""
+    """A parameter: `name` in the request, `argument` in the call.
+
+    `content` is the media type of a value that the request holds as a text of that type, instead of in a style.
+    """
 
     name: str
     argument: str
@@ -23,7 +26,7 @@ class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FieldEncoding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How one property of a form or multipart body is sent."""
+    """How a form or multipart body carries one property."""
 
     content_type: str | None = None
     style: str | None = None
@@ -32,7 +35,7 @@ class FieldEncoding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MediaContent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One media type of a body. `binary` names the properties that are files; of type array, each item is a file."""
+    """One media type of a body. `binary` names the properties that are files; if one is an array, each item is a file."""
 
     media_type: str
     kind: Literal["json", "form", "multipart", "bytes", "text"]
@@ -41,9 +44,9 @@ class MediaContent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RequestBody(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request body. Without `argument`, it is the object of all arguments that are no parameters.
+    """A request body. Without `argument`, the body is the object of all arguments that are not parameters.
 
-    Of several contents the first is sent, unless the argument `content_type` names another.
+    The first of several contents is used unless the argument `content_type` names another.
     """
 
     contents: tuple[MediaContent, ...]
@@ -52,11 +55,11 @@ class RequestBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Paging(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How to get the next page, as far as the definition tells; a Link header with rel="next" is always followed.
+    """How to get the next page, as far as the definition states it. A Link header with rel="next" is always followed.
 
-    `cursor`: the argument that takes the cursor found at `at` (a path of keys) in the answer.
-    `number`: the argument that counts pages, from `first`; `offset`: the one that counts items. `items` is the path to the
-    page's items. In a path, a number is a place in a list, `-1` the last.
+    `cursor` is the argument that takes the cursor, which the reply holds at the path `at`. `number` is the argument that
+    counts pages, from `first`; `offset` is the one that counts items. `items` is the path to the items of a page. A path
+    is a list of keys; a number in it is an index of a list, and `-1` is the last item.
     """
 
     cursor: str | None = None
@@ -68,11 +71,12 @@ class Paging(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An operation. `path` is the template below a server's URL; `servers` are its own, as templates; else the document's.
+    """An operation. `path` is a template below a server's URL.
 
-    `grouped`: the arguments are `{path: {…}, query: {…}, header: {…}, cookie: {…}, body: …}` because names clash; else they
-    are flat. `security` lists alternatives; each is the names of the slots that are needed together (empty: none needed).
-    `produces` are the media types of its successful replies, the one to ask for first.
+    `servers` are URL templates of the operation's own; without them the document's apply. `grouped` is True when names
+    clash: the arguments are then `{path: {…}, query: {…}, header: {…}, cookie: {…}, body: …}`, otherwise they are flat.
+    `security` lists alternatives; each names the credential slots that are needed together, and an empty one needs none.
+    `produces` are the media types of successful replies, the preferred one first.
     """
 
     method: str
@@ -87,7 +91,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CompiledOperation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a compiled tool holds on the cache: the operation, and its schemas with `#/$defs/NAME` references."""
+    """A compiled tool as the cache stores it: the operation, and its schemas with `#/$defs/NAME` references."""
 
     operation: Operation
     input_schema: dict[str, Any]

@@ -1,4 +1,4 @@
-"""An OpenAPI definition as a source: its operations are tools, and a call is a request."""
+"""An OpenAPI definition as a source: each operation is a tool, and a call sends a request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gloveport.types import Page, Tool
 
 
 class _StoredOperation(msgspec.Struct, frozen=True):
-    """A definition as the cache holds it, its schemas left as text until somebody looks at them."""
+    """A compiled operation as the cache stores it, with its schemas left as text until they are needed."""
 
     operation: Operation
     input_schema: msgspec.Raw
@@ -37,19 +37,19 @@ class _StoredOperation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _CallPlan:
-    """What the calls of one tool have in common."""
+    """What all calls of one tool share."""
 
-    recipe: RequestBuilder
+    builder: RequestBuilder
     base: BaseUrl
     reach: Reach
 
     @property
     def operation(self) -> Operation:
-        return self.recipe.operation
+        return self.builder.operation
 
 
 class OpenApiSource:
-    """The operations of one API, under one configuration; made by `open_openapi`."""
+    """The operations of one API under one configuration. `open_openapi` creates it."""
 
     def __init__(
         self, config: SourceConfig, outside: Outside, cache: DefinitionCache, warnings: Sequence[str] = ()
@@ -63,7 +63,7 @@ class OpenApiSource:
         self._cache = cache
         self._servers: Sequence[str] = facts.get("servers", ())
         self._variables: Mapping[str, Variables] = facts.get("variables", {})
-        self._keys = SourceCredentials(
+        self._credentials = SourceCredentials(
             config.name,
             msgspec.convert(facts.get("slots", ()), tuple[CredentialSlot, ...]),
             outside.credentials,
@@ -71,20 +71,20 @@ class OpenApiSource:
         )
         self._cursors = CursorSealer(outside.cache)
         self._plans: dict[str, _CallPlan] = {}
-        heads, unused = _chosen(config, cache.heads())
+        heads, unused = _selected(config, cache.heads())
         self._tools = tuple(self._tool(head) for head in heads)
         self._heads = heads
         self.warnings = (*warnings, *unused)
 
     @property
     def server(self) -> str:
-        """Where the requests of its first operation go; raises ToolError where nothing says it."""
+        """The base URL of its first operation's requests; raises ToolError when neither definition nor settings name it."""
         return self._plan(self._tools[0]).base.url if self._tools else ""
 
     @property
     def slots(self) -> tuple[CredentialSlot, ...]:
         """The credentials that its operations may need."""
-        return self._keys.slots
+        return self._credentials.slots
 
     @property
     def digest(self) -> str:
@@ -103,25 +103,25 @@ class OpenApiSource:
         return {f"{self.name}.{head.address}": f"{head.fingerprint}-{common}" for head in self._heads}
 
     def tools(self) -> Sequence[Tool]:
-        """Its operations, in the order of the definition."""
+        """Return the operations as tools, ordered by address."""
         return self._tools
 
     async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
-        """What the service answered; raises ToolError for an answer that is an error, or none."""
+        """Return the value of the reply; raises ToolError when the reply is an error or there is none."""
         plan = self._plan(tool)
-        return response.read(plan.operation, await self._send(tool, plan, args), tool.address)
+        return response.read_value(plan.operation, await self._send(tool, plan, args), tool.address)
 
     async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
-        """One page of the answer, and the cursor of the next."""
+        """Return one page, and the cursor of the next."""
         plan = self._plan(tool)
-        step = self._cursors.open(tool.address, cursor) if cursor is not None else None
-        if step is not None:
-            args = paging.apply(plan.operation, args, step)
-        reply = await self._send(tool, plan, args, step.url if step else None)
-        value = response.read(plan.operation, reply, tool.address)
-        if plan.operation.paging and paging.is_repeated(reply, step):
+        used = self._cursors.open(tool.address, cursor) if cursor is not None else None
+        if used is not None:
+            args = paging.with_paging_argument(plan.operation, args, used)
+        reply = await self._send(tool, plan, args, used.url if used else None)
+        value = response.read_value(plan.operation, reply, tool.address)
+        if plan.operation.paging and paging.is_repeated(reply, used):
             return Page(paging.without_items(plan.operation.paging, value))
-        following = paging.next_step(plan.operation, args, reply, value, used=step, hidden=self._keys.in_query)
+        following = paging.next_page(plan.operation, args, reply, value, used=used, hidden=self._credentials.in_query)
         return Page(value, self._cursors.seal(tool.address, following) if following else None)
 
     def earlier_tool(self, address: str, digest: str) -> Tool | None:
@@ -138,7 +138,7 @@ class OpenApiSource:
             return Tool(address, head.description, taken, given, kind="openapi", writes=head.writes)
 
     async def close(self) -> None:
-        """Closes the cache; the connections are egress's."""
+        """Close the cached definition. The connections belong to egress."""
         self._cache.close()
 
     def _tool(self, head: ToolHead) -> Tool:
@@ -168,8 +168,8 @@ class OpenApiSource:
                 base = choose_base_url(self._config, operation.servers or self._servers, self._variables)
             except SourceError as error:
                 raise ToolError(str(error), code=error.code, tool=tool.address, hint=error.hint) from None
-            recipe = RequestBuilder(operation, base.url, self._config.headers)
-            plan = self._plans[tool.address] = _CallPlan(recipe, base, self._reach(base.origin))
+            builder = RequestBuilder(operation, base.url, self._config.headers)
+            plan = self._plans[tool.address] = _CallPlan(builder, base, self._reach(base.origin))
         return plan
 
     def _reach(self, origin: str) -> Reach:
@@ -183,30 +183,30 @@ class OpenApiSource:
         )
 
     async def _send(self, tool: Tool, plan: _CallPlan, args: Mapping[str, Any], url: str | None = None) -> Reply:
-        attachments = self._keys.attach(plan.operation.security, plan.base.origin)
+        attachments = self._credentials.attach(plan.operation.security, plan.base.origin)
         request = self._request(tool, plan, args, attachments)
         if url is not None:
             if plan.operation.method != "GET" or not is_below(url, plan.base.url):
                 message = f"the next page of `tools.{tool.address}` is not below {plan.base.url}"
                 raise ToolError(message, code="egress-denied", tool=tool.address)
             request = replace(request, url=url)
-        return await retries.send(self._egress, request, plan.reach, attachments, again=not tool.writes)
+        return await retries.send(self._egress, request, plan.reach, attachments, retry=not tool.writes)
 
     def _request(self, tool: Tool, plan: _CallPlan, args: Mapping[str, Any], attachments: Iterable[Attachment]) -> Request:
         taken = {(attachment.place, attachment.name.lower()) for attachment in attachments}
         try:
-            return plan.recipe.request(args, taken)
+            return plan.builder.build(args, taken)
         except ValueError as error:
             message = f"bad arguments for `tools.{tool.address}`: {error}"
             hint = f'see tools.describe("{tool.address}")'
             raise ToolError(message, code="bad-arguments", tool=tool.address, hint=hint) from None
 
 
-def _chosen(config: SourceConfig, heads: Sequence[ToolHead]) -> tuple[list[ToolHead], list[str]]:
-    """The heads that `include` and `exclude` leave, and a warning for each pattern that fits none."""
+def _selected(config: SourceConfig, heads: Sequence[ToolHead]) -> tuple[list[ToolHead], list[str]]:
+    """Return the heads that `include` and `exclude` select, and a warning for each pattern that matches none."""
     addresses = [head.address for head in heads]
     unused = [
-        f"the source {config.name}: `{pattern}` in {option} fits no operation"
+        f"the source {config.name}: `{pattern}` in {option} matches no operation"
         for option, patterns in (("include", config.include), ("exclude", config.exclude))
         for pattern in patterns
         if not any(fnmatchcase(address, pattern) for address in addresses)

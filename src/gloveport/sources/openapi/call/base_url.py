@@ -1,7 +1,7 @@
-"""Where an operation's requests go: a server's template with its variables filled, once, when the source is opened.
+"""The base URL of an operation's requests: a server's template with its variables filled.
 
-Variables come from the configuration, or from what the definition declares; never from a call's arguments, so that no
-program can choose the host that credentials are sent to.
+Variables come from the configuration or from the definition. They never come from the arguments of a call, so that no
+program can choose the host that receives the credentials.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Variables = Mapping[str, Mapping[str, Any]]
 
 
 class BaseUrl(NamedTuple):
-    """What an operation's path is added to: a URL without a slash at its end, and its origin."""
+    """The URL, without a trailing slash, that an operation's path is appended to, and its origin."""
 
     url: str
     origin: str
 
 
 def choose_base_url(config: SourceConfig, templates: Sequence[str], declared: Mapping[str, Variables]) -> BaseUrl:
-    """The base of an operation's requests: `base_url`, or the first of its servers."""
+    """Return the base of an operation's requests: `base_url` of the configuration, or else its first server."""
     template = templates[0] if templates else "/"
-    filled = fill(config, template, declared.get(template, {})) if config.base_url is None else config.base_url
-    return _checked(config, filled)
+    filled = fill_variables(config, template, declared.get(template, {})) if config.base_url is None else config.base_url
+    return _validated(config, filled)
 
 
-def fill(config: SourceConfig, template: str, variables: Variables) -> str:
-    """The template with its variables: from the configuration, else their default, else the first that is allowed."""
+def fill_variables(config: SourceConfig, template: str, variables: Variables) -> str:
+    """Return the template with its variables filled: from the configuration, the default, or the first allowed value."""
 
     def value(found: re.Match[str]) -> str:
         name = found[1]
@@ -56,7 +56,7 @@ def fill(config: SourceConfig, template: str, variables: Variables) -> str:
 
 
 def is_below(url: str, base: str) -> bool:
-    """True for a URL that a server can only read as one below the base, however often it decodes the path (N6)."""
+    """Return True for a URL that every server reads as below the base, however often it decodes the path (N6)."""
     rest = url.removeprefix(base)
     if len(rest) == len(url) or rest[:1] not in {"/", "?", ""}:
         return False
@@ -67,25 +67,25 @@ def is_below(url: str, base: str) -> bool:
     return not any(step.partition(";")[0] in {".", ".."} for step in steps)
 
 
-def _placed(config: SourceConfig, server: str) -> str:
-    """A relative server is one beside the document."""
+def _absolute(config: SourceConfig, server: str) -> str:
+    """Resolve a relative server against the URL of the document."""
     if "://" in server:
         return server
     location = config.location if isinstance(config.location, str) else ""
     if server.startswith("//") or not location.lower().startswith(("http://", "https://")):
         hint = f'set base_url = "https://…" under [sources.{config.name}]'
-        raise SourceError(f"the source {config.name} names no server: its definition says only {server!r}", hint=hint)
+        raise SourceError(f"the source {config.name} names no server: its definition has only {server!r}", hint=hint)
     return str(urls.join(urls.parse(location.partition("?")[0]), server))
 
 
-def _checked(config: SourceConfig, server: str) -> BaseUrl:
+def _validated(config: SourceConfig, server: str) -> BaseUrl:
     try:
-        url = urls.parse(_placed(config, server).rstrip("/"))
+        url = urls.parse(_absolute(config, server).rstrip("/"))
         base = BaseUrl(url.origin + url.path.rstrip("/"), url.origin)
         if not url.query and "#" not in server and is_below(f"{base.url}/", base.origin):
             return base
-        problem = "a server has no query, no fragment and no step such as `..`"
+        problem = "a server's URL has no query, no fragment and no segment such as `..`"
     except ToolError as error:
         problem = str(error)
-    hint = f"base_url under [sources.{config.name}] replaces it"
+    hint = f"set base_url under [sources.{config.name}] to replace it"
     raise SourceError(f"{server[:200]!r} can't be a server of the source {config.name}: {problem}", hint=hint)

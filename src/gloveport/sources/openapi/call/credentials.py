@@ -1,4 +1,4 @@
-"""Which secrets go with an operation's request: the first of its alternatives whose slots somebody filled."""
+"""Choose the secrets of a request: the first security alternative whose credential slots are all filled."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ Alternatives = Sequence[Sequence[str]]
 
 
 class SourceCredentials:
-    """The credential slots of one source; secrets leave it only bound to the origins that they are for."""
+    """The credential slots of one source. A secret leaves this class only bound to the origin that it is for."""
 
     def __init__(
         self, source: str, slots: Sequence[CredentialSlot], credentials: Credentials, configured: Sequence[str] = ()
     ) -> None:
         self._source = source
         self._credentials = credentials
-        # A definition that declares no scheme says nothing about credentials: what was configured goes as a bearer token.
+        # A definition without security schemes does not mention credentials: a configured secret is sent as a bearer token.
         self.slots = tuple(slots) or tuple(CredentialSlot(name, "bearer") for name in configured)
         self._undeclared: Alternatives = () if slots else (*((slot.name,) for slot in self.slots), ())
         self.in_query = frozenset(slot.parameter.lower() for slot in self.slots if slot.kind == "query")
         self._by_name: Mapping[str, CredentialSlot] = {slot.name: slot for slot in self.slots}
 
     def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
-        """What to send along; raises ToolError `credential-missing`, which names the variables that would do."""
+        """Return the secrets to send; raises ToolError `credential-missing`, whose hint names the variables to set."""
         alternatives = alternatives or self._undeclared
         if not alternatives:
             return ()

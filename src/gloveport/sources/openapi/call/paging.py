@@ -1,4 +1,8 @@
-"""From one page of an answer to the next: a Link header, a link or a cursor in the answer, a page number, an offset."""
+"""Find the next page of a reply: by a Link header, a link or cursor in the body, a page number, or an offset.
+
+The cursor that leads to it passes through the program. A program that could write one itself could make requests whose
+arguments were never checked, so each cursor is sealed with a key of this user, for one tool.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +34,9 @@ _RELATION = re.compile(r"\brel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
 
 
 class NextPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The way to a next page: a URL that the service gave, or a value for the argument that pages.
+    """How to get a next page: a URL from the service, or a value for the paging argument.
 
-    `seen` is the digest of the page before, by which a service that gives the same page for ever is noticed.
+    `seen` is the digest of the page before it. It reveals a service that returns the same page for ever.
     """
 
     url: str | None = None
@@ -40,18 +44,18 @@ class NextPage(msgspec.Struct, frozen=True, omit_defaults=True):
     seen: str = ""
 
 
-def apply(operation: Operation, args: Mapping[str, Any], step: NextPage) -> dict[str, Any]:
-    """The arguments with the one that pages set to the step's value."""
-    name = _argument(operation.paging)
-    if name is None or step.value is None:
+def with_paging_argument(operation: Operation, args: Mapping[str, Any], page: NextPage) -> dict[str, Any]:
+    """Return the arguments with the paging argument set for this page."""
+    name = _paging_argument(operation.paging)
+    if name is None or page.value is None:
         return dict(args)
     group = _group(operation, name)
     if group is None:
-        return {**args, name: step.value}
-    return {**args, group: {**args.get(group, {}), name: step.value}}
+        return {**args, name: page.value}
+    return {**args, group: {**args.get(group, {}), name: page.value}}
 
 
-def next_step(
+def next_page(
     operation: Operation,
     args: Mapping[str, Any],
     reply: Reply,
@@ -60,20 +64,23 @@ def next_step(
     used: NextPage | None,
     hidden: Collection[str],
 ) -> NextPage | None:
-    """The way to the page after this one, or None after the last; `hidden` are the names of credentials in the query."""
-    step = _linked(operation, reply, value, hidden) or _argued(operation, args, reply, value)
-    if step is None or (used is not None and (step.url, step.value) == (used.url, used.value)):
+    """Return the page after this one, or None after the last.
+
+    `used` led to this page. `hidden` are the names of query parameters that carry credentials.
+    """
+    page = _linked_page(operation, reply, value, hidden) or _computed_page(operation, args, reply, value)
+    if page is None or (used is not None and (page.url, page.value) == (used.url, used.value)):
         return None
-    return step
+    return page
 
 
 def is_repeated(reply: Reply, used: NextPage | None) -> bool:
-    """True when a service that counts pages gave the page before once more, because there is none after it."""
+    """Return True when a service repeats its last page because no page follows it."""
     return used is not None and used.seen == _digest(reply)
 
 
 def without_items(paging: Paging, value: Any) -> Any:
-    """The page with its items taken out."""
+    """Return the page with its items removed."""
     if not paging.items:
         return [] if isinstance(value, list) else value
     first, *rest = paging.items
@@ -83,21 +90,21 @@ def without_items(paging: Paging, value: Any) -> Any:
     return {**value, first: without_items(below, value[first])}
 
 
-def _linked(operation: Operation, reply: Reply, value: Any, hidden: Collection[str]) -> NextPage | None:
-    """A link to the next page that the service gave; only a request without effect follows one."""
+def _linked_page(operation: Operation, reply: Reply, value: Any, hidden: Collection[str]) -> NextPage | None:
+    """Return the page that the service links to. Only a GET follows links, because it changes nothing."""
     if operation.method != "GET":
         return None
     links = [link for link, options in _LINK.findall(reply.headers.get("link", "")) if _is_next(options)]
     if isinstance(value, Mapping):
         links += [value[name] for name in NEXT_LINKS if isinstance(value.get(name), str)]
     if operation.paging and not links:
-        found = _found(value, operation.paging.at)
+        found = _value_at(value, operation.paging.at)
         links += [found] if isinstance(found, str) and found.startswith(("http://", "https://", "/")) else []
-    return NextPage(url=_absolute(reply.url, _without(links[0], hidden))) if links else None
+    return NextPage(url=_absolute(reply.url, _without_parameters(links[0], hidden))) if links else None
 
 
-def _without(link: str, names: Collection[str]) -> str:
-    """A link without the credentials that a service wrote into it: they are blacked out, and sent along anyway."""
+def _without_parameters(link: str, names: Collection[str]) -> str:
+    """Remove credentials that a service wrote into a link. They are redacted there, and every request adds them again."""
     path, _, query = link.partition("?")
     kept = [pair for pair in query.split("&") if unquote(pair.partition("=")[0]).lower() not in names]
     return f"{path}?{'&'.join(kept)}" if query else link
@@ -107,7 +114,7 @@ def _absolute(base: str, link: str) -> str:
     try:
         return str(urls.join(urls.parse(base), link))
     except ToolError:
-        return link  # refused when somebody follows it: this page is good all the same
+        return link  # this page is still good; the link is refused when it is followed
 
 
 def _is_next(options: str) -> bool:
@@ -115,16 +122,16 @@ def _is_next(options: str) -> bool:
     return found is not None and "next" in found[1].lower().split()
 
 
-def _argued(operation: Operation, args: Mapping[str, Any], reply: Reply, value: Any) -> NextPage | None:
+def _computed_page(operation: Operation, args: Mapping[str, Any], reply: Reply, value: Any) -> NextPage | None:
     paging = operation.paging
     if paging is None or _says_last(reply, value):
         return None
     if paging.cursor is not None:
-        found = _found(value, paging.at)
+        found = _value_at(value, paging.at)
         usable = isinstance(found, (str, int)) and not isinstance(found, bool) and found != ""
         return NextPage(value=found) if usable and len(str(found)) <= MAX_CURSOR_CHARS else None
-    items = _found(value, paging.items)
-    name = _argument(paging)
+    items = _value_at(value, paging.items)
+    name = _paging_argument(paging)
     if name is None or not isinstance(items, Sequence) or isinstance(items, (str, bytes)) or not items:
         return None
     group = _group(operation, name)
@@ -135,26 +142,26 @@ def _argued(operation: Operation, args: Mapping[str, Any], reply: Reply, value: 
 
 
 def _says_last(reply: Reply, value: Any) -> bool:
-    """True when the answer itself tells that no page follows: links, but none to a next one; or `has_more: false`."""
+    """Return True when the reply says that no page follows: links, but none to a next page, or `has_more: false`."""
     if "link" in reply.headers and _RELATION.search(reply.headers["link"]) and "prev" in reply.headers["link"]:
         return True
     return isinstance(value, Mapping) and any(value.get(name) is False for name in MORE_FLAGS)
 
 
-def _argument(paging: Paging | None) -> str | None:
+def _paging_argument(paging: Paging | None) -> str | None:
     return paging and (paging.cursor or paging.number or paging.offset)
 
 
 def _group(operation: Operation, name: str) -> str | None:
-    """The key under which the argument stands; None where the arguments are flat."""
+    """Return the key of the group that holds the argument; None when the arguments are flat."""
     place = next((parameter.place for parameter in operation.parameters if parameter.argument == name), None)
     if operation.grouped:
         return place or "body"
     return operation.body.argument if place is None and operation.body else None
 
 
-def _found(value: Any, path: Sequence[str]) -> Any:
-    """What stands at a path of keys; a number is a place in a list, `-1` the last."""
+def _value_at(value: Any, path: Sequence[str]) -> Any:
+    """Return the value at a path of keys; a number is an index of a list, and `-1` is the last item."""
     for step in path:
         if isinstance(value, Mapping):
             value = value.get(step)
@@ -170,34 +177,34 @@ def _digest(reply: Reply) -> str:
 
 
 class CursorSealer:
-    """Seals steps and opens them again; a resumed run finds its cursors good, since the key is kept in `folder`."""
+    """Seals pages as cursors and opens them again. The key is stored in `folder`, so cursors outlive the process."""
 
     def __init__(self, folder: Path) -> None:
-        self._key = _key(folder / KEY_FILE)
+        self._key = _load_key(folder / KEY_FILE)
 
-    def seal(self, tool: str, step: NextPage) -> str:
-        """The cursor."""
-        data = msgspec.json.encode(step)
+    def seal(self, tool: str, page: NextPage) -> str:
+        """Return the cursor of a page, which is valid for this tool only."""
+        data = msgspec.json.encode(page)
         return base64.urlsafe_b64encode(self._mark(tool, data) + data).decode()
 
     def open(self, tool: str, cursor: str) -> NextPage:
-        """The step; raises ToolError `bad-arguments` for a cursor that was not sealed here for this tool."""
+        """Return the page of a cursor; raises ToolError `bad-arguments` when it was not sealed for this tool."""
         try:
             raw = base64.urlsafe_b64decode(cursor.encode())
         except ValueError:
             raw = b""
         mark, data = raw[:SEAL_BYTES], raw[SEAL_BYTES:]
         if not hmac.compare_digest(mark, self._mark(tool, data)):
-            hint = "give `next` of the page before, unchanged, or start again without a cursor"
-            raise ToolError(f"that is no cursor of `tools.{tool}`", code="bad-arguments", tool=tool, hint=hint)
+            hint = "pass `next` of the previous page unchanged, or start again without a cursor"
+            raise ToolError(f"this is not a cursor of `tools.{tool}`", code="bad-arguments", tool=tool, hint=hint)
         return msgspec.json.decode(data, type=NextPage)
 
     def _mark(self, tool: str, data: bytes) -> bytes:
         return hmac.digest(self._key, tool.encode() + b"\0" + data, sha256)[:SEAL_BYTES]
 
 
-def _key(path: Path) -> bytes:
-    """The key in the file, made when it is not there; where no file can be, one for this process alone."""
+def _load_key(path: Path) -> bytes:
+    """Return the key in the file, creating it if needed; without a writable folder, return a key for this process only."""
     key = secrets.token_bytes(32)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -205,7 +212,7 @@ def _key(path: Path) -> bytes:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(key)
         try:
-            os.link(draft, path)  # whole, and only where there is none: two processes that start at once agree
+            os.link(draft, path)  # atomic, and fails if the file exists: two processes that start at once agree
         except FileExistsError:
             key = path.read_bytes()
         finally:

@@ -1,4 +1,4 @@
-"""An operation and the arguments of a call → the request, whole and encoded."""
+"""Build a request from an operation and the arguments of a call."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from urllib.parse import quote
 from gloveport.policy.egress import Request
 from gloveport.sources.openapi.call import body_encoding, styles
 from gloveport.sources.openapi.call.base_url import TEMPLATE_VARIABLE, is_below
-from gloveport.sources.openapi.method_override import may_override, overrides
+from gloveport.sources.openapi.method_override import may_override, query_overrides
 from gloveport.sources.openapi.operation import Operation, Parameter, RequestBody
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# Control characters of both sets, line separators and halves of characters: something somewhere ends a line at each.
+# Without control characters (C0 and C1), line separators and lone surrogates: some software ends a line at each of these.
 HEADER_VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
-# What a path may hold as the definition spells it; a `%` is one of an encoded character.
+# Characters that a definition's own path keeps as they are; its `%` belongs to an encoded character.
 PATH_SAFE_CHARS = "/:@!$&'()*+,;=~%?"
-# Headers that are not for a call's arguments to set: OpenAPI has them ignored, or they belong to the connection.
+# Headers that arguments can't set: OpenAPI says to ignore them, or they belong to the connection.
 RESERVED_HEADERS = frozenset(
     {"authorization", "connection", "content-length", "content-type", "cookie", "expect", "host", "keep-alive"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
@@ -33,24 +33,26 @@ class _RequestDraft(NamedTuple):
 
 
 class RequestBuilder:
-    """How the requests of one operation are made: what doesn't depend on a call is worked out once."""
+    """Builds the requests of one operation. What doesn't depend on a call is computed once."""
 
     def __init__(self, operation: Operation, base: str, fixed: Mapping[str, str]) -> None:
         self.operation = operation
         self.base = base
         path, _, query = operation.path.partition("#")[0].partition("?")
-        self._path = TEMPLATE_VARIABLE.split(_static(path if path.startswith("/") else f"/{path}"))
-        self._query = [pair for pair in TEMPLATE_VARIABLE.sub("{}", _static(query)).split("&") if pair and "{}" not in pair]
+        self._path = TEMPLATE_VARIABLE.split(_encode_static(path if path.startswith("/") else f"/{path}"))
+        self._query = [
+            pair for pair in TEMPLATE_VARIABLE.sub("{}", _encode_static(query)).split("&") if pair and "{}" not in pair
+        ]
         self._fixed = {name.lower(): (name, value) for name, value in fixed.items()}
         self._overridable = may_override(operation)
         self._arguments = {parameter.argument for parameter in operation.parameters}
         accepted = ", ".join((*operation.produces, "*/*;q=0.1") if operation.produces else ("*/*",))
         self._accept = ("Accept", accepted if HEADER_VALUE.fullmatch(accepted) else "*/*")
 
-    def request(self, args: Mapping[str, Any], taken: Collection[tuple[str, str]] = ()) -> Request:
-        """The request; raises ValueError for arguments that it can't carry.
+    def build(self, args: Mapping[str, Any], taken: Collection[tuple[str, str]] = ()) -> Request:
+        """Return the request; raises ValueError for arguments that it can't carry.
 
-        `taken` are the places and names, in lower case, that credentials go to: no argument takes them.
+        `taken` are the places and lower-case names that carry credentials: no argument can set them.
         """
         draft = _RequestDraft({}, [], {"accept": self._accept}, [])
         for parameter in self.operation.parameters:
@@ -59,7 +61,7 @@ class RequestBuilder:
             if value is None:
                 continue
             try:
-                _place(draft, parameter, value)
+                _set_parameter(draft, parameter, value)
             except ValueError as error:
                 raise ValueError(f"`{parameter.argument}`: {error}") from None
         body = self._body(args)
@@ -69,8 +71,8 @@ class RequestBuilder:
             draft.headers["cookie"] = ("Cookie", cookies)
         headers = {name: header for name, header in draft.headers.items() if ("header", name) not in taken} | self._fixed
         url = self._url(draft, taken)
-        if not self._overridable and overrides(url):
-            # A free-form argument can bring any name; whether the call may be made was decided by the method.
+        if not self._overridable and query_overrides(url):
+            # A free-form argument can have any name, but policy allowed the call because of its method.
             raise ValueError("a query parameter can't ask for another method")
         return Request(self.operation.method, url, tuple(headers.values()), body.data if body else None)
 
@@ -85,7 +87,7 @@ class RequestBuilder:
         if query or self._query:
             url += "?" + "&".join((*self._query, *query))
         if not is_below(url, self.base):
-            raise ValueError("a path parameter can't be, or hold, a step such as `..`")
+            raise ValueError("a path parameter can't contain a segment such as `..`")
         return url
 
     def _body(self, args: Mapping[str, Any]) -> body_encoding.EncodedBody | None:
@@ -99,7 +101,7 @@ class RequestBuilder:
         if others:
             content = next((other for other in others if other.media_type == args.get("content_type")), content)
         try:
-            return body_encoding.encode(content, value)
+            return body_encoding.encode_body(content, value)
         except ValueError as error:
             raise ValueError(f"the body ({content.media_type}): {error}") from None
 
@@ -112,33 +114,33 @@ class RequestBuilder:
         return bool(rest) or body.required, rest
 
 
-def _place(draft: _RequestDraft, parameter: Parameter, value: Any) -> None:
+def _set_parameter(draft: _RequestDraft, parameter: Parameter, value: Any) -> None:
     name, style, explode = parameter.name, parameter.style, parameter.explode
     if parameter.content is not None:
         json = "json" in parameter.content
-        value, style = (body_encoding.json(value).decode() if json else styles.text_of(value)), "content"
+        value, style = (body_encoding.encode_json(value).decode() if json else styles.text_of(value)), "content"
     if parameter.place == "path":
-        text = styles.segment(name, value, style, explode)
+        text = styles.path_text(name, value, style, explode)
         if not text:
             raise ValueError("a path parameter can't be empty")
-        draft.path[_static(name)] = text
+        draft.path[_encode_static(name)] = text
     elif parameter.place == "query":
         encode = styles.encode_reserved if parameter.allow_reserved else styles.encode
-        draft.query.extend(styles.pairs(name, value, style, explode, encode))
+        draft.query.extend(styles.name_value_pairs(name, value, style, explode, encode))
     elif parameter.place == "cookie":
-        draft.cookies.extend(styles.pairs(name, value, style, explode))
+        draft.cookies.extend(styles.name_value_pairs(name, value, style, explode))
     elif name.lower() not in RESERVED_HEADERS:
-        draft.headers[name.lower()] = (name, _field(name, styles.header(value, explode)))
+        draft.headers[name.lower()] = (name, _header_value(name, styles.header_text(value, explode)))
 
 
-def _field(name: str, text: str) -> str:
+def _header_value(name: str, text: str) -> str:
     if not HEADER_NAME.fullmatch(name):
-        raise ValueError("its name can't be that of a header")
+        raise ValueError("its name can't be a header name")
     if not HEADER_VALUE.fullmatch(text):
-        raise ValueError("a header can't hold control characters")
+        raise ValueError("a header can't contain control characters")
     return text
 
 
-def _static(text: str) -> str:
-    """A template's own text, encoded where the definition left that out."""
+def _encode_static(text: str) -> str:
+    """Percent-encode the fixed text of a template where the definition did not."""
     return quote(text, safe=PATH_SAFE_CHARS + "{}")

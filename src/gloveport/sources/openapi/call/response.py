@@ -1,4 +1,4 @@
-"""A reply → the value that the program gets, or the error that it can catch."""
+"""Read a reply: the value that the program gets, or the error that it can catch."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ MAX_ERROR_BYTES = 64 * 1024
 MAX_DETAIL_CHARS = 300
 STATUS_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
-"""Statuses after which the same call may well succeed."""
+"""Statuses after which the same call may succeed later."""
 
 TEXT_MEDIA_TYPE = re.compile(
     r"text/.*|.*[+/-](xml|yaml|html)|application/(x-)?(ndjson|jsonl|json-?lines|json-seq|json5|javascript|ecmascript|yaml|toml"
     r"|graphql|sql|sh|pem-file|www-form-urlencoded|jwt|jose)|application/.*\+jwt|message/.*"
 )
-# Codecs whose time grows with the bytes and no faster; `punycode`, for one, is not among them.
+# Codecs that decode in linear time. `punycode`, for example, does not.
 LINEAR_CHARSETS = re.compile(
     r"ascii|utf-(8|16|32)(-[lb]e)?|iso8859-\d+|cp(125\d|437|850|866|932|949|950)|koi8-[ru]|mac-roman|shift_jis|euc_(jp|kr)"
     r"|gb(2312|k|18030)|big5(hkscs)?|tis-620"
 )
-# Between this host and the service alone.
+# Headers that concern only the connection between this host and the service.
 CONNECTION_HEADERS = frozenset(
     {"set-cookie", "connection", "keep-alive", "transfer-encoding", "proxy-authenticate", "upgrade", "trailer"}
 )
 
 
-def read(operation: Operation, reply: Reply, tool: str) -> Any:
-    """The value of a successful reply; any other raises ToolError `http-error` with its status and what it said.
+def read_value(operation: Operation, reply: Reply, tool: str) -> Any:
+    """Return the value of a successful reply; raises ToolError `http-error` with status and error body for any other.
 
-    JSON is a value, text a string, anything else bytes, nothing None. What HEAD asks for are the headers.
+    JSON becomes a value, text a string, an empty body None, anything else bytes. The value of a HEAD is its headers.
     """
     if not 200 <= reply.status < 300:
-        raise _failure(operation, reply, tool)
+        raise _to_error(operation, reply, tool)
     if operation.method == "HEAD":
         return {name: text for name, text in reply.headers.items() if name not in CONNECTION_HEADERS}
     try:
@@ -90,10 +90,10 @@ def _charset(options: str) -> str:
     return name if LINEAR_CHARSETS.fullmatch(name) else "utf-8"
 
 
-def _failure(operation: Operation, reply: Reply, tool: str) -> ToolError:
+def _to_error(operation: Operation, reply: Reply, tool: str) -> ToolError:
     data = _error_data(reply)
     message = f"{operation.method} {operation.path} answered {reply.status} {STATUS_PHRASES.get(reply.status, '')}".rstrip()
-    if detail := _detail(data):
+    if detail := _error_detail(data):
         message += f": {detail}"
     return ToolError(
         message, code="http-error", tool=tool, status=reply.status, data=data, retryable=reply.status in TRANSIENT_STATUSES
@@ -111,8 +111,8 @@ def _error_data(reply: Reply) -> Any:
         return reply.body.decode("utf-8", "replace")
 
 
-def _detail(data: Any) -> str:
-    """What an error's body says in a sentence, wherever services like to put that."""
+def _error_detail(data: Any) -> str:
+    """Return the one-sentence message in an error's body, from the fields where services usually put it."""
     for _ in range(3):
         if isinstance(data, list) and data:
             data = data[0]

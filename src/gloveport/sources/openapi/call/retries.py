@@ -1,4 +1,4 @@
-"""Sending once more what failed in passing: only requests that change nothing, a few times, within one deadline."""
+"""Send a request, and retry it after a transient failure: only a safe method, a few times, within one deadline."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MAX_PAUSE_SECONDS = 30.0
 
 
 async def send(
-    egress: Egress, request: Request, reach: Reach, attachments: Sequence[Attachment], *, again: bool = True
+    egress: Egress, request: Request, reach: Reach, attachments: Sequence[Attachment], *, retry: bool = True
 ) -> Reply:
-    """The reply, after at most two more attempts where the method is safe and `again` is true.
+    """Return the reply, after up to two retries if the method is safe and `retry` is True.
 
-    All attempts and pauses together take no longer than the reach allows for one; a service that asks for more time than
-    is left gets none, and its reply is the answer.
+    All attempts and pauses together take no longer than the reach allows for one. When a service asks for a longer pause
+    than the time that is left, its reply is returned.
     """
-    attempts = MAX_ATTEMPTS if again and request.method in SAFE_METHODS else 1
+    attempts = MAX_ATTEMPTS if retry and request.method in SAFE_METHODS else 1
     deadline = time.monotonic() + reach.total_seconds
     outcome = await _attempt(egress, request, reach, attachments)
     for attempt in range(1, attempts):
@@ -39,7 +39,7 @@ async def send(
             async with asyncio.timeout(deadline - time.monotonic()):
                 outcome = await _attempt(egress, request, reach, attachments)
         except TimeoutError:
-            break  # what the attempt before gave is the better answer
+            break  # the outcome of the previous attempt says more than a timeout
     if isinstance(outcome, ToolError):
         raise outcome
     return outcome
@@ -53,9 +53,9 @@ async def _attempt(egress: Egress, request: Request, reach: Reach, attachments: 
 
 
 def pause_after(outcome: Reply | ToolError, attempt: int, now: datetime) -> float | None:
-    """Seconds until the next attempt; None when there should be none.
+    """Return the seconds until the next attempt; None when there should be none.
 
-    Retry-After is obeyed, a number or a date; a service that asks for more than half a minute is not waited for.
+    Retry-After is obeyed, be it a number or a date. There is no retry when it asks for more than half a minute.
     """
     seconds = FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)
     if isinstance(outcome, ToolError):

@@ -1,8 +1,8 @@
-"""Values → text in paths, queries, headers, cookies and forms: every `style` and `explode`, as OpenAPI's table has them.
+"""Write values as text in paths, queries, headers, cookies and forms: every `style` and `explode` of OpenAPI's table.
 
-Nothing is None on the wire: a value that is null is left out, as are null items and properties. What a style has no words
-for (a list in a list) is sent as JSON. Everything but unreserved characters is percent-encoded, so that a value can't end
-where it stands and begin something else (N6, N7).
+A null value is left out, and so are null items and properties. A value that a style can't express, such as a list in a
+list, is sent as JSON. All but unreserved characters are percent-encoded, so that no value can end early and begin
+something else (N6, N7).
 """
 
 from __future__ import annotations
@@ -22,37 +22,38 @@ LIST_TYPES = (list, tuple, set, frozenset)
 SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 EXACT_INTEGER_LIMIT = 2**53
 
-# What `allowReserved` lets stand; without what would end the value: `&`, `#`, `+` (a space to many servers), `[`, `]`.
+# What `allowReserved` leaves unencoded, except for the characters that would end the value: `&`, `#`, `[`, `]`, and `+`
+# (many servers read it as a space).
 RESERVED_URI_CHARACTERS = "!$'()*,/:;=?@"
 
 
 def encode(text: str) -> str:
-    """The text percent-encoded, all but letters, digits and `-._~`."""
+    """Percent-encode everything but letters, digits and `-._~`."""
     return quote(text, safe="")
 
 
 def encode_reserved(text: str) -> str:
-    """The same for `allowReserved`."""
+    """Percent-encode a value with `allowReserved`: reserved characters stay where they are harmless."""
     return quote(text, safe=RESERVED_URI_CHARACTERS)
 
 
 def text_of(value: Any) -> str:
-    """One value as text: as JSON prints it, strings bare, bytes in base64; raises ValueError for NaN and infinities."""
+    """Return one value as text: as JSON but without quotes, bytes in base64; raises ValueError for NaN and infinities."""
     if type(value) is str:
         return value
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{value} is not a number that can be sent")
+            raise ValueError(f"{value} can't be sent as a number")
         if value.is_integer() and abs(value) < EXACT_INTEGER_LIMIT:
-            return str(int(value))  # a whole number is one, whichever way the program came by it
+            return str(int(value))  # 2.0 and 2 are the same number to a program
     printed = msgspec.json.encode(value).decode()
     return printed[1:-1] if printed.startswith('"') else printed
 
 
-def segment(name: str, value: Any, style: str, explode: bool) -> str:
-    """A path parameter's text for its place in the path."""
+def path_text(name: str, value: Any, style: str, explode: bool) -> str:
+    """Return the text of a path parameter."""
     parts = _parts(value, encode)
     equals = "=" if explode else ","
     if style == "label":
@@ -62,13 +63,13 @@ def segment(name: str, value: Any, style: str, explode: bool) -> str:
     return _joined(parts, ",", equals)
 
 
-def header(value: Any, explode: bool) -> str:
-    """A header parameter's text; headers have no percent-encoding."""
+def header_text(value: Any, explode: bool) -> str:
+    """Return the text of a header parameter. Headers are not percent-encoded."""
     return _joined(_parts(value, str), ",", "=" if explode else ",")
 
 
-def pairs(name: str, value: Any, style: str, explode: bool, encode: Encode = encode) -> Iterator[Pair]:
-    """The `name=value` pairs of a parameter or property, both encoded."""
+def name_value_pairs(name: str, value: Any, style: str, explode: bool, encode: Encode = encode) -> Iterator[Pair]:
+    """Yield the `name=value` pairs of a parameter or a form property, both encoded."""
     if style == "deepObject":
         yield from _deep(name, value, encode)
         return
@@ -112,7 +113,7 @@ def _matrix(name: str, parts: str | list[str] | dict[str, str], explode: bool) -
 
 
 def _deep(name: str, value: Any, encode: Encode) -> Iterator[Pair]:
-    """`a[b][c]=1`. Items of a list are `a[]`, and `a[0]` where an item has parts that must stay together."""
+    """Yield pairs such as `a[b][c]=1`. List items are `a[]`, or `a[0]` when an item has parts that belong together."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _deep(f"{name}[{text_of(key)}]", item, encode)
