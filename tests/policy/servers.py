@@ -99,7 +99,7 @@ class Dialled:
         self.addresses.append(address)
         if self._port is None:
             raise httpcore2.ConnectError("nobody is there")
-        return await connect.dial("127.0.0.1", self._port, seconds)
+        return await connect.connect("127.0.0.1", self._port, seconds)
 
 
 def answering(*answers: Sequence[str]) -> connect.Resolve:

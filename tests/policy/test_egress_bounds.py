@@ -178,7 +178,7 @@ async def test_a_name_that_is_never_resolved_is_left_at_the_deadline() -> None:
         with pytest.raises(ToolError) as failure:
             await send(Request("GET", "http://slow.example/"), reach, resolve=never)
         assert failure.value.code == "source-timeout"
-    assert failure.value.message == "slow.example took no connection within 0.2 s"
+    assert failure.value.message == "slow.example accepted no connection within 0.2 s"
     assert failure.value.retryable
 
 
@@ -225,7 +225,7 @@ async def test_a_cancelled_request_leaves_no_connection_behind() -> None:
 
 
 async def test_of_many_large_replies_a_few_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LARGE", 100_000)
+    monkeypatch.setattr(client, "LARGE_REPLY_BYTES", 100_000)
     size, count = 2_000_000, 40
     egress = Egress()
     async with serving(ok(b"x" * size)) as server:

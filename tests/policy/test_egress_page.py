@@ -25,6 +25,6 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"| {reach.total_seconds} s, then `source-timeout` |",
         f"| {reach.max_bytes // 2**20} MiB, then `reply-too-large` |",
         f"| {reach.max_redirects} |",
-        f"| {client._MOST_CONNECTIONS}, of them {client._MOST_IDLE} idle, for {client._IDLE_SECONDS} s |",
+        f"| {client._MAX_CONNECTIONS}, of them {client._MAX_IDLE_CONNECTIONS} idle, for {client._IDLE_SECONDS} s |",
     ):
         assert row in PAGE

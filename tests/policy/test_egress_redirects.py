@@ -80,7 +80,7 @@ async def test_a_public_service_can_not_redirect_inside(location: str) -> None:
     async with serving(redirect(location)) as server:
         dialled = Dialled(server.port)
         with pytest.raises(ToolError, match="may not be reached") as refusal:
-            await send(Request("GET", "http://8.8.8.8/"), Reach(), dial=dialled)
+            await send(Request("GET", "http://8.8.8.8/"), Reach(), connect_address=dialled)
     assert refusal.value.code == "egress-denied"
     assert dialled.addresses == ["8.8.8.8"]
 

@@ -95,7 +95,7 @@ def test_event_loops_share_no_connection() -> None:
     "method", ["", "get", "G T", "GET\r\n", "GET /x HTTP/1.1\r\nX:", "CONNECT", "TRACE", "GÉT", "A" * 33]
 )
 async def test_a_method_that_is_no_plain_word_is_refused(method: str) -> None:
-    with pytest.raises(ToolError, match="no method"):
+    with pytest.raises(ToolError, match="is not allowed"):
         await send(Request(method, "http://127.0.0.1:1/"), LOCAL)
 
 
@@ -122,7 +122,7 @@ async def test_headers_that_frame_or_route_a_message_are_not_for_callers(name: s
 
 @pytest.mark.parametrize("name", ["", "X Y", "X:", "X\r\nY", "X\x00", "Ü", "X\n", " X", "Host ", "(x)"])
 async def test_a_header_name_that_is_no_token_is_refused(name: str) -> None:
-    with pytest.raises(ToolError, match="no name of a header"):
+    with pytest.raises(ToolError, match="is not a header name"):
         await send(Request("GET", "http://127.0.0.1:1/", ((name, "x"),)), LOCAL)
 
 
@@ -294,7 +294,7 @@ async def test_a_reply_that_breaks_off_is_retryable_only_when_that_harms_nobody(
             writer.close()
 
         server.answers = cut
-        with pytest.raises(ToolError, match="broke off") as failure:
+        with pytest.raises(ToolError, match="closed the connection") as failure:
             await send(Request(method, server.origin), LOCAL)
     assert (failure.value.code, failure.value.retryable) == ("source-unreachable", retryable)
 
@@ -302,7 +302,7 @@ async def test_a_reply_that_breaks_off_is_retryable_only_when_that_harms_nobody(
 async def test_a_closed_port_and_an_unknown_host_are_unreachable() -> None:
     async with serving(ok()) as server:
         pass
-    with pytest.raises(ToolError, match="refuses connections") as failure:
+    with pytest.raises(ToolError, match="connection refused") as failure:
         await send(Request("POST", server.origin), LOCAL)
     assert (failure.value.code, failure.value.retryable) == ("source-unreachable", True)
     with pytest.raises(ToolError, match=r"no-such-host\.invalid can't be found") as failure:

@@ -73,7 +73,7 @@ user@127.0.0.1 user:pass@127.0.0.1 example.com@127.0.0.1 127.0.0.1@example.com e
 async def refused(host: str, reach: Reach) -> ToolError:
     dialled = Dialled()
     with pytest.raises(ToolError) as refusal:
-        await send(Request("GET", f"http://{host}/"), reach, dial=dialled)
+        await send(Request("GET", f"http://{host}/"), reach, connect_address=dialled)
     assert refusal.value.code == "egress-denied", refusal.value.message
     assert dialled.addresses == []
     return refusal.value
@@ -111,7 +111,7 @@ async def test_where_loopback_is_allowed_the_same_spellings_reach_it(host: str) 
 @pytest.mark.parametrize("host", spellings("8.8.8.8"))
 async def test_the_same_spellings_of_a_public_address_lead_to_it(host: str) -> None:
     async with serving(ok(b"canary")) as server:
-        egress = Egress(dial=(dialled := Dialled(server.port)))
+        egress = Egress(connect_address=(dialled := Dialled(server.port)))
         assert (await egress.send(Request("GET", f"http://{host}/"), Reach())).body == b"canary"
         await egress.close()
     assert dialled.addresses == ["8.8.8.8"]
@@ -122,7 +122,7 @@ async def test_a_refusal_names_host_address_rule_and_the_way_to_allow_it() -> No
     with pytest.raises(ToolError) as refusal:
         await egress.send(Request("GET", "https://wiki.corp.example/"), Reach())
     assert refusal.value.message == "wiki.corp.example (10.1.2.3) may not be reached: private, 10.0.0.0/8"
-    assert (refusal.value.hint or "").startswith("if it is meant, set allow_private = true in [sources.NAME]")
+    assert (refusal.value.hint or "").startswith("to allow it, set allow_private = true in [sources.NAME]")
     assert not refusal.value.retryable
 
 
@@ -130,14 +130,18 @@ async def test_one_forbidden_answer_among_public_ones_refuses_the_host() -> None
     for answers in (["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["2606:4700::1", "8.8.8.8", "fe80::1"]):
         dialled = Dialled()
         with pytest.raises(ToolError, match="may not be reached"):
-            await send(Request("GET", "http://rebind.example/"), Reach(), resolve=answering(answers), dial=dialled)
+            await send(
+                Request("GET", "http://rebind.example/"), Reach(), resolve=answering(answers), connect_address=dialled
+            )
         assert dialled.addresses == []
 
 
 async def test_a_name_is_looked_up_once_and_the_judged_address_is_dialled() -> None:
     async with serving(ok(b"", "Connection: close")) as server:
         dialled = Dialled(server.port)
-        egress = Egress(resolve=answering(["8.8.8.8"], ["127.0.0.1"], ["8.8.4.4"], ["169.254.169.254"]), dial=dialled)
+        egress = Egress(
+            resolve=answering(["8.8.8.8"], ["127.0.0.1"], ["8.8.4.4"], ["169.254.169.254"]), connect_address=dialled
+        )
         request = Request("GET", "http://rebind.example/")
         assert (await egress.send(request, Reach())).status == 200
         with pytest.raises(ToolError, match=r"127\.0\.0\.1"):

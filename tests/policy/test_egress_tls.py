@@ -91,7 +91,7 @@ async def test_a_server_without_tls_is_unreachable_by_https() -> None:
         writer.close()
 
     server = await asyncio.start_server(plainly, "127.0.0.1", 0)
-    with pytest.raises(ToolError, match="speaks no TLS") as failure:
+    with pytest.raises(ToolError, match="TLS handshake") as failure:
         await send(Request("GET", f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
     server.close()
     assert failure.value.code == "source-unreachable"
@@ -100,6 +100,6 @@ async def test_a_server_without_tls_is_unreachable_by_https() -> None:
 async def test_a_handshake_that_never_ends_is_left_at_the_deadline() -> None:
     async with serving(ok()) as server:
         reach = Reach(allow_private=True, connect_seconds=0.3)
-        with pytest.raises(ToolError, match="took no connection") as failure:
+        with pytest.raises(ToolError, match="accepted no connection") as failure:
             await send(Request("GET", f"https://127.0.0.1:{server.port}/"), reach)
     assert (failure.value.code, failure.value.retryable) == ("source-timeout", True)

@@ -150,7 +150,9 @@ async def test_only_what_was_judged_is_dialled_and_the_wire_says_the_same(text: 
     async with serving(ok(b"", "Connection: close")) as server:
         dialled = Dialled(server.port)
         try:
-            await send(Request("GET", text), Reach(connect_seconds=20, max_redirects=0), resolve=resolve, dial=dialled)
+            await send(
+                Request("GET", text), Reach(connect_seconds=20, max_redirects=0), resolve=resolve, connect_address=dialled
+            )
         except ToolError as error:
             assert dialled.addresses == []
             assert error.code in {"egress-denied", "source-unreachable"}

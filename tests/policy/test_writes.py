@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gloveport.policy.writes import WritesShut
+from gloveport.policy.writes import WritesDenied
 from gloveport.types import Tool
 
 
@@ -27,18 +27,18 @@ def tool(address: str, *, writes: bool = True, kind: str = "openapi") -> Tool:
 def test_what_writes_is_decided_by_its_sources_patterns(
     address: str, opened: dict[str, tuple[str, ...]], verdict: str
 ) -> None:
-    assert WritesShut(opened).decide(tool(address), {}).verdict == verdict
+    assert WritesDenied(opened).decide(tool(address), {}).verdict == verdict
 
 
 def test_reads_and_plain_functions_work() -> None:
-    policy = WritesShut({})
+    policy = WritesDenied({})
     assert policy.decide(tool("github.issues.get", writes=False), {}).verdict == "allow"
     assert policy.decide(tool("local.save", kind="function"), None).verdict == "allow"
 
 
 def test_a_refusal_names_the_line_that_would_open_it() -> None:
-    reason = WritesShut({}).decide(tool("github.issues.create"), {}).reason
+    reason = WritesDenied({}).decide(tool("github.issues.create"), {}).reason
     assert 'writes = ["issues.create"]' in reason
     assert "[sources.github]" in reason
     assert reason.startswith("it writes.")
-    assert WritesShut({}).decide(tool("memory.read", kind="mcp"), {}).reason.startswith("it may write.")
+    assert WritesDenied({}).decide(tool("memory.read", kind="mcp"), {}).reason.startswith("it may write.")

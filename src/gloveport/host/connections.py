@@ -16,7 +16,7 @@ from gloveport.folders import cache_folder, data_folder
 from gloveport.policy import AllowAll, Policy
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress.urls import shown
-from gloveport.policy.writes import WritesShut
+from gloveport.policy.writes import WritesDenied
 from gloveport.sources import Source
 from gloveport.sources.context import Outside
 from gloveport.sources.detection import detect, likely_name
@@ -225,7 +225,7 @@ class Connections:
         kept = {id(source) for source in self.catalog.sources}
         opened = {config.name: config.writes for config, source in self._connected() if id(source) in kept}
         return (
-            WritesShut(opened)
+            WritesDenied(opened)
             if any(tool.writes and tool.kind != "function" for tool in self.catalog.tools)
             else AllowAll()
         )

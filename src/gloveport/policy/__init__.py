@@ -1,4 +1,11 @@
-"""May a call happen, as whom, to where. The rules stand behind one question, which the bridge asks about every call."""
+"""What a call may do: whether it is allowed, with which credentials, to which addresses.
+
+policy.decide     the bridge asks it about every call
+writes.py         the only rule so far: writes are denied until the source's settings allow them
+credentials.py    secrets, and where they come from
+redaction.py      removes echoed secrets from replies
+egress/           the only HTTP client
+"""
 
 from __future__ import annotations
 
@@ -11,18 +18,18 @@ __all__ = ["AllowAll", "Policy"]
 
 
 class Policy(Protocol):
-    """Decides about calls."""
+    """Decides whether a call may be made."""
 
     def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
-        """The decision on a call; without `args`, what would hold for the tool before any are known."""
+        """Return the decision on a call. Without `args`, return what holds for the tool whatever its arguments."""
         ...
 
 
 class AllowAll:
-    """Lets every call happen: the default for functions that the program's owner passed in himself."""
+    """Allows every call. It is the default for functions that the owner of the port passed in."""
 
     _yes = Decision("allow")
 
     def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
-        """Allow."""
+        """Allow the call."""
         return self._yes

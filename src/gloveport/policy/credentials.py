@@ -1,4 +1,4 @@
-"""Credentials: secrets that only the last line before a socket unwraps, and where they come from."""
+"""Credentials: secrets that are revealed only on the last line before the socket, and where they come from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gloveport.errors import OptionError, ToolError
 
 
 class Secret:
-    """A text that no repr, log, JSON or pickle shows; `label` names it instead."""
+    """A text that repr, logs, JSON and pickle never show. They show `label` instead."""
 
     __slots__ = ("_text", "label")
 
@@ -20,7 +20,7 @@ class Secret:
         self.label = label
 
     def reveal(self) -> str:
-        """The text itself, for the last line before the socket and for nothing else."""
+        """Return the text itself. Call it only on the last line before the socket."""
         return self._text
 
     def __repr__(self) -> str:
@@ -32,7 +32,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A secret and how a request carries it; `origins` are the only ones (`https://api.github.com`) that it is sent to.
+    """A secret and how a request carries it. It is sent to `origins` (`https://api.github.com`) and nowhere else.
 
     `template` has one `{}` for the secret: `Bearer {}`. For `basic` the secret is `user:password`, sent in base64.
     """
@@ -45,21 +45,21 @@ class Attachment:
 
 
 class Credentials(Protocol):
-    """Where secrets come from."""
+    """A provider of secrets."""
 
     def find(self, source: str, slot: str) -> Secret | None:
-        """The secret of a source's slot, or None when nobody gave one."""
+        """Return the secret of a source's slot, or None when it is not configured."""
         ...
 
     def wanted(self, source: str, slot: str) -> str:
-        """What a person must set for it to be found: the variable, and what else must be said."""
+        """Return what a person must set so that `find` finds it: the variable, and any further setting."""
         ...
 
 
 class EnvironmentCredentials:
-    """Secrets from this process's environment: `env:NAME` as configured, or GLOVEPORT_<SOURCE>_<SLOT>.
+    """Secrets from the environment of this process: `env:NAME` as configured, or GLOVEPORT_<SOURCE>_<SLOT>.
 
-    `sources` are the names of all sources: a variable that is meant for one of them is not given to another.
+    `sources` are the names of all sources. A variable that may be meant for one source is not given to another.
     """
 
     def __init__(
@@ -70,18 +70,18 @@ class EnvironmentCredentials:
     ) -> None:
         self._configured = dict(configured)
         self._environment = environment
-        self._sources = sources  # may grow
+        self._sources = sources  # the caller may add to it
         for (source, slot), origin in self._configured.items():
             if not origin.startswith("env:") or len(origin) == len("env:"):
-                hint = f'write {slot} = "env:NAME_OF_A_VARIABLE": secrets have no place in a configuration file'
+                hint = f'write {slot} = "env:NAME_OF_A_VARIABLE": a configuration file must not hold secrets'
                 raise OptionError(f"the credential {slot} of the source {source} is not `env:NAME`", hint=hint)
 
     def variable(self, source: str, slot: str) -> str:
-        """The name of the environment variable that fills a slot."""
+        """Return the name of the environment variable that fills a slot."""
         return self._configured.get((source, slot), "").removeprefix("env:") or default_variable(source, slot)
 
     def wanted(self, source: str, slot: str) -> str:
-        """The variable to set; one of the person's choice where the usual one may be meant for another source too."""
+        """Return the variable to set, or how to name one where the default may be meant for another source."""
         variable = self.variable(source, slot)
         rival = None if (source, slot) in self._configured else self._rival(source, variable)
         if rival is None:
@@ -90,22 +90,22 @@ class EnvironmentCredentials:
         return f"a variable that you name with {named} ({variable} may be meant for the source {rival})"
 
     def find(self, source: str, slot: str) -> Secret | None:
-        """The secret, or None when its variable is not set; raises ToolError when that may be meant for another source."""
+        """Return the secret, or None when its variable is not set. Raise ToolError when the variable is ambiguous."""
         variable = self.variable(source, slot)
         text = self._environment.get(variable)
         if text and (source, slot) not in self._configured and (rival := self._rival(source, variable)):
-            message = f"{variable} is set, and may be meant for the source {rival} or for {source}"
-            hint = f'say which under [sources.{source}]: credentials = {{ {slot} = "env:{variable}" }}, or another variable'
+            message = f"{variable} is set and may be meant for the source {rival} or for {source}"
+            hint = f'decide under [sources.{source}]: credentials = {{ {slot} = "env:{variable}" }}, or another variable'
             raise ToolError(message, code="credential-missing", hint=hint)
         return Secret(text, f"{source}.{slot}") if text else None
 
     def _rival(self, source: str, variable: str) -> str | None:
-        """Another source that the variable names as well as this one, or better: GLOVEPORT_SHOP_EU_TOKEN is `shop_eu`'s."""
+        """Return another source whose default variables match at least as well: GLOVEPORT_SHOP_EU_TOKEN fits `shop_eu`."""
         own = len(default_variable(source, ""))
         starts = {other: default_variable(other, "") for other in self._sources if other != source}
         return next((other for other, start in starts.items() if variable.startswith(start) and len(start) >= own), None)
 
 
 def default_variable(source: str, slot: str) -> str:
-    """The variable that fills a slot for which nothing is configured."""
+    """Return the variable that fills a slot when nothing is configured for it."""
     return f"GLOVEPORT_{source}_{slot}".upper()

@@ -1,7 +1,7 @@
-"""Redaction: what a service echoes of the secrets that were sent to it is blacked out, in the common encodings.
+"""Redaction: remove the secrets of a request from its reply, in the common encodings.
 
-A secret of fewer than 4 characters is not looked for, and one of fewer than 8 only as it is or escaped, not in base64 or
-hex: such short texts turn up everywhere, and a reply full of holes helps nobody.
+A secret of fewer than 4 characters is not searched for. One of fewer than 8 is searched for as it is and escaped, but not
+in base64 or hex: texts that short occur everywhere, and a reply full of redactions is of no use.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from urllib.parse import quote
 
 from gloveport.policy.credentials import Attachment
 
-_SHORTEST = 4
-_SHORTEST_ENCODED = 8
-_LONGEST_ESCAPE = 64  # bytes, for one character
+_MIN_SECRET_CHARS = 4
+_MIN_ENCODED_SECRET_CHARS = 8
+_MAX_ESCAPE_BYTES = 64  # for one character
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
-# The characters that escapes are made of, as they are written where they were escaped in their turn.
+# The characters that escapes consist of, also where those were escaped again.
 _SLASH = rb"(?:\\|(?i:%(?:25)*5c|u005c|&(?:amp;)*#(?:0*92|x0*5c);))"
 _AND = rb"(?:&|(?i:%(?:25)*26|u0026))(?i:amp(?:;|%(?:25)*3b))*"
 _HASH, _END = rb"(?:#|(?i:%(?:25)*23))", rb"(?:;|(?i:%(?:25)*3b))"
-# Where a row of backslashes begins, however they are written: no text makes a search take long that begins there alone.
+# A run of backslashes starts here, in any spelling. Matching only at the start keeps the search linear.
 _FIRST = rb"(?<!\\)(?<!5[cC])(?<!92;)(?<!5[cC];)"
 
 
 class Redaction:
-    """Blacks out the secrets of one request as `•••(label)`."""
+    """Replaces the secrets of one request by `•••(label)`."""
 
     def __init__(self, attachments: Sequence[Attachment]) -> None:
         self._texts: list[tuple[bytes, str, bytes]] = []
@@ -37,9 +37,9 @@ class Redaction:
         for attachment in attachments:
             shown = f"•••({attachment.secret.label})".encode()
             for text in sorted(_texts(attachment), key=len, reverse=True):
-                if len(text) >= _SHORTEST:
+                if len(text) >= _MIN_SECRET_CHARS:
                     self._texts.append((_anchor(text), text, shown))
-                if len(text) >= _SHORTEST_ENCODED:
+                if len(text) >= _MIN_ENCODED_SECRET_CHARS:
                     data = text.encode("utf-8", "surrogateescape")
                     self._forms += [(form, shown) for form in _encoded(data)]
                     self._texts += [(_anchor(form), form, shown) for form in _base64(data)]
@@ -48,7 +48,7 @@ class Redaction:
         return bool(self._texts)
 
     def clean(self, data: bytes) -> bytes:
-        """The bytes without the secrets; the same object when none is in it."""
+        """Return the bytes without the secrets; the same object when it contains none."""
         for anchor, text, shown in self._texts:
             if anchor in data:
                 data = b"".join(_replaced(data, anchor, text, shown))
@@ -58,14 +58,14 @@ class Redaction:
         return data
 
     def clean_text(self, text: str) -> str:
-        """The same for text."""
+        """Return the text without the secrets."""
         return self.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace") if self else text
 
 
 def _texts(attachment: Attachment) -> set[str]:
-    """What is secret in an attachment, also as it is sent: an echo may encode that once more.
+    """Return the texts to redact: the secret, and the form in which it is sent, because an echo may encode that again.
 
-    Of `user:password` the password alone is secret as well.
+    For `user:password` the password alone is a secret too.
     """
     secret = attachment.secret.reveal()
     if attachment.place == "basic":
@@ -74,13 +74,13 @@ def _texts(attachment: Attachment) -> set[str]:
 
 
 def _anchor(text: str) -> bytes:
-    """The longest part that no escaping changes: where it is missing, no search is needed."""
+    """Return the longest part that no escaping changes. Data without it needs no search."""
     return max(re.findall(r"[0-9A-Za-z]*", text), key=len).encode()
 
 
 def _replaced(data: bytes, anchor: bytes, text: str, shown: bytes) -> Iterator[bytes]:
-    """The data in pieces, without the text in any way of writing it. Only the surroundings of the anchor are searched."""
-    pattern, reach = _escaped(text), _LONGEST_ESCAPE * len(text)
+    """Yield the data without the text, however it is escaped. Only the surroundings of the anchor are searched."""
+    pattern, reach = _escaped(text), _MAX_ESCAPE_BYTES * len(text)
     if not anchor:
         yield pattern.sub(lambda _: shown, data)
         return
@@ -96,10 +96,10 @@ def _replaced(data: bytes, anchor: bytes, text: str, shown: bytes) -> Iterator[b
 
 
 def _escaped(text: str) -> re.Pattern[bytes]:
-    """Matches the text with any of its characters escaped, as URLs, forms, JSON and HTML do it, in any mixture.
+    """Return a pattern for the text with any of its characters escaped as URLs, forms, JSON or HTML do it, also mixed.
 
-    What was escaped may have been escaped again: JSON in JSON, JSON in a URL. Repeated backslashes are taken possessively
-    (`++`), so that no text makes it take long.
+    Escaped text may have been escaped again: JSON in JSON, JSON in a URL. Runs of backslashes match possessively (`++`),
+    so that they cause no backtracking.
     """
     runs = re.findall(r"\\+|[^\\]", text)
     ways = (_ways(run, before) for before, run in itertools.pairwise(["", *runs]))
@@ -107,9 +107,9 @@ def _escaped(text: str) -> re.Pattern[bytes]:
 
 
 def _ways(run: str, before: str) -> Iterator[bytes]:
-    """How a character may be written, or a run of backslashes: how many they were can't be told once they are escaped.
+    """Yield patterns for the spellings of a character, or of a run of backslashes, whose number escaping hides.
 
-    A run before it has taken the backslashes of its own escape, too.
+    When a run of backslashes stands before a character, it has matched the backslash of the character's own escape too.
     """
     data = run.encode("utf-8", "surrogateescape")
     slashes = (b"" if before else _FIRST) + _SLASH + (b"{0,16}+" if before.startswith("\\") else b"{1,16}+")
@@ -142,17 +142,17 @@ def _units(char: str) -> list[int]:
 
 
 def _encoded(data: bytes) -> set[bytes]:
-    """The text in hex, and in UTF-16."""
+    """Return the text in hex and in UTF-16."""
     text = data.decode("utf-8", "surrogateescape")
     wide = {text.encode("utf-16-le", "surrogatepass"), text.encode("utf-16-be", "surrogatepass")}
     return wide | {data.hex().encode(), data.hex().upper().encode()}
 
 
 def _base64(data: bytes) -> set[str]:
-    """The text in base64 wherever it may begin in what was encoded."""
+    """Return the text in base64 for each position at which it can begin in the encoded data."""
     forms: set[str] = set()
     for before in range(3):
-        # Characters at both ends mix bits of the secret with bits of its neighbours: they can't be known, and are left.
+        # The characters at both ends mix bits of the secret with its neighbours' bits. They are unknown, so they stay.
         first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
         form = b64encode(bytes(before) + data)[first:last]
         forms |= {form.decode(), form.translate(_URL_SAFE).decode()}

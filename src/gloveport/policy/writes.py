@@ -1,4 +1,4 @@
-"""Writes stay shut until someone opens them: the rule that holds while there are no others."""
+"""The default rule: calls that write are denied until the settings of their source allow them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from gloveport.types import Decision, Tool
 _YES = Decision("allow")
 
 
-class WritesShut:
-    """Lets reads and plain functions happen, and of what writes only what its source's settings open.
+class WritesDenied:
+    """Allows reads and plain functions, and those writes that the settings of their source allow.
 
-    `opened` has for each source the patterns over its addresses, without its name: `issues.*`, or `*` for all.
+    `allowed` has for each source the patterns over its addresses without its name: `issues.*`, or `*` for all.
     """
 
-    def __init__(self, opened: Mapping[str, Sequence[str]]) -> None:
-        self._opened = opened
+    def __init__(self, allowed: Mapping[str, Sequence[str]]) -> None:
+        self._allowed = allowed
 
     def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
-        """Allow, or deny with the line of configuration that would open it."""
+        """Allow the call, or deny it with the line of configuration that would allow it."""
         if not tool.writes or tool.kind == "function":
             return _YES
         source, _, path = tool.address.partition(".")
-        if any(fnmatchcase(path, pattern) for pattern in self._opened.get(source, ())):
+        if any(fnmatchcase(path, pattern) for pattern in self._allowed.get(source, ())):
             return _YES
         line = f'writes = ["{path}"]'
-        does = "may write" if tool.kind == "mcp" else "writes"  # a server that says nothing of it may do anything
+        does = "may write" if tool.kind == "mcp" else "writes"  # an MCP server that does not state it may do either
         return Decision("deny", f'it {does}. To open it: `{line}` (or `writes = "allow"`) under [sources.{source}]')

@@ -1,10 +1,11 @@
-"""Egress: the one HTTP client. Where a request may go is judged here, and credentials are attached here.
+"""Egress: the only HTTP client. It decides where a request may go, and it injects the credentials.
 
-    Request ─► urls ─► headers ─► attaching ─► client ─► dialing: resolve, judge all by `addresses`, connect to a judged one
-                                                 │
-    Reply ◄─ redaction ◄─ incoming, decoding ◄───┘    a redirect begins again at the left
+    Request ─► urls ─► headers ─► inject ─► client ─► connect: resolve, check all `addresses`, connect to a checked one
+                                               │
+    Reply ◄─ redaction ◄─ response, decoding ◄─┘    a redirect starts again at the left
 
-No other module of Gloveport speaks HTTP: a test reads the imports of them all.
+`transport` offers the same checks to libraries that bring their own client; `network_errors` explains failures. No other
+module of Gloveport speaks HTTP: a test checks the imports of all modules.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["Egress", "Reach", "Reply", "Request"]
 
 
 def __getattr__(name: str) -> Any:
-    """The client brings its libraries with it, which take 60 ms to load: not for a run that reaches nothing."""
+    """Import the client on first use: its libraries take 60 ms to load, which a run without requests should not pay."""
     if name != "Egress":
         raise AttributeError(name)
     from gloveport.policy.egress.client import Egress

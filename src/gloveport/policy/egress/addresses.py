@@ -1,7 +1,7 @@
-"""Addresses: which ones a request may be sent to. A pure table of our own, the same on every Python.
+"""The addresses that a request may be sent to: our own table, the same on every Python (N1-N3).
 
-`ipaddress.is_global` is not asked: its answers differ between Pythons, and 3.11 calls `64:ff9b::7f00:1`, `fec0::1` and
-`224.0.0.1` global. In IPv6 the table is turned round: what is not global unicast is refused, whether it is listed or not.
+`ipaddress.is_global` is not used: its answers differ between Pythons, and 3.11 calls `64:ff9b::7f00:1`, `fec0::1` and
+`224.0.0.1` global. For IPv6 everything that is not global unicast is refused, listed or not.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """Why an address is refused. Only a `private` one can be opened, by `allow_private`."""
+class AddressRule:
+    """Why an address is refused. `allow_private` allows those of the kind `private`; nothing allows the others."""
 
     what: str
     network: str
@@ -23,73 +23,73 @@ class Rule:
         return f"{self.what}, {self.network}"
 
 
-# The first rule that holds an address counts: a metadata address inside a private network is never opened.
+# The first rule that matches an address counts, so a metadata address inside a private network is never allowed.
 _RULES4 = (
-    Rule("a cloud metadata address", "100.100.100.200/32"),
-    Rule("a cloud metadata address", "168.63.129.16/32"),
-    Rule("a cloud metadata address", "192.0.0.192/32"),
-    Rule("link-local, where cloud metadata is", "169.254.0.0/16"),
-    Rule("loopback", "127.0.0.0/8", "private"),
-    Rule("private", "10.0.0.0/8", "private"),
-    Rule("private", "172.16.0.0/12", "private"),
-    Rule("private", "192.168.0.0/16", "private"),
-    Rule("shared by a provider's customers", "100.64.0.0/10", "private"),
-    Rule("this host", "0.0.0.0/8"),
-    Rule("protocol assignments", "192.0.0.0/24"),
-    Rule("documentation", "192.0.2.0/24"),
-    Rule("documentation", "198.51.100.0/24"),
-    Rule("documentation", "203.0.113.0/24"),
-    Rule("6to4 relays", "192.88.99.0/24"),
-    Rule("benchmarking", "198.18.0.0/15"),
-    Rule("multicast", "224.0.0.0/4"),
-    Rule("broadcast", "255.255.255.255/32"),
-    Rule("reserved", "240.0.0.0/4"),
+    AddressRule("a cloud metadata address", "100.100.100.200/32"),
+    AddressRule("a cloud metadata address", "168.63.129.16/32"),
+    AddressRule("a cloud metadata address", "192.0.0.192/32"),
+    AddressRule("link-local, used for cloud metadata", "169.254.0.0/16"),
+    AddressRule("loopback", "127.0.0.0/8", "private"),
+    AddressRule("private", "10.0.0.0/8", "private"),
+    AddressRule("private", "172.16.0.0/12", "private"),
+    AddressRule("private", "192.168.0.0/16", "private"),
+    AddressRule("shared by a provider's customers", "100.64.0.0/10", "private"),
+    AddressRule("this host", "0.0.0.0/8"),
+    AddressRule("protocol assignments", "192.0.0.0/24"),
+    AddressRule("documentation", "192.0.2.0/24"),
+    AddressRule("documentation", "198.51.100.0/24"),
+    AddressRule("documentation", "203.0.113.0/24"),
+    AddressRule("6to4 relays", "192.88.99.0/24"),
+    AddressRule("benchmarking", "198.18.0.0/15"),
+    AddressRule("multicast", "224.0.0.0/4"),
+    AddressRule("broadcast", "255.255.255.255/32"),
+    AddressRule("reserved", "240.0.0.0/4"),
 )
 _RULES6 = (
-    Rule("a cloud metadata address", "fd00:ec2::/32"),
-    Rule("a cloud metadata address", "fd00:42::42/128"),
-    Rule("a cloud metadata address", "fd00:c1::a9fe:a9fe/128"),
-    Rule("a cloud metadata address", "fd20:ce::254/128"),
-    Rule("loopback", "::1/128", "private"),
-    Rule("unique local", "fc00::/7", "private"),
-    Rule("unspecified", "::/128"),
-    Rule("IPv4-compatible", "::/96"),
-    Rule("NAT64 for local use", "64:ff9b:1::/48"),
-    Rule("discarded", "100::/64"),
-    Rule("protocol assignments and Teredo", "2001::/23"),
-    Rule("documentation", "2001:db8::/32"),
-    Rule("documentation", "3fff::/20"),
-    Rule("segment routing", "5f00::/16"),
-    Rule("link-local", "fe80::/10"),
-    Rule("site-local", "fec0::/10"),
-    Rule("multicast", "ff00::/8"),
+    AddressRule("a cloud metadata address", "fd00:ec2::/32"),
+    AddressRule("a cloud metadata address", "fd00:42::42/128"),
+    AddressRule("a cloud metadata address", "fd00:c1::a9fe:a9fe/128"),
+    AddressRule("a cloud metadata address", "fd20:ce::254/128"),
+    AddressRule("loopback", "::1/128", "private"),
+    AddressRule("unique local", "fc00::/7", "private"),
+    AddressRule("unspecified", "::/128"),
+    AddressRule("IPv4-compatible", "::/96"),
+    AddressRule("NAT64 for local use", "64:ff9b:1::/48"),
+    AddressRule("discarded", "100::/64"),
+    AddressRule("protocol assignments and Teredo", "2001::/23"),
+    AddressRule("documentation", "2001:db8::/32"),
+    AddressRule("documentation", "3fff::/20"),
+    AddressRule("segment routing", "5f00::/16"),
+    AddressRule("link-local", "fe80::/10"),
+    AddressRule("site-local", "fec0::/10"),
+    AddressRule("multicast", "ff00::/8"),
 )
 _TABLE4 = tuple((IPv4Network(rule.network), rule) for rule in _RULES4)
 _TABLE6 = tuple((IPv6Network(rule.network), rule) for rule in _RULES6)
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-_NOT_GLOBAL = Rule("not global unicast", "outside 2000::/3")
-# In these the address that is really reached is the IPv4 address in the last 32 bits.
+_NOT_GLOBAL = AddressRule("not global unicast", "outside 2000::/3")
+# In these networks the address that is reached is the IPv4 address in the last 32 bits.
 _TRANSLATED = tuple(map(IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 _SIX_TO_FOUR = IPv6Network("2002::/16")
 _ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 
-# These names lead to metadata wherever they resolve to; a cloud's resolver may answer with an address not in the table.
+# These names mean a metadata service, whatever they resolve to: a cloud's resolver may give an address that is not listed.
 _METADATA_NAMES = ("metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal")
 
 
-def refusal(address: str, *, allow_private: bool) -> Rule | None:
-    """The rule that refuses an address in its canonical text, or None when requests may go there."""
+def refusal(address: str, *, allow_private: bool) -> AddressRule | None:
+    """Return the rule that refuses an address in canonical form, or None when requests may go there."""
     rule = _rule(ip_address(address.partition("%")[0]))
     return None if rule is None or (allow_private and rule.kind == "private") else rule
 
 
 def is_metadata_name(host: str) -> bool:
-    """Whether a host is, by its name alone, a cloud's metadata service."""
+    """Return whether a host name alone means a cloud's metadata service."""
     name = host.lower().rstrip(".")
     return name in _METADATA_NAMES or name.endswith((".metadata.google.internal", ".metadata.goog"))
 
 
-def _rule(address: IPv4Address | IPv6Address) -> Rule | None:
+def _rule(address: IPv4Address | IPv6Address) -> AddressRule | None:
     if isinstance(address, IPv4Address):
         return next((rule for network, rule in _TABLE4 if address in network), None)
     number = int(address)
@@ -108,7 +108,7 @@ def _rule(address: IPv4Address | IPv6Address) -> Rule | None:
     return None
 
 
-def _tunnelled(inner: IPv4Address, way: str) -> Rule | None:
-    """A tunnel must end at a public address; `allow_private` opens networks, not tunnels into them."""
+def _tunnelled(inner: IPv4Address, way: str) -> AddressRule | None:
+    """Return the rule for the end of a tunnel, which must be public: `allow_private` does not allow tunnels."""
     rule = _rule(inner)
-    return rule and Rule(f"{way} to {inner}, {rule.what}", rule.network)
+    return rule and AddressRule(f"{way} to {inner}, {rule.what}", rule.network)

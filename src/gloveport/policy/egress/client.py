@@ -1,4 +1,4 @@
-"""The client: sends a request, follows its redirects, keeps its connections."""
+"""The HTTP client: send a request, follow its redirects, keep connections alive."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import connect, headers, urls
 from gloveport.policy.egress.addresses import is_metadata_name
 from gloveport.policy.egress.decoding import ACCEPTED
-from gloveport.policy.egress.inject import attach_headers, attach_query, check_origins
+from gloveport.policy.egress.inject import check_origins, inject_headers, inject_query
 from gloveport.policy.egress.network_errors import FAILURES, explain
-from gloveport.policy.egress.response import Incoming
+from gloveport.policy.egress.response import StreamedResponse
 from gloveport.policy.egress.transport import Transport
 from gloveport.policy.egress.urls import Url
 from gloveport.policy.egress.values import Hop, Reach, Reply, Request
@@ -27,31 +27,34 @@ from gloveport.policy.redaction import Redaction
 
 _FOLLOWED = frozenset({"GET", "HEAD"})
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
-_MOST_CONNECTIONS = 64
-_MOST_IDLE = 8
+_MAX_CONNECTIONS = 64
+_MAX_IDLE_CONNECTIONS = 8
 _IDLE_SECONDS = 15
-LARGE = 4 * 1024 * 1024
-_MOST_LARGE = 4
+LARGE_REPLY_BYTES = 4 * 1024 * 1024
+_MAX_LARGE_REPLIES = 4
 
 
 class Egress:
-    """Sends requests. Connections are kept for the next request of the same reach to the same origin."""
+    """Sends requests. It keeps connections for the next request of the same reach to the same origin."""
 
-    def __init__(self, *, resolve: connect.Resolve = connect.resolve, dial: connect.Dial = connect.dial) -> None:
+    def __init__(
+        self, *, resolve: connect.Resolve = connect.resolve, connect_address: connect.Connect = connect.connect
+    ) -> None:
         self._resolve = resolve
-        self._dial = dial
+        self._connect_address = connect_address
         self._contexts: dict[bool, ssl.SSLContext] = {}
-        # A connection is bound to its event loop, and to what its reach allowed when it was dialled.
+        # A connection belongs to its event loop, and to the reach that allowed it.
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Reach, httpcore2.AsyncConnectionPool]]
         self._pools = WeakKeyDictionary()
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Reach, asyncio.Semaphore]] = WeakKeyDictionary()
-        # At debug level this logger writes headers as they came, before redaction.
+        # At debug level this logger writes headers before redaction.
         logging.getLogger("httpcore2.http11").disabled = True
 
     async def send(self, request: Request, reach: Reach, attachments: Sequence[Attachment] = ()) -> Reply:
-        """The reply; raises ToolError `egress-denied`, `source-unreachable`, `source-timeout` or `reply-too-large`.
+        """Return the reply. Raise ToolError `egress-denied`, `source-unreachable`, `source-timeout` or `reply-too-large`.
 
-        Redirects of GET and HEAD are followed, each judged like a first request; of other methods the 3xx is the reply.
+        Redirects of GET and HEAD are followed, and each is checked like a first request. For other methods the 3xx
+        response is the reply.
         """
         url = urls.parse(request.url)
         check_origins(url.origin, attachments)
@@ -62,33 +65,33 @@ class Egress:
         except FAILURES as error:
             failure = explain(error, url.host, request.method, reach)
         except ToolError as error:
-            # A service can redirect to a host whose name is what it was sent.
-            told = {name: getattr(error, name) for name in ("code", "tool", "status", "data", "retryable", "hint")}
-            failure = ToolError(redaction.clean_text(error.message), **told)
-        # Raised out here, no frame hangs on it that holds headers, or what a service echoed of them.
+            # A service can redirect to a host whose name contains the secret that it was sent.
+            fields = {name: getattr(error, name) for name in ("code", "tool", "status", "data", "retryable", "hint")}
+            failure = ToolError(redaction.clean_text(error.message), **fields)
+        # Raised here, the traceback has no frame that holds headers or an echo of them.
         raise failure
 
     def transport(self, reach: Reach, attachments: Sequence[Attachment] = ()) -> httpx2.AsyncBaseTransport:
-        """The same judgement as a transport, for libraries that bring their own client; it raises the same ToolErrors.
+        """Return a transport with the same checks and ToolErrors, for libraries that bring their own client.
 
-        It follows no redirects: the client may, and each of its requests is judged. Attachments are added to requests to
-        their origins. An event stream passes as it comes, with `max_bytes` for each event, and with the client's read
-        timeout (or `total_seconds`) for each wait instead of a total.
+        It follows no redirects: the client may, and each of its requests is checked. Attachments are added to requests to
+        their origins. An event stream is passed on as it arrives, with `max_bytes` for each event, and with the client's
+        read timeout (or `total_seconds`) for each wait instead of a total.
         """
         return Transport(self, reach, attachments)
 
     async def close(self) -> None:
-        """Closes every connection of the running event loop."""
+        """Close every connection of the running event loop."""
         loop = asyncio.get_running_loop()
         self._turns.pop(loop, None)
         for pool in self._pools.pop(loop, {}).values():
             await pool.aclose()
 
-    async def open(self, hop: Hop, reach: Reach, attachments: Sequence[Attachment]) -> Incoming:
-        """The response to one request, its body still on its way: what `send` and the transport have in common."""
+    async def open(self, hop: Hop, reach: Reach, attachments: Sequence[Attachment]) -> StreamedResponse:
+        """Return the response to one request before its body has arrived, for `send` and the transport."""
         url = hop.url
         _admit(url, reach)
-        # Nothing here has a name: what holds revealed secrets must not be in a frame that a traceback could show.
+        # No local variable holds a revealed secret: a traceback could show the variables of this frame.
         response = await self._pool(reach).handle_async_request(
             httpcore2.Request(
                 hop.method,
@@ -96,14 +99,14 @@ class Egress:
                     scheme=url.scheme.encode(),
                     host=url.host.encode(),
                     port=url.port,
-                    target=attach_query(url, attachments),
+                    target=inject_query(url, attachments),
                 ),
-                headers=_framing(hop) + attach_headers(url, hop.headers, attachments),
+                headers=_framing(hop) + inject_headers(url, hop.headers, attachments),
                 content=hop.body,
                 extensions={"timeout": {"connect": reach.connect_seconds}},
             )
         )
-        return Incoming(response, hop, reach)
+        return StreamedResponse(response, hop, reach)
 
     async def _follow(
         self, request: Request, url: Url, reach: Reach, attachments: Sequence[Attachment], redaction: Redaction
@@ -122,34 +125,34 @@ class Egress:
             if url.scheme == "https" and ahead.scheme == "http":
                 raise ToolError(f"{url.host} redirects from https to http", code="egress-denied")
             if ahead.origin != url.origin:
-                attachments, carried = (), headers.harmless(carried)
+                attachments, carried = (), headers.cross_origin(carried)
             url = ahead
         raise ToolError(f"{url.host} redirects more than {reach.max_redirects} times", code="egress-denied")
 
-    async def _body(self, incoming: Incoming, reach: Reach) -> bytes:
-        """The whole body. Of one source's large ones, a few grow at a time: 64 of 32 MiB at once would be 2 GiB."""
+    async def _body(self, incoming: StreamedResponse, reach: Reach) -> bytes:
+        """Return the whole body. Limit how many large ones a source receives at a time: 64 of 32 MiB would be 2 GiB."""
         pieces: list[bytes] = []
         size = 0
         async with AsyncExitStack() as turn:
             async for piece in incoming.pieces():
                 pieces.append(piece)
-                if size <= LARGE < (size := size + len(piece)):
+                if size <= LARGE_REPLY_BYTES < (size := size + len(piece)):
                     await turn.enter_async_context(self._turns_of(reach))
             return b"".join(pieces)
 
     def _turns_of(self, reach: Reach) -> asyncio.Semaphore:
         turns = self._turns.setdefault(asyncio.get_running_loop(), {})
-        return turns.setdefault(reach, asyncio.Semaphore(_MOST_LARGE))
+        return turns.setdefault(reach, asyncio.Semaphore(_MAX_LARGE_REPLIES))
 
     def _pool(self, reach: Reach) -> httpcore2.AsyncConnectionPool:
         pools = self._pools.setdefault(asyncio.get_running_loop(), {})
         if reach not in pools:
             pools[reach] = httpcore2.AsyncConnectionPool(
                 ssl_context=self._context(reach.verify_tls),
-                max_connections=_MOST_CONNECTIONS,
-                max_keepalive_connections=_MOST_IDLE,
+                max_connections=_MAX_CONNECTIONS,
+                max_keepalive_connections=_MAX_IDLE_CONNECTIONS,
                 keepalive_expiry=_IDLE_SECONDS,
-                network_backend=connect.Dialer(reach.allow_private, self._resolve, self._dial),
+                network_backend=connect.CheckedBackend(reach.allow_private, self._resolve, self._connect_address),
             )
         return pools[reach]
 
@@ -163,16 +166,16 @@ class Egress:
 
 
 def _admit(url: Url, reach: Reach) -> None:
-    """Refuses what a URL's text alone shows to be out of reach."""
+    """Refuse a URL whose text alone shows that it is out of reach."""
     if is_metadata_name(url.host):
         raise ToolError(f"{url.host} may not be reached: a cloud metadata service", code="egress-denied")
     if reach.origins and url.origin not in reach.origins:
         message = f"{url.origin} may not be reached: this source's requests go to {', '.join(sorted(reach.origins))}"
-        raise ToolError(message, code="egress-denied", hint="make it a source of its own if it is meant")
+        raise ToolError(message, code="egress-denied", hint="add it as a source of its own if you want that")
 
 
 def _framing(hop: Hop) -> list[headers.Pair]:
-    """The headers that egress alone writes, and a name for itself when the caller has none."""
+    """Return the headers that only egress may set, and a User-Agent when the caller has none."""
     out = [(b"Host", hop.url.authority.encode()), (b"Accept-Encoding", ACCEPTED)]
     if hop.body is not None or hop.method not in _BODILESS:
         out.append((b"Content-Length", b"%d" % len(hop.body or b"")))

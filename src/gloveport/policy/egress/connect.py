@@ -1,4 +1,4 @@
-"""Dialing: a host's addresses are looked up once, all judged, and only a judged one is connected to."""
+"""Connect to a host: resolve it once, check all addresses, and connect to a checked one (N1-N4)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import httpcore2
 from gloveport.errors import ToolError
 from gloveport.policy.egress.addresses import refusal
 
-GRANT = "if it is meant, set allow_private = true in [sources.NAME]; --private for what the command line names"
+PRIVATE_HINT = "to allow it, set allow_private = true in [sources.NAME], or use --private for a source on the command line"
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-Dial = Callable[[str, int, float | None], Awaitable[httpcore2.AsyncNetworkStream]]
+Connect = Callable[[str, int, float | None], Awaitable[httpcore2.AsyncNetworkStream]]
 
 
-class Dialer(httpcore2.AsyncNetworkBackend):
-    """Connects to judged addresses. The pool keeps the host's name for the Host header and for TLS."""
+class CheckedBackend(httpcore2.AsyncNetworkBackend):
+    """Connects to checked addresses only. The pool keeps the host's name for the Host header and for TLS."""
 
-    def __init__(self, allow_private: bool, resolve: Resolve, dial: Dial) -> None:
+    def __init__(self, allow_private: bool, resolve: Resolve, connect: Connect) -> None:
         self._allow_private = allow_private
         self._resolve = resolve
-        self._dial = dial
+        self._connect = connect
 
     async def connect_tcp(
         self,
@@ -35,39 +35,39 @@ class Dialer(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """A connection to the first judged address that takes one; each gets its share of the time."""
+        """Return a connection to the first checked address that accepts one. Each address gets a share of the time."""
         try:
             async with asyncio.timeout(timeout):
-                addresses = await find(host, port, allow_private=self._allow_private, resolve=self._resolve)
+                addresses = await allowed_addresses(host, port, allow_private=self._allow_private, resolve=self._resolve)
                 for address in addresses[:-1]:
                     try:
-                        return await self._dial(address, port, timeout and timeout / len(addresses))
+                        return await self._connect(address, port, timeout and timeout / len(addresses))
                     except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                         continue
-                return await self._dial(addresses[-1], port, timeout)
+                return await self._connect(addresses[-1], port, timeout)
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
 
 
-async def dial(address: str, port: int, seconds: float | None) -> httpcore2.AsyncNetworkStream:
-    """A connection to an address, which must not be a name."""
-    backend: Any = httpcore2.AnyIOBackend()  # its type is a union with a stand-in for when anyio is missing
+async def connect(address: str, port: int, seconds: float | None) -> httpcore2.AsyncNetworkStream:
+    """Return a connection to an IP address. A host name is not accepted."""
+    backend: Any = httpcore2.AnyIOBackend()  # its type is a union with a placeholder for when anyio is missing
     return await backend.connect_tcp(address, port, seconds)
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Every address that the system's resolver gives for a host, in its order."""
+    """Return every address that the system's resolver gives for a host, in its order."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-async def find(host: str, port: int, *, allow_private: bool, resolve: Resolve) -> Sequence[str]:
-    """The addresses that may be dialled for a host; one forbidden answer refuses them all (ToolError `egress-denied`)."""
+async def allowed_addresses(host: str, port: int, *, allow_private: bool, resolve: Resolve) -> Sequence[str]:
+    """Return the addresses of a host. Raise ToolError `egress-denied` when one of them is forbidden."""
     addresses = await _addresses(host, port, resolve)
     for address in addresses:
         rule = refusal(address, allow_private=allow_private)
         if rule is not None:
-            hint = GRANT if rule.kind == "private" else None
+            hint = PRIVATE_HINT if rule.kind == "private" else None
             place = host if host == address else f"{host} ({address})"
             raise ToolError(f"{place} may not be reached: {rule}", code="egress-denied", hint=hint)
     return addresses

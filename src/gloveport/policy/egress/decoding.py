@@ -1,4 +1,4 @@
-"""Decoding: a reply's body is inflated in small pieces, so that a bomb is noticed long before it has gone off."""
+"""Decode the body of a reply in small pieces, so that a decompression bomb is noticed early (B13)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from collections.abc import Iterator
 from gloveport.errors import ToolError
 
 ACCEPTED = b"gzip, deflate"
-_PIECE = 256 * 1024
-_MOST_MEMBERS = 10_000
+_PIECE_BYTES = 256 * 1024
+_MAX_GZIP_MEMBERS = 10_000
 
 
 class Decoder:
-    """Undoes one content encoding. Only those that can be undone piece by piece are asked for or taken."""
+    """Decodes one content encoding. Only encodings that can be decoded in pieces are requested or accepted."""
 
     def __init__(self, encoding: str, host: str) -> None:
         self._name = encoding.strip().lower().removeprefix("x-")
         self._inflater: zlib._Decompress | None = None
         self._members = 0
         if self._name not in {"", "identity", "gzip", "deflate"}:
-            # Its name is not shown: a service may echo anything there.
-            raise ToolError(f"the reply of {host} has an encoding that was not asked for", code="source-unreachable")
+            # The name is not shown: a service may echo anything there.
+            raise ToolError(f"the reply of {host} has an encoding that was not requested", code="source-unreachable")
 
     @property
     def identity(self) -> bool:
-        """Whether there is nothing to undo."""
+        """Whether there is nothing to decode."""
         return self._name in {"", "identity"}
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The pieces of the body that these bytes give, none larger than 256 KiB if anything was inflated."""
+        """Yield the pieces of the body that these bytes give. No decompressed piece is larger than 256 KiB."""
         if self.identity:
             yield data
             return
@@ -37,7 +37,7 @@ class Decoder:
             if self._inflater is None:
                 self._begin(data[0])
             assert self._inflater is not None
-            piece = self._inflater.decompress(data, _PIECE)
+            piece = self._inflater.decompress(data, _PIECE_BYTES)
             data = self._inflater.unconsumed_tail
             if self._inflater.eof:
                 data, self._inflater = self._inflater.unused_data, None
@@ -45,19 +45,19 @@ class Decoder:
                 yield piece
 
     def _begin(self, first: int) -> None:
-        """A gzip body may be several in a row; a deflated one is one. Empty ones are two bytes each, and add no size."""
+        """Start the next member. A gzip body may have several; empty ones take two bytes and add no size."""
         self._members += 1
-        if self._members > (_MOST_MEMBERS if self._name == "gzip" else 1):
-            raise zlib.error("more follows than there should be")
+        if self._members > (_MAX_GZIP_MEMBERS if self._name == "gzip" else 1):
+            raise zlib.error("too many members")
         self._inflater = zlib.decompressobj(self._window(first))
 
     def finish(self) -> None:
-        """Raises zlib.error when the body broke off."""
+        """Raise zlib.error when the body is incomplete."""
         if self._inflater is not None:
             raise zlib.error("incomplete")
 
     def _window(self, first: int) -> int:
         if self._name == "gzip":
             return zlib.MAX_WBITS | 16
-        # `deflate` means zlib's format, which begins with an 8 in the low half; some servers send it bare.
+        # `deflate` means the zlib format, whose first byte has 8 in its low half. Some servers send raw deflate.
         return zlib.MAX_WBITS if first & 15 == 8 else -zlib.MAX_WBITS

@@ -1,4 +1,4 @@
-"""Attaching: secrets join their request, on the last line before the socket."""
+"""Inject credentials into a request, on the last line before the socket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gloveport.policy.egress.urls import Url
 
 
 def check_origins(origin: str, attachments: Sequence[Attachment]) -> None:
-    """Raises ToolError `egress-denied` when a secret is not for this origin: better no request than one without it."""
+    """Raise ToolError `egress-denied` when a secret is not for this origin: no request is sent without its credentials."""
     for attachment in attachments:
         if origin not in attachment.origins:
             theirs = ", ".join(sorted(attachment.origins)) or "no origin"
@@ -21,19 +21,19 @@ def check_origins(origin: str, attachments: Sequence[Attachment]) -> None:
             raise ToolError(message, code="egress-denied")
 
 
-def attach_query(url: Url, attachments: Sequence[Attachment]) -> bytes:
-    """The request's target, with the secrets that belong in its query."""
+def inject_query(url: Url, attachments: Sequence[Attachment]) -> bytes:
+    """Return the target of the request with the secrets that belong in its query."""
     target = url.target
     for attachment in _own(url, attachments):
         if attachment.place == "query":
             pair = f"{quote(attachment.name, safe='')}={quote(_filled(attachment), safe='')}"
-            if pair not in url.query:  # a redirect may bring the query along
+            if pair not in url.query:  # a redirect may repeat the query
                 target += ("&" if "?" in target else "?") + pair
     return target.encode()
 
 
-def attach_headers(url: Url, headers: Sequence[Pair], attachments: Sequence[Attachment]) -> list[Pair]:
-    """The headers with the secrets that belong in them; a secret replaces a caller's header of its name."""
+def inject_headers(url: Url, headers: Sequence[Pair], attachments: Sequence[Attachment]) -> list[Pair]:
+    """Return the headers with the secrets that belong in them. A secret replaces a caller's header of the same name."""
     own = _own(url, attachments)
     if not own:
         return list(headers)
@@ -59,7 +59,7 @@ def _header(attachment: Attachment) -> Pair:
     if attachment.place == "cookie":
         pair = encode(attachment.name, _filled(attachment))
         if b";" in pair[1]:
-            message = f"the credential {attachment.secret.label} can't be a cookie: a semicolon is in it"
+            message = f"the credential {attachment.secret.label} can't be a cookie: it contains a semicolon"
             raise ToolError(message, code="egress-denied")
         return b"Cookie", b"=".join(pair)
     return encode(attachment.name, _filled(attachment))

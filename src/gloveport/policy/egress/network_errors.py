@@ -1,4 +1,4 @@
-"""Failures: what went wrong on the network, as a ToolError that shows no secret, no header and no library's text."""
+"""Network errors as ToolErrors that show no secret, no header and no text of a library."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def explain(error: BaseException, host: str, method: str, reach: Reach) -> ToolError:
-    """The ToolError for a failed exchange. It is retryable when nothing was sent, or when sending it again harms nobody."""
+    """Return the ToolError for a failed exchange. It is retryable when nothing was sent, or the method is safe."""
     if isinstance(error, httpcore2.ConnectTimeout):
-        message = f"{host} took no connection within {reach.connect_seconds:g} s"
+        message = f"{host} accepted no connection within {reach.connect_seconds:g} s"
         return ToolError(message, code="source-timeout", retryable=True)
     if isinstance(error, (TimeoutError, httpcore2.TimeoutException)):
         message = f"{host} did not answer in full within {reach.total_seconds:g} s"
         return ToolError(message, code="source-timeout", retryable=method in _SAFE)
     if isinstance(error, httpcore2.ConnectError):
         return _unconnected(error, host)
-    what = "sent a damaged compressed body" if isinstance(error, zlib.error) else "broke off, or does not speak HTTP/1.1"
+    damaged = isinstance(error, zlib.error)
+    what = "sent a damaged compressed body" if damaged else "closed the connection, or does not speak HTTP/1.1"
     return ToolError(f"{host} {what}", code="source-unreachable", retryable=method in _SAFE)
 
 
@@ -36,10 +37,10 @@ def _unconnected(error: BaseException, host: str) -> ToolError:
     untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if untrusted is not None:
         message = f"the certificate of {host} is not trusted: {untrusted.verify_message}"
-        hint = "have it trusted by this machine (or by SSL_CERT_FILE); verify_tls = false in [sources.NAME] trusts anyone"
+        hint = "add it to this machine's trust store or SSL_CERT_FILE; verify_tls = false in [sources.NAME] trusts anyone"
         return ToolError(message, code="source-unreachable", hint=hint)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return ToolError(f"{host} speaks no TLS that is accepted here", code="source-unreachable")
+        return ToolError(f"the TLS handshake with {host} failed", code="source-unreachable")
     refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
-    why = "it refuses connections" if refused else "no connection to it can be made"
+    why = "connection refused" if refused else "no connection"
     return ToolError(f"{host} can't be reached: {why}", code="source-unreachable", retryable=True)

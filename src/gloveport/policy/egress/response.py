@@ -1,4 +1,4 @@
-"""Incoming: a response whose body is still on its way, decoded and counted as it arrives."""
+"""A response whose body is decoded and counted while it arrives."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 
 
-class Incoming:
-    """The response to one request."""
+class StreamedResponse:
+    """The response to one request. Its body may not have arrived yet."""
 
     def __init__(self, response: httpcore2.Response, hop: Hop, reach: Reach) -> None:
         self._response = response
@@ -29,16 +29,16 @@ class Incoming:
 
     @property
     def location(self) -> str | None:
-        """Where a redirect points to, bytes beyond ASCII escaped; None when this is none."""
+        """The target of a redirect, with bytes beyond ASCII escaped; None when this is not a redirect."""
         return self._header(b"location") or None if self.status in _REDIRECTS else None
 
     @property
     def is_events(self) -> bool:
-        """Whether the body is an event stream, which has no end to wait for."""
+        """Whether the body is an event stream, which may never end."""
         return self._header(b"content-type").lower().startswith("text/event-stream")
 
     def headers(self, redaction: Redaction) -> dict[str, str]:
-        """The headers as they hold for the decoded body; values of one name are joined."""
+        """Return the headers as they apply to the decoded body. Values of one name are joined."""
         out: dict[str, str] = {}
         for raw_name, raw_value in self._response.headers:
             name, value = raw_name.decode("ascii").lower(), _text(redaction.clean(raw_value))
@@ -49,7 +49,7 @@ class Incoming:
         return out
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body, decoded; raises ToolError `reply-too-large` as soon as it (or one event of a stream) is."""
+        """Yield the decoded body. Raise ToolError `reply-too-large` as soon as it, or one event of a stream, is."""
         decoder = Decoder(self._header(b"content-encoding"), self._host)
         if decoder.identity and self._method != "HEAD":
             self._count(int(self._header(b"content-length") or 0))
@@ -63,17 +63,17 @@ class Incoming:
         decoder.finish()
 
     def explain(self, error: BaseException) -> ToolError:
-        """The ToolError for a failure while the body arrived."""
+        """Return the ToolError for a failure while the body arrived."""
         return explain(error, self._host, self._method, self._reach)
 
     async def close(self) -> None:
-        """Gives the connection back if the body was read, and closes it if not."""
+        """Return the connection to the pool if the body was read, else close it."""
         await self._response.aclose()
 
     def _count(self, size: int) -> None:
         if size > self._reach.max_bytes:
             message = f"the reply of {self._host} is larger than {self._reach.max_bytes} bytes"
-            hint = "ask for less, or raise max_response_bytes in [sources.NAME]"
+            hint = "request less, or raise max_response_bytes in [sources.NAME]"
             raise ToolError(message, code="reply-too-large", hint=hint)
 
     def _header(self, name: bytes) -> str:

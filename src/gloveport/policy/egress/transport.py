@@ -1,4 +1,4 @@
-"""Transport: the same judgement for libraries that bring their own client."""
+"""A transport with the checks of egress, for libraries that bring their own HTTP client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import headers, urls
 from gloveport.policy.egress.network_errors import FAILURES, explain
-from gloveport.policy.egress.response import Incoming
+from gloveport.policy.egress.response import StreamedResponse
 from gloveport.policy.egress.values import Hop, Reach
 from gloveport.policy.redaction import Redaction
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """What an `httpx2.AsyncClient` sends its requests through; the connections are the egress's, not its own."""
+    """The transport of an `httpx2.AsyncClient`. The connections belong to the egress."""
 
     def __init__(self, egress: Egress, reach: Reach, attachments: Sequence[Attachment]) -> None:
         self._egress = egress
@@ -29,9 +29,9 @@ class Transport(httpx2.AsyncBaseTransport):
         self._attachments = attachments
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The response, its body still on its way; raises what `Egress.send` raises."""
+        """Return the response before its body has arrived. Raise what `Egress.send` raises."""
         url = urls.parse(str(request.url))
-        theirs = [(name, value) for name, value in request.headers.multi_items() if name not in headers.OURS]
+        theirs = [(name, value) for name, value in request.headers.multi_items() if name not in headers.RESERVED_HEADERS]
         hop = Hop(request.method, url, headers.check(request.method, theirs), await request.aread() or None)
         deadline = asyncio.get_running_loop().time() + self._reach.total_seconds
         try:
@@ -43,25 +43,27 @@ class Transport(httpx2.AsyncBaseTransport):
             failure = error.with_traceback(None)
         else:
             redaction = Redaction(self._attachments)
-            patience = request.extensions.get("timeout", {}).get("read") or self._reach.total_seconds
+            read_seconds = request.extensions.get("timeout", {}).get("read") or self._reach.total_seconds
             answered = incoming.headers(redaction).items()
             return httpx2.Response(
                 incoming.status,
-                # Without cookies, or the client would keep a jar.
+                # Without cookies: the client would keep them in a jar.
                 headers=[(name.encode(), value.encode()) for name, value in answered if name != "set-cookie"],
-                stream=_Stream(incoming, redaction, None if incoming.is_events else deadline, patience),
+                stream=_Stream(incoming, redaction, None if incoming.is_events else deadline, read_seconds),
             )
         raise failure
 
 
 class _Stream(httpx2.AsyncByteStream):
-    """A body by lines, so that no secret is cut in two: an event ends with a line, so none waits for the next."""
+    """A body in whole lines, so that no secret is cut in two. An event ends with a line, so no event is delayed."""
 
-    def __init__(self, incoming: Incoming, redaction: Redaction, deadline: float | None, patience: float) -> None:
+    def __init__(
+        self, incoming: StreamedResponse, redaction: Redaction, deadline: float | None, read_seconds: float
+    ) -> None:
         self._incoming = incoming
         self._redaction = redaction
         self._deadline = deadline
-        self._patience = patience
+        self._read_seconds = read_seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         held: list[bytes] = []
@@ -82,7 +84,7 @@ class _Stream(httpx2.AsyncByteStream):
         now = asyncio.get_running_loop().time
         while True:
             try:
-                async with asyncio.timeout_at(self._deadline or now() + self._patience):
+                async with asyncio.timeout_at(self._deadline or now() + self._read_seconds):
                     piece = await anext(pieces, None)
             except FAILURES as error:
                 failure = self._incoming.explain(error)

@@ -1,4 +1,4 @@
-"""URLs: the one parser. What is judged, what is dialled and what is written on the wire all come from its parts."""
+"""The only URL parser. The checks, the connection and the request on the wire all use its parts (N8)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ipaddress import AddressValueError, IPv6Address
 
 from gloveport.errors import ToolError
 
-# Only what every parser reads the same way is read at all. Userinfo, backslashes, spaces, control characters, escapes and
-# non-ASCII digits in a host have no form here, so there is nothing for two parsers to differ about.
+# The grammar accepts only what every parser reads the same way. It has no userinfo, backslashes, spaces, control
+# characters, escapes or non-ASCII digits in a host, so two parsers can't disagree.
 _URL = re.compile(
     r"(?P<scheme>https?)://"
     r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?))"
@@ -21,12 +21,12 @@ _URL = re.compile(
 )
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE | re.ASCII)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_MOST_CHARACTERS = 64 * 1024
+_MAX_URL_CHARS = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A URL in its parts: `host` is lower-case and without brackets, `target` is the path and query as they are sent."""
+    """A parsed URL. `host` is lower-case and without brackets; `target` is the path and query as they are sent."""
 
     scheme: str
     host: str
@@ -41,13 +41,13 @@ class Url:
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def target(self) -> str:
-        """What the request line says."""
+        """The target in the request line."""
         return self.path + self.query
 
     def __str__(self) -> str:
@@ -55,8 +55,8 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """The parts of an absolute URL, its fragment dropped; raises ToolError `egress-denied` for one that is not plain."""
-    match = _URL.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
+    """Return the parts of an absolute URL without its fragment. Raise ToolError `egress-denied` for an unusual one."""
+    match = _URL.fullmatch(text) if len(text) <= _MAX_URL_CHARS else None
     if match is None:
         raise _refused(_reason(text))
     scheme = match["scheme"].lower()
@@ -68,7 +68,7 @@ def parse(text: str) -> Url:
 
 
 def join(base: Url, reference: str) -> Url:
-    """Where a redirect leads, with the same refusals as `parse`."""
+    """Return the target of a redirect. It refuses the same as `parse`."""
     if _SCHEME.match(reference):
         return parse(reference)
     if reference.startswith("//"):
@@ -82,7 +82,7 @@ def join(base: Url, reference: str) -> Url:
 
 
 def shown(text: str) -> str:
-    """A URL as a message may show it: without its query, and not at all where a password could be in it."""
+    """Return a URL as a message may show it: without its query, and not at all where it may hold a password."""
     try:
         url = parse(text)
     except ToolError:
@@ -92,7 +92,7 @@ def shown(text: str) -> str:
 
 def _name(host: str) -> str:
     if ".." in host or len(host) > 253:
-        raise _refused("its host is no host name")
+        raise _refused("its host is not a host name")
     return host
 
 
@@ -100,7 +100,7 @@ def _six(host: str) -> str:
     try:
         return str(IPv6Address(host))
     except AddressValueError:
-        raise _refused("its host is no IPv6 address") from None
+        raise _refused("its host is not an IPv6 address") from None
 
 
 def _without_dots(path: str) -> str:
@@ -115,20 +115,20 @@ def _without_dots(path: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Why a text that the grammar does not know is refused, for the person who wrote it."""
-    if len(text) > _MOST_CHARACTERS:
-        return f"it is longer than {_MOST_CHARACTERS} characters"
+    """Return why the grammar refuses a text, for the person who wrote it."""
+    if len(text) > _MAX_URL_CHARS:
+        return f"it is longer than {_MAX_URL_CHARS} characters"
     if not re.match(r"https?://", text, re.IGNORECASE):
         return "it does not begin with http:// or https://"
     if re.search(r"[\x00-\x20\x7f\\]", text):
-        return "a space, a control character or a backslash is in it"
+        return "it contains a space, a control character or a backslash"
     if not text.isascii():
-        return "characters in it are not encoded (a host's as xn--…, others as %XX)"
+        return "it contains characters that are not encoded (in a host as xn--…, elsewhere as %XX)"
     if "@" in re.split(r"[/?#]", text.partition("://")[2])[0]:
-        return "a user or password is in it"
+        return "it contains a user or password"
     return "its host or port can't be read"
 
 
 def _refused(reason: str) -> ToolError:
-    # The text itself is not shown: a URL that was refused for a password in it would show the password.
+    # The text is not shown: a URL that is refused because of a password would show it.
     return ToolError(f"a URL was refused: {reason}", code="egress-denied")

@@ -1,4 +1,4 @@
-"""What goes into egress and what comes back."""
+"""The values of egress: `Reach`, what a source's requests may do; `Request`, `Hop` and `Reply`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gloveport.policy.egress.urls import Url
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where the requests of one source may go, and how much they may take. No `origins` means any public one.
+    """The egress policy of one source: where its requests may go, and their limits.
 
-    Origins are `scheme://host[:port]`, lower-case, without a default port.
+    Origins are `scheme://host[:port]`, lower-case, without a default port. No `origins` means any public one.
     """
 
     origins: frozenset[str] = frozenset()
@@ -26,7 +26,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it will be sent: the URL whole and encoded, no credentials in it."""
+    """A request as it will be sent: the URL is complete and encoded, and it contains no credentials."""
 
     method: str
     url: str
@@ -36,7 +36,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One request of the chain that redirects make: a Request that was parsed and checked."""
+    """One request in a chain of redirects: a Request that was parsed and checked."""
 
     method: str
     url: Url
@@ -46,7 +46,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: names of headers are lower-case, the body is decompressed and bounded, secrets are blacked out."""
+    """A reply: header names are lower-case, the body is decompressed and bounded, secrets are redacted."""
 
     status: int
     headers: Mapping[str, str]
