@@ -133,7 +133,7 @@ async def test_calls_that_were_not_awaited_are_finished_and_named(port: Glovepor
     outcome = await port.run("tools.add(1, 2); 'done'")
     assert outcome.value == "done"
     assert [(call.tool, call.status) for call in outcome.calls] == [("add", "ok")]
-    assert "the program ended while tools.add was under way (it went well)" in outcome.warnings[0]
+    assert "the program ended before tools.add did (it succeeded)" in outcome.warnings[0]
 
 
 async def test_a_sync_tool_that_outlives_its_run_is_named_and_not_called_failed() -> None:

@@ -1,4 +1,4 @@
-"""The values that cross borders between folders: frozen, typed, without behaviour beyond reading them."""
+"""The values that cross borders between folders: frozen and typed, with no behaviour of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use. Enforced from outside the sandbox; time spent waiting for people does not count."""
+    """The limits of one run. They are enforced from outside the sandbox; waiting for people does not count."""
 
     wall_seconds: float = 60
     cpu_seconds: float = 30
@@ -38,7 +38,7 @@ class Limits:
             _check_limit(item.name, getattr(self, item.name), whole=item.type == "int")
 
     def with_(self, **changes: Any) -> Limits:
-        """A copy with some limits changed; unknown names and senseless values are errors."""
+        """Return a copy with some limits changed. Raise OptionError for an unknown name or an impossible value."""
         known = [item.name for item in fields(self)]
         unknown = [name for name in changes if name not in known]
         if unknown:
@@ -46,8 +46,8 @@ class Limits:
         return replace(self, **changes)
 
 
-SMALLEST = {"memory_mb": 16, "max_log_bytes": 0, "max_calls": 0, "max_frame_bytes": 64 * KIB}
-LARGEST = {
+MIN_LIMITS = {"memory_mb": 16, "max_log_bytes": 0, "max_calls": 0, "max_frame_bytes": 64 * KIB}
+MAX_LIMITS = {
     "wall_seconds": 30 * 86400,
     "cpu_seconds": 30 * 86400,
     "memory_mb": 1024 * 1024,
@@ -66,20 +66,17 @@ def _check_limit(name: str, value: object, *, whole: bool) -> None:
         raise OptionError(f"{name} must be {kind}, not {value!r}", hint=f"for example {name}={'64' if whole else '2.5'}")
     if isinstance(value, float) and not math.isfinite(value):
         raise OptionError(f"{name} must be finite, not {value!r}")
-    smallest = SMALLEST.get(name, 1 if whole else 0)
+    smallest = MIN_LIMITS.get(name, 1 if whole else 0)
     if value < smallest or (not whole and value <= 0):
         least = f"at least {smallest}" if whole else "more than 0"
         raise OptionError(f"{name} must be {least}, not {value!r}")
-    if value > LARGEST[name]:
-        raise OptionError(f"{name} must be at most {LARGEST[name]:,}, not {value!r:.40}")
+    if value > MAX_LIMITS[name]:
+        raise OptionError(f"{name} must be at most {MAX_LIMITS[name]:,}, not {value!r:.40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A source that could not be opened, or something about one that its owner should know.
-
-    With `opening`, it may still be open soon.
-    """
+    """A source that could not be opened, or a warning about one. `opening` means that it may still open."""
 
     source: str
     message: str
@@ -88,15 +85,15 @@ class Problem:
     opening: bool = False
 
     def refusal(self, tool: str) -> str:
-        """Why a tool of this source can't be called."""
+        """Return why a tool of this source can't be called."""
         return f"`{tool}` can't be called: the source {self.source} is not open: {self.message[:1000]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What ended a run, as data: `line` and `column` are 1-based places in the text that the agent wrote.
+    """The error that ended a run, as data. `line` and `column` are 1-based places in the text that the agent wrote.
 
-    `status` is what a service answered with over HTTP, where that is what failed.
+    `status` is the HTTP status of a service, when its reply was the failure.
     """
 
     code: str
@@ -114,7 +111,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ErrorValue:
-    """An error that crossed the border as data: its name, message, cause chain and extra fields."""
+    """An error that crossed the sandbox border as data: its name, message, cause chain and extra fields."""
 
     name: str
     message: str
@@ -124,7 +121,7 @@ class ErrorValue:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of engine code that stands unchanged in the agent's text (offsets in characters)."""
+    """A piece of the engine's code that is unchanged from the agent's text (offsets in characters)."""
 
     code: int
     source: int
@@ -146,13 +143,13 @@ class ToolAccess:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A prepared program: an ES module (or Python module) for the engine, and the way back to the agent's text.
+    """A prepared program: an ES module (or Python module) for the engine, and the map back to the agent's text.
 
     `source` is the text as the agent wrote it, prose and fences included. `code` is what the engine gets: a module whose
-    default export is the result (`entry="value"`), or a function to call for it: with no arguments (`"body"`), or with
-    `tools` or `input, tools` (`"function"`: the agent's own function). `tail` saves a Python engine looking for the result:
-    the line of `code` that the expression at its end begins, 0 when it ends otherwise, None when that is not so simple.
-    `erased` is `code` without its types and with every character in its place: the engine gets that, where there is one.
+    default export is the result (`entry="value"`), or a function to call: with no arguments (`"body"`), or with `tools` or
+    `input, tools` (`"function"`: the agent's own function). `tail` tells a Python engine where the result is: the first
+    line of the last expression in `code`, 0 when the code does not end with one, None when the engine must look itself.
+    `erased` is `code` without its types, with every other character in its place. The engine gets it when it is not None.
     """
 
     language: Language
@@ -168,7 +165,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a type checker says of a place: 1-based lines and columns (in UTF-16 units) of where it starts and ends."""
+    """A finding of a type checker, with 1-based lines and columns (in UTF-16 units) of its start and end."""
 
     line: int
     column: int
@@ -180,9 +177,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What passed between host and guest in one run, byte for byte: the events that it was sent and the frames it sent.
+    """The exact bytes of one run: the events that the host sent and the frames that the guest sent.
 
-    A run is a function of its events: sent again in this order, to the same engine, they bring about the same frames.
+    A run is a function of its events: the same events in the same order, in the same engine, give the same frames.
     """
 
     run: str
@@ -194,7 +191,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first difference between a recording and its replay: frame number `at` (from 0); None where one had ended."""
+    """The first difference between a recording and its replay, at frame `at` (from 0). None means that one had ended."""
 
     at: int
     recorded: bytes | None
@@ -213,10 +210,10 @@ def _shown(frame: bytes | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One thing that can be called: `address` is `source.path.name`; schemas are JSON Schema objects.
+    """A tool that programs can call. `address` is `source.path.name`; schemas are JSON Schema objects.
 
-    A schema may be a mapping that is read when it is first looked at; `named` then tells the parameters without that.
-    `pages` is true for a tool whose answer is one page of many: `tools.x.list.pages(args)` goes through all of them.
+    A schema may be a mapping that loads on first use; `named` then gives the parameters without loading it.
+    `pages` is true for a tool whose result is one page of many: `tools.x.list.pages(args)` iterates over all of them.
     """
 
     address: str
@@ -242,14 +239,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of an answer, and the cursor of the next (None after the last): text that only its source can read."""
+    """One page of a result, and the cursor of the next (None after the last), which only its source can read."""
 
     value: Any
     next: str | None = None
 
 
 class ToolCall(NamedTuple):
-    """A call as it comes out of a run: the name as the guest spelled it, its arguments, and their size in bytes."""
+    """A call as a run sends it: the name as the guest spelled it, its arguments, and their size in bytes."""
 
     id: int
     name: str
@@ -259,7 +256,7 @@ class ToolCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """May a call happen: `allow`, `ask` a person, or `deny`; `reason` names the rule that said so."""
+    """The decision on a call: `allow` it, `ask` a person, or `deny` it. `reason` names the rule that decided."""
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str = ""
@@ -267,7 +264,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call that had started: `status` is `running`, `ok` or `failed`; times are seconds since the run began."""
+    """A call that was started. `status` is `running`, `ok` or `failed`; times are seconds since the run began."""
 
     id: int
     tool: str
@@ -280,7 +277,7 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line that the program logged: level `debug`, `info`, `warn`, `error` or `log`."""
+    """A line that the program logged, with level `debug`, `info`, `warn`, `error` or `log`."""
 
     level: str
     text: str
@@ -299,7 +296,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened in a run, for `on_event`: kind `log`, `emit`, `call-started` or `call-ended`."""
+    """An event of a run, for `on_event`: of kind `log`, `emit`, `call-started` or `call-ended`."""
 
     kind: Literal["log", "emit", "call-started", "call-ended"]
     run: str
@@ -310,7 +307,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. `value` is what the program returned; `error` says why it failed."""
+    """The outcome of a run. `value` is what the program returned; `error` is why it failed."""
 
     run: str
     status: Status

@@ -1,9 +1,9 @@
-"""How values cross the border: only data, by copy, bounded in depth.
+"""The value codec of the sandbox border: only data crosses, by copy, bounded in depth.
 
-Plain JSON stands for itself. Everything else is tagged, `{"$": kind, "v": …}`, and keys that start with `$` get one more:
+Plain JSON stays as it is. Everything else is tagged, `{"$": kind, "v": …}`, and keys that start with `$` get one more:
 
     undefined → None · number (NaN, ±Infinity, -0, whole numbers a double can't hold exactly) ↔ float · bigint ↔ int
-    date ↔ datetime · bytes ↔ bytes · map ↔ dict with other keys than strings · set ↔ set · error ↔ ErrorValue
+    date ↔ datetime · bytes ↔ bytes · map ↔ dict whose keys are not all strings · set ↔ set · error ↔ ErrorValue
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from gloveport.types import ErrorValue
 
 SAFE_INTEGER = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FIRST_DATE, LAST_DATE = -62135596800000, 253402300799999  # milliseconds: what can be a date on every side
+MIN_DATE_MILLIS, MAX_DATE_MILLIS = -62135596800000, 253402300799999  # the dates that every language can hold
 MAX_DEPTH = 128
 """How deeply a frame may be nested; a value in it has less, by what stands round it."""
-MAX_DEEP = MAX_DEPTH - 16
+MAX_VALUE_DEPTH = MAX_DEPTH - 16
 MAX_INTEGER_DIGITS = 4000
-COLLIDING = 2**61 - 1
-MOST_WIDE_KEYS = 1000
+HASH_MODULUS = 2**61 - 1  # CPython hashes integers modulo this prime
+MAX_WIDE_KEYS = 1000
 KEY_TAGS = ("number", "bigint", "date", "bytes")
 BARE = frozenset({str, bool, type(None)})
 
 
 def encode(value: Any, name: str = "value") -> bytes:
-    """JSON bytes for a Python value; what can't cross is a ValueCrossingError that names its path below `name`."""
+    """Return the JSON bytes for a Python value. Raise ValueCrossingError, with the path below `name`, if it can't cross."""
     try:
         wire = value if type(value) in BARE else to_wire(value)
     except _Crossing as problem:
         raise ValueCrossingError(f"{name}{problem.path()} {problem.reason}") from None
     try:
         return orjson.dumps(wire)
-    except orjson.JSONEncodeError:  # half a surrogate pair somewhere, which has no form in UTF-8
+    except orjson.JSONEncodeError:  # a lone surrogate, which UTF-8 can't encode
         text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 class Foreign:
-    """Stands for something of a guest that is no data; `reason` says why it can't cross, and what to do instead."""
+    """A guest's value that is not data. `reason` says why it can't cross and what to do instead."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
 
 class _Crossing(Exception):
-    """Carries the reason up the recursion while each level adds its step of the path."""
+    """Carries the reason up the recursion; each level adds its step of the path."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -67,7 +67,7 @@ class _Crossing(Exception):
 
 
 def to_wire(value: Any, depth: int = 0) -> Any:
-    """The JSON-able form of a value, tags included."""
+    """Return the JSON form of a value, tags included."""
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return value
@@ -75,7 +75,7 @@ def to_wire(value: Any, depth: int = 0) -> Any:
         return value if -SAFE_INTEGER <= value <= SAFE_INTEGER else _wide_integer(value)
     if kind is float:
         return _float_to_wire(value)
-    if depth > MAX_DEEP:
+    if depth > MAX_VALUE_DEPTH:
         raise _Crossing("is nested too deeply, or contains itself")
     if kind is dict:
         return _dict_to_wire(value, depth)
@@ -169,16 +169,16 @@ def _other_to_wire(value: Any, depth: int) -> Any:
 
 
 def _millis(value: datetime) -> int:
-    """Milliseconds since the epoch. What is of the year 1 or 9999 by its own clock may be of none in UTC."""
+    """Return milliseconds since the epoch. A local date in year 1 or 9999 may be out of range in UTC."""
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
     millis = (aware - EPOCH) // timedelta(milliseconds=1)
-    if not FIRST_DATE <= millis <= LAST_DATE:
+    if not MIN_DATE_MILLIS <= millis <= MAX_DATE_MILLIS:
         raise _Crossing("is a date outside the years 1 to 9999, in UTC")
     return millis
 
 
 def error_value(error: BaseException, depth: int = 0) -> ErrorValue:
-    """An exception as data: its class name, message and cause chain."""
+    """Return an exception as data: its class name, message and cause chain."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything; the message is then empty
@@ -188,7 +188,7 @@ def error_value(error: BaseException, depth: int = 0) -> ErrorValue:
 
 
 def _error_to_wire(error: ErrorValue, depth: int) -> dict[str, Any]:
-    if depth > MAX_DEEP:
+    if depth > MAX_VALUE_DEPTH:
         raise _Crossing("is nested too deeply, or contains itself")
     parts: dict[str, Any] = {"name": error.name, "message": error.message}
     if error.cause is not None:
@@ -199,7 +199,7 @@ def _error_to_wire(error: ErrorValue, depth: int) -> dict[str, Any]:
 
 
 def from_wire(value: Any) -> Any:
-    """The Python value for decoded JSON; a malformed tag is a WireError."""
+    """Return the Python value for decoded JSON. Raise WireError for a malformed tag."""
     kind = type(value)
     if kind is dict:
         if "$" in value:
@@ -236,16 +236,16 @@ def _untag(value: dict[str, Any]) -> Any:
 
 
 def _keys(content: list[Any]) -> list[Any]:
-    """Decoded keys. Integers hash by their remainder, so that many wide ones could be made to collide: quadratic time."""
+    """Return the decoded keys. Limit wide integers: they can be chosen to collide, which takes quadratic time."""
     keys = [from_wire(key) for key in content]
-    wide = sum(1 for key in keys if type(key) is int and abs(key) >= COLLIDING)
-    if wide > MOST_WIDE_KEYS:
-        raise WireError(f"a map or set holds more than {MOST_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
+    wide = sum(1 for key in keys if type(key) is int and abs(key) >= HASH_MODULUS)
+    if wide > MAX_WIDE_KEYS:
+        raise WireError(f"a map or set holds more than {MAX_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
     return keys
 
 
 def _unset(content: list[Any]) -> Any:
-    """A set, or a list when its members (objects, arrays) can't be members of a Python set."""
+    """Return a set, or a list when its members (objects, arrays) can't be members of a Python set."""
     items = _keys(content)
     try:
         return set(items)
@@ -265,7 +265,7 @@ def _unerror(content: dict[str, Any]) -> ErrorValue:
 
 
 def to_json(value: Any) -> Any:
-    """The plain JSON form of a value, for surfaces that speak JSON: tags become what JSON can say."""
+    """Return the plain JSON form of a value, without tags, for surfaces that speak JSON."""
     match value:
         case float() if not math.isfinite(value):
             return None

@@ -1,4 +1,4 @@
-"""The event loop that a Gloveport's sandboxes and tools live on: the first that used it, or one in a thread of its own."""
+"""The event loop of a Gloveport: the first one that used it, or one in a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from gloveport.errors import OptionError
 T = TypeVar("T")
 
 
-class Home:
-    """Brings work to its event loop, from that loop, from another one, and from threads without any."""
+class PortLoop:
+    """Runs work on one event loop for callers on that loop, on another loop, and in threads without one."""
 
-    def __init__(self, forsake: Callable[[], None]) -> None:
-        self._forsake = forsake  # called when the loop was closed with things still living on it
+    def __init__(self, on_closed: Callable[[], None]) -> None:
+        self._on_closed = on_closed  # called when somebody closed the loop while sandboxes still used it
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of the work, done at home."""
-        here = asyncio.get_running_loop()
-        home = self._settle(here)
-        if home is here:
+        """Run the work on the loop and return its result."""
+        running = asyncio.get_running_loop()
+        loop = self._acquire(running)
+        if loop is running:
             return await work()
-        return await asyncio.wrap_future(self._send(home, work))
+        return await asyncio.wrap_future(self._submit(loop, work))
 
     def block(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of the work, for a caller without an event loop; interrupting the caller cancels the work."""
-        home = self._settle(None)
-        if _running_loop() is home:
+        """Run the work for a caller without an event loop and return its result. Interrupting the caller cancels it."""
+        loop = self._acquire(None)
+        if _running_loop() is loop:
             raise OptionError("run_sync would wait for its own event loop", hint="use `await port.run(…)` here")
-        future = self._send(home, work)
+        future = self._submit(loop, work)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
 
-    def leave(self) -> None:
-        """Stop the thread, if there is one; nothing lives here any more."""
+    def stop(self) -> None:
+        """Stop the thread, if there is one. Nothing may use the loop any more."""
         with self._lock:
             thread, loop, self._thread, self._loop = self._thread, self._loop, None, None
         if thread is not None and loop is not None and os.getpid() == self._process:
@@ -53,37 +53,37 @@ class Home:
             thread.join()
 
     @property
-    def settled(self) -> bool:
-        """True when something may live on a loop that can still be used."""
+    def in_use(self) -> bool:
+        """True when there is a loop that can still run work."""
         return self._loop is not None and not self._loop.is_closed() and os.getpid() == self._process
 
-    def _settle(self, here: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop:
+    def _acquire(self, running: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop:
         if os.getpid() != self._process:
             raise OptionError("this Gloveport was made before a fork", hint="make a new Gloveport in the child process")
         with self._lock:
             if self._loop is not None and self._loop.is_closed():
-                self._forsake()
+                self._on_closed()
                 self._loop = None
             if self._loop is None:
-                self._loop = here or self._start_thread()
+                self._loop = running or self._start_thread()
             return self._loop
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=_turn, args=(loop,), name="gloveport", daemon=True)
+        self._thread = threading.Thread(target=_run_forever, args=(loop,), name="gloveport", daemon=True)
         self._thread.start()
         return loop
 
-    def _send(self, home: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        if not home.is_running() and self._thread is None:
+    def _submit(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        if not loop.is_running() and self._thread is None:
             raise OptionError(
-                "the event loop that this Gloveport lives on is not running",
+                "the event loop of this Gloveport is not running",
                 hint="use one event loop, or run_sync from the start",
             )
-        return asyncio.run_coroutine_threadsafe(work(), home)
+        return asyncio.run_coroutine_threadsafe(work(), loop)
 
 
-def _turn(loop: asyncio.AbstractEventLoop) -> None:
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:

@@ -1,4 +1,4 @@
-"""What ended a run → the Failure that its caller sees: codes that a guest may claim, places in the agent's own text."""
+"""The error that ended a run → the `Failure` that its caller sees, with its place in the agent's own text."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from gloveport.types import Failure, Program
 logger = logging.getLogger("gloveport")
 
 MAX_CAUSES = 16
-# The codes of the error table that a guest may give to its own end; what a failed call brought it may give too.
+# The codes of the error table that a guest may report for itself, beside those of its failed calls.
 GUEST_CODES = frozenset(
     {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
 )
 
 
-def believed(ending: AttemptResult, told: Collection[str]) -> Mapping[str, Any]:
-    """The error, without a code that only the host may give: a program can throw what it likes."""
-    error, code = ending.error or {}, (ending.error or {}).get("code")
-    if not ending.reported_by_guest or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
+def trusted_error(result: AttemptResult, call_codes: Collection[str]) -> Mapping[str, Any]:
+    """Return the error without a code that only the host may give: a program can throw anything.
+
+    `call_codes` are the codes of the run's failed calls, which the program may throw again.
+    """
+    error, code = result.error or {}, (result.error or {}).get("code")
+    if not result.reported_by_guest or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
         return error
-    if code in told:
+    if code in call_codes:
         return error
-    if code == "memory-limit" and error.get("type") in {"MemoryError", "RangeError"}:  # raised where Deno would die
-        return error
+    if code == "memory-limit" and error.get("type") in {"MemoryError", "RangeError"}:
+        return error  # other engines raise it where Deno dies
     return {**error, "code": "program-failed"}
 
 
 def failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failure:
-    """What ended the run, at its place in the agent's text."""
+    """Return the failure of a run, at its place in the agent's text."""
     code, type_ = _text(error, "code"), _text(error, "type")
     if error.get("load") is True:
         code = "syntax-error"
@@ -81,23 +84,23 @@ def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None
 
 
 def program_failure(error: ProgramError) -> Failure:
-    """A program that can't run as written."""
+    """Return the failure of a program that can't run as written."""
     type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
     hint = error.hint or CODES[error.code].fix
     return Failure(error.code, type_, error.message, error.line, error.column, error.frame, error.tool, hint)
 
 
-def told(error: GloveportError) -> dict[str, Any]:
-    """An error of ours as the data that a guest would have sent."""
+def error_data(error: GloveportError) -> dict[str, Any]:
+    """Return an error of the host in the form in which a guest sends its own."""
     return {"code": error.code, "type": type(error).__name__, "message": error.message, "hint": error.hint}
 
 
-def internal(run: str, error: Exception) -> dict[str, Any]:
-    """A defect of ours: logged in full, and told with a reference."""
+def internal_error(run: str, error: Exception) -> dict[str, Any]:
+    """Log a defect of the host in full and return an error that shows only its reference."""
     reference = secrets.token_hex(4)
     logger.error("run %s: internal error %s", run, reference, exc_info=error)
     return {
         "code": "internal-error",
         "type": "InternalError",
-        "message": f"something broke in Gloveport (reference {reference})",
+        "message": f"internal error in Gloveport (reference {reference})",
     }

@@ -1,4 +1,4 @@
-"""Gloveport: wires prepare, sandbox and bridge together; the only module that knows all of them."""
+"""`Gloveport`: wires prepare, sandbox and bridge together. It is the only module that knows all of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.host.connections import Connections, Given
-from gloveport.host.event_loop import Home
-from gloveport.host.failures import believed, failure, internal, program_failure, told
+from gloveport.host.event_loop import PortLoop
+from gloveport.host.failures import error_data, failure, internal_error, program_failure, trusted_error
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.type_check import TypeChecks
-from gloveport.journal.memory import Journal, Tape
+from gloveport.journal.memory import Journal, Recorder
 from gloveport.prepare import Judged, check, prepare
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
@@ -54,7 +54,7 @@ from gloveport.types import (
 logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 8
-PREPARE_INLINE = 16 * 1024
+MAX_INLINE_PREPARE_CHARS = 16 * 1024
 NO_INPUT: Any = object()
 
 
@@ -62,7 +62,7 @@ OnEvent = Callable[[Event], None]
 
 
 class Gloveport:
-    """Runs programs that agents wrote, in sealed sandboxes, with these tools. Use it inside `async with` or `with`."""
+    """Runs programs that agents wrote in sealed sandboxes, with these tools. Use it with `async with` or `with`."""
 
     def __init__(
         self,
@@ -93,24 +93,24 @@ class Gloveport:
         self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
         self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self._engines.items():
-            self._options(language, engine, self.limits)  # which refuses what the engine can't do
+            self._options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
         self._types = TypeChecks(self._minimum) if check_types else None
         self._spare = spare_from(spare)
         self._journal = journal
         self._pools: dict[ProcessOptions, Pool] = {}
         self._held: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
-        self._home = Home(self._forsake)
+        self._loop = PortLoop(self._loop_closed)
         self._closed = False
         self._at_exit = False
 
     @property
     def catalog(self) -> Catalog:
-        """What programs can call now; sources are in it once they are open."""
+        """What programs can call now. A source is in it once it is open."""
         return self._connections.catalog
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The sources that could not be opened, and what their owners should know of the others."""
+        """The sources that could not be opened, and warnings about the others."""
         return self._connections.problems
 
     def _connect(self, catalog: Catalog) -> None:
@@ -130,100 +130,100 @@ class Gloveport:
         engine: str | None = None,
         on_event: OnEvent | None = None,
     ) -> Outcome:
-        """How the program ended. Never raises for what the program did; cancelling this cancels the run."""
+        """Run a program and return its outcome. It never raises for what the program did. Cancelling it cancels the run."""
         check_run(code, language)
         wanted = limits_from(self.limits, limits)
         engine = engine or self._engines.get(language)
         options = self._options(language, engine, wanted)
-        order = _Order(
+        request = _RunRequest(
             secrets.token_hex(16), code, language, options, engine is None, input, wanted, env_from(env), on_event
         )
         self._check_open()
-        return await self._home.run(lambda: self._run(order))
+        return await self._loop.run(lambda: self._run(request))
 
     def run_sync(self, code: str, **options: Any) -> Outcome:
-        """The same as `run`, for callers without an event loop."""
+        """Run a program, for callers without an event loop. It takes the same options as `run`."""
         self._check_open()
         self._close_at_exit()
-        return self._home.block(lambda: self.run(code, **options))
+        return self._loop.block(lambda: self.run(code, **options))
 
-    async def _run(self, order: _Order) -> Outcome:
+    async def _run(self, request: _RunRequest) -> Outcome:
         if self._log_code:
-            logger.info("run %s: %s program %r", order.run, order.language, order.code)
-        if self._closed:  # since this run was asked for
-            return _closed(order)
-        order = await self._choose_engine(order)
-        pool = self._pool(order.options)
-        # A large text takes up to a second; other runs must not wait for it.
-        large = len(order.code) > PREPARE_INLINE
+            logger.info("run %s: %s program %r", request.run, request.language, request.code)
+        if self._closed:  # since `run` was called
+            return _closed(request)
+        request = await self._choose_engine(request)
+        pool = self._pool(request.options)
+        # A large text takes up to a second, and other runs must not wait for it.
+        large = len(request.code) > MAX_INLINE_PREPARE_CHARS
         try:
-            program = await asyncio.to_thread(_prepare, order) if large else _prepare(order)
+            program = await asyncio.to_thread(_prepare, request) if large else _prepare(request)
             waits = self._connections.concern(program.tool_access)
             if waits:
-                await self._connections.open(naming=order.code)
+                await self._connections.open(naming=request.code)
             if self._closed:
-                return _closed(order)
+                return _closed(request)
             bridge = self._bridge
             await asyncio.to_thread(check, program, bridge.catalog) if large else check(program, bridge.catalog)
             judged = await self._types.check(program, bridge.catalog) if self._types else Judged()
             if judged.error is not None:
                 raise judged.error
         except ProgramError as error:
-            return Outcome(order.run, "failed", error=program_failure(error))
+            return Outcome(request.run, "failed", error=program_failure(error))
         try:
             worker = await pool.take()
         except GloveportError as error:
-            return Outcome(order.run, "failed", error=failure(program, told(error)))
+            return Outcome(request.run, "failed", error=failure(program, error_data(error)))
         try:
-            outcome = await self._leg(order, program, worker, bridge)
+            outcome = await self._attempt(request, program, worker, bridge)
         finally:
             pool.retire(worker)
             pool.refill()
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
-            await self._connections.open(naming="")  # the name may be that of a tool, without `tools.` before it
+            await self._connections.open(naming="")  # the name may be a tool's, without its `tools.`
             outcome = replace(outcome, error=with_hint(outcome.error, self.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
 
-    async def _choose_engine(self, order: _Order) -> _Order:
-        """Return the order, with the substitute of its engine where none was named and the jail can't hold the default."""
-        name = order.options.engine
+    async def _choose_engine(self, request: _RunRequest) -> _RunRequest:
+        """Return the request, with a substitute for an engine that the run did not name and the jail can't hold."""
+        name = request.options.engine
         substitute = ENGINES[name].substitute
-        if not order.any_engine or substitute is None:
-            return order
+        if not request.any_engine or substitute is None:
+            return request
         if name not in self._held:
-            self._held[name] = await is_held(self._pool(order.options))
+            self._held[name] = await is_held(self._pool(request.options))
         if self._held[name]:
-            return order
-        return replace(order, options=self._options(order.language, substitute, order.limits))
+            return request
+        return replace(request, options=self._options(request.language, substitute, request.limits))
 
-    async def _leg(self, order: _Order, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
+    async def _attempt(self, request: _RunRequest, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
         began = time.monotonic()
-        on_call = order.call_happened if order.on_event else None
-        port = _RunPort(order, bridge.for_run(order.limits, on_call, began=began))
-        has_input = order.input is not NO_INPUT
+        on_call = request.call_happened if request.on_event else None
+        port = _RunPort(request, bridge.for_run(request.limits, on_call, began=began))
+        has_input = request.input is not NO_INPUT
         setup = RunSetup(
             sources=tuple(sorted(bridge.catalog.roots)),
-            env=order.env,
-            input=order.input if has_input else None,
+            env=request.env,
+            input=request.input if has_input else None,
             has_input=has_input,
         )
-        tape = Tape(order.run, order.options.engine, order.limits.memory_mb) if self._journal else None
+        recorder = Recorder(request.run, request.options.engine, request.limits.memory_mb) if self._journal else None
         try:
-            ending = await RunAttempt(worker, port, order.limits, tape).run(program, setup)
+            result = await RunAttempt(worker, port, request.limits, recorder).run(program, setup)
         except GloveportError as error:
-            ending = AttemptResult(error=told(error))
-        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours must not look like the guest's
-            ending = AttemptResult(error=internal(order.run, error))
+            result = AttemptResult(error=error_data(error))
+        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of the host must not look like the guest's
+            result = AttemptResult(error=internal_error(request.run, error))
         finally:
             port.bridge.close()
-            if self._journal and tape and (recording := tape.recording()):
+            if self._journal and recorder and (recording := recorder.recording()):
                 self._journal.keep(recording)
-        return _outcome(order, program, port, ending, time.monotonic() - began)
+        return _outcome(request, program, port, result, time.monotonic() - began)
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None) -> Any:
-        """What one tool answers, checked and recorded like a call of a program; raises ToolError."""
+        """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""
         self._check_open()
-        return await self._home.run(lambda: self._call(tool, args))
+        return await self._loop.run(lambda: self._call(tool, args))
 
     async def _call(self, tool: str, args: Mapping[str, Any] | None) -> Any:
         await self._connections.open(naming=tool)
@@ -234,15 +234,15 @@ class Gloveport:
             run.close()
 
     async def replay(self, run: str) -> Divergence | None:
-        """The first difference when a recorded run is run again on its events, without calling anything; None if none."""
+        """Run a recorded run again on its events, without calling any tool. Return the first difference, or None."""
         recording = self._journal.find(run) if self._journal else None
         if recording is None:
             raise OptionError(
                 f"there is no recording of the run {run[:40]!r}",
-                hint="make the port with journal=MemoryJournal(); a run that exchanges more than 64 MiB is not kept",
+                hint="create the port with journal=MemoryJournal(); a run that exchanges more than 64 MiB is not recorded",
             )
         self._check_open()
-        return await self._home.run(lambda: self._replay(recording))
+        return await self._loop.run(lambda: self._replay(recording))
 
     async def _replay(self, recording: Recording) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
@@ -255,16 +255,16 @@ class Gloveport:
             pool.retire(worker)
             pool.refill()
 
-    # Life.
+    # Opening and closing.
 
     async def open(self, *, naming: str | None = None) -> JailReport:
-        """Start the sandboxes and open the sources in advance; what the jail holds here.
+        """Start the sandboxes, open the sources, and return the report of the jail.
 
-        Raises SandboxError below the minimum strength. A source that can't be opened is told in `problems`. With a text in
-        `naming`, a source that it does not name is waited for no longer than a few seconds, and is there when it is open.
+        Raises SandboxError below the minimum strength. `problems` lists the sources that can't be opened. With a text in
+        `naming`, it waits only a few seconds for a source that the text does not name.
         """
         self._check_open()
-        return await self._home.run(lambda: self._open(naming))
+        return await self._loop.run(lambda: self._open(naming))
 
     async def _open(self, naming: str | None) -> JailReport:
         report = await self._pool(self._options("typescript", self._engines.get("typescript"), self.limits)).open()
@@ -272,29 +272,29 @@ class Gloveport:
         return report
 
     async def connect(self, *, naming: str | None = None) -> None:
-        """Open the sources in advance, as `open` does, and start no sandbox."""
+        """Open the sources in advance, as `open` does, without starting a sandbox."""
         self._check_open()
-        await self._home.run(lambda: self._connections.open(naming))
+        await self._loop.run(lambda: self._connections.open(naming))
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
-        """A tool as it was accepted, and as its source has it now; None where that is not known."""
+        """Return a tool as it was accepted and as its source defines it now; None where that is not known."""
         return self._connections.versions(address)
 
     async def close(self) -> None:
-        """End every sandbox of this Gloveport."""
+        """Stop every sandbox and close every source of this Gloveport."""
         if self._closed:
             return
         self._closed = True
-        if self._home.settled:
-            await self._home.run(self._close)
+        if self._loop.in_use:
+            await self._loop.run(self._close)
 
     def close_sync(self) -> None:
-        """The same as `close`, for callers without an event loop."""
-        if not self._closed and self._home.settled:
+        """Do the same as `close`, for callers without an event loop."""
+        if not self._closed and self._loop.in_use:
             self._closed = True
-            self._home.block(self._close)
+            self._loop.block(self._close)
         self._closed = True
-        self._home.leave()
+        self._loop.stop()
 
     async def _close(self) -> None:
         pools, self._pools = list(self._pools.values()), {}
@@ -304,8 +304,8 @@ class Gloveport:
         if self._types is not None:
             await self._types.close()
 
-    def _forsake(self) -> None:
-        """The event loop was closed under the sandboxes: end them without it."""
+    def _loop_closed(self) -> None:
+        """End the sandboxes without their event loop, which somebody closed."""
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             pool.abandon()
@@ -321,7 +321,7 @@ class Gloveport:
     def __enter__(self) -> Gloveport:
         self._check_open()
         self._close_at_exit()
-        self._home.block(self.open)
+        self._loop.block(self.open)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -335,7 +335,7 @@ class Gloveport:
         if options not in self._pools:
             if len(self._pools) >= MAX_POOLS:
                 raise OptionError(
-                    f"one Gloveport keeps sandboxes of at most {MAX_POOLS} kinds",
+                    f"one Gloveport keeps at most {MAX_POOLS} pools of sandboxes",
                     hint="use a few fixed values of memory_mb",
                 )
             engine = ENGINES[options.engine]
@@ -350,12 +350,12 @@ class Gloveport:
     def _close_at_exit(self) -> None:
         if not self._at_exit:
             self._at_exit = True
-            atexit.register(_close_weakly, weakref.ref(self), os.getpid())
+            atexit.register(_close_if_alive, weakref.ref(self), os.getpid())
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What one run was asked to do."""
+class _RunRequest:
+    """The request for one run."""
 
     run: str
     code: str
@@ -379,20 +379,20 @@ class _Order:
         self.happened(Event(kind, self.run, call=record))
 
 
-def _prepare(order: _Order) -> Program:
-    size, subset = order.limits.max_code_bytes, ENGINES[order.options.engine].subset
-    return prepare(order.code, language=order.language, max_code_bytes=size, subset=subset)
+def _prepare(request: _RunRequest) -> Program:
+    size, subset = request.limits.max_code_bytes, ENGINES[request.options.engine].subset
+    return prepare(request.code, language=request.language, max_code_bytes=size, subset=subset)
 
 
-def _closed(order: _Order) -> Outcome:
-    return Outcome(order.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
+def _closed(request: _RunRequest) -> Outcome:
+    return Outcome(request.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
 
 
 class _RunPort:
-    """What the sandbox may reach of this run: its bridge, and a place for its output."""
+    """What the sandbox may use of this run: its bridge, and a place for its output."""
 
-    def __init__(self, order: _Order, bridge: RunBridge) -> None:
-        self._order = order
+    def __init__(self, request: _RunRequest, bridge: RunBridge) -> None:
+        self._request = request
         self.bridge = bridge
         self.call = bridge.call
         self.call_sync = bridge.call_sync
@@ -400,54 +400,54 @@ class _RunPort:
         self.emitted: list[Any] = []
 
     def report_defect(self, error: Exception) -> ToolError:
-        return ToolError(internal(self._order.run, error)["message"], code="internal-error")
+        return ToolError(internal_error(self._request.run, error)["message"], code="internal-error")
 
     def log(self, line: LogLine) -> None:
         self.logs.append(line)
-        self._order.happened(Event("log", self._order.run, log=line))
+        self._request.happened(Event("log", self._request.run, log=line))
 
     def emit(self, value: Any) -> None:
         self.emitted.append(value)
-        self._order.happened(Event("emit", self._order.run, value=value))
+        self._request.happened(Event("emit", self._request.run, value=value))
 
 
-def _outcome(order: _Order, program: Program, port: _RunPort, ending: AttemptResult, seconds: float) -> Outcome:
+def _outcome(request: _RunRequest, program: Program, port: _RunPort, result: AttemptResult, seconds: float) -> Outcome:
     calls = port.bridge.records
-    pending = frozenset(ending.pending)
+    pending = frozenset(result.pending)
     warnings = [
-        f"the program ended while tools.{call.tool} was under way (it {_ended_how(call)}); what follows it did not run"
+        f"the program ended before tools.{call.tool} did (it {_call_result(call)}); the code after that call did not run"
         for call in calls
         if call.id in pending
     ]
     if warnings:
-        together = "asyncio.gather(*calls)" if order.language == "python" else "Promise.all(items.map(…))"
+        together = "asyncio.gather(*calls)" if request.language == "python" else "Promise.all(items.map(…))"
         warnings.append(f"await every call: one by one in a loop, or all with `await {together}`")
     return Outcome(
-        run=order.run,
-        status="completed" if ending.error is None else "failed",
-        value=ending.value,
+        run=request.run,
+        status="completed" if result.error is None else "failed",
+        value=result.value,
         error=None
-        if ending.error is None
-        else port.bridge.with_hint(failure(program, believed(ending, port.bridge.error_codes))),
+        if result.error is None
+        else port.bridge.with_hint(failure(program, trusted_error(result, port.bridge.error_codes))),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
         usage=Usage(
             wall_seconds=seconds,
-            cpu_seconds=ending.cpu_seconds,
-            memory_peak_mb=ending.memory_peak_mb,
+            cpu_seconds=result.cpu_seconds,
+            memory_peak_mb=result.memory_peak_mb,
             calls=len(calls),
             log_bytes=sum(len(line.text.encode()) for line in port.logs),
         ),
-        warnings=(*warnings, *port.bridge.notes, *ending.warnings),
+        warnings=(*warnings, *port.bridge.notes, *result.warnings),
     )
 
 
-def _ended_how(call: CallRecord) -> str:
-    return {"ok": "went well", "failed": "failed", "running": "was left running"}[call.status]
+def _call_result(call: CallRecord) -> str:
+    return {"ok": "succeeded", "failed": "failed", "running": "is still running"}[call.status]
 
 
-def _close_weakly(reference: weakref.ref[Gloveport], process: int) -> None:
+def _close_if_alive(reference: weakref.ref[Gloveport], process: int) -> None:
     port = reference()
     if port is not None and os.getpid() == process:
         port.close_sync()

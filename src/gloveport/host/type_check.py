@@ -1,4 +1,4 @@
-"""The type check of a program against the declarations of the tools that it mentions, before anything runs."""
+"""Type-check a program against the declarations of the tools that it mentions, before it runs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ logger = logging.getLogger("gloveport")
 
 
 class TypeChecks:
-    """One warm checker for each language. A checker that can't be had or takes too long stops no program."""
+    """One warm checker for each language. A program still runs when its checker is missing or too slow."""
 
     def __init__(self, minimum: Strength) -> None:
         self._minimum: Strength = minimum
         self._checkers: dict[Language, TypeChecker] = {}
 
     async def check(self, program: Program, catalog: Catalog) -> Judged:
-        """What is wrong with the program's types."""
+        """Return what is wrong with the program's types."""
         header = declarations(catalog, program.code, program.language)
         try:
             findings = await self._checker(program.language).check(header + program.code)
         except (SandboxError, TimeoutError) as error:
-            logger.warning("the type check was left out: %s", str(error) or "it took too long")
+            logger.warning("the type check was skipped: %s", str(error) or "it took too long")
             return Judged()
         return check_types(program, catalog, findings, header.count("\n"))
 
     async def close(self) -> None:
-        """Ends the checkers."""
+        """Stop the checkers."""
         checkers, self._checkers = list(self._checkers.values()), {}
         for checker in checkers:
             await checker.close()
@@ -40,6 +40,6 @@ class TypeChecks:
     def _checker(self, language: Language) -> TypeChecker:
         if language not in self._checkers:
             launch = python_launch() if language == "python" else typescript_launch()
-            spoken = "python" if language == "python" else "typescript"
-            self._checkers[language] = TypeChecker(launch, language=spoken, minimum=self._minimum)
+            language_id = "python" if language == "python" else "typescript"
+            self._checkers[language] = TypeChecker(launch, language=language_id, minimum=self._minimum)
         return self._checkers[language]

@@ -1,1 +1,1 @@
-"""What happened: the events and frames of runs, for replay."""
+"""The journal: recordings of runs, for replay."""

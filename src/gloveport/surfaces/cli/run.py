@@ -21,7 +21,7 @@ from gloveport.surfaces.cli.report import exit_status, write_ending, write_value
 from gloveport.surfaces.cli.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.terminal import claim_stdout, stream
-from gloveport.types import SMALLEST, Limits, Outcome, Strength
+from gloveport.types import MIN_LIMITS, Limits, Outcome, Strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _limits(options: RunOptions, settings: Config) -> Limits:
     if options.cpu is not None:
         changes["cpu_seconds"] = parse_seconds("--cpu", options.cpu)
     if options.memory is not None:
-        changes["memory_mb"] = parse_megabytes("--memory", options.memory, SMALLEST["memory_mb"])
+        changes["memory_mb"] = parse_megabytes("--memory", options.memory, MIN_LIMITS["memory_mb"])
     return Limits().with_(**changes)
 
 

@@ -16,7 +16,7 @@ from gloveport.errors import WireError
 from gloveport.sandbox.engines.monty import protobuf
 from gloveport.sandbox.engines.monty.protobuf import as_bytes, as_number, as_text
 from gloveport.types import ErrorValue
-from gloveport.values import COLLIDING, MOST_WIDE_KEYS, Foreign
+from gloveport.values import HASH_MODULUS, MAX_WIDE_KEYS, Foreign
 
 NONE, NOT_IMPLEMENTED, BOOLEAN, INTEGER, WIDE, FLOAT, TEXT, BYTES = 2, 3, 4, 5, 6, 7, 8, 9
 LIST, TUPLE, NAMED_TUPLE, DICT, SET, FROZEN_SET = 11, 12, 13, 14, 15, 16
@@ -155,9 +155,9 @@ def _row(field: int, value: int | bytes) -> list[int]:
 
 def _check_keys(keys: list[Any]) -> None:
     """Integers hash by their remainder, so that many wide ones could be made to collide: quadratic time."""
-    wide = sum(1 for key in keys if type(key) is int and abs(key) >= COLLIDING)
-    if wide > MOST_WIDE_KEYS:
-        raise WireError(f"a dict or set holds more than {MOST_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
+    wide = sum(1 for key in keys if type(key) is int and abs(key) >= HASH_MODULUS)
+    if wide > MAX_WIDE_KEYS:
+        raise WireError(f"a dict or set holds more than {MAX_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
 
 
 class _Class(Foreign):
