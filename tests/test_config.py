@@ -100,7 +100,7 @@ def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
             '[sources.a]\nopenapi = "x"\nbasurl = "y"\n',
@@ -111,9 +111,9 @@ def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             '[sources.a]\nbase_url = "y"\nopenapy = "x"\n',
             ":3: there is no key `openapy` in [sources.a]; did you mean `openapi`?",
         ),
-        ('[sources.a]\nurl = "x"\n', ":2: [sources.a] does not say what it is"),
-        ('[sources.a]\nbase_url = "x"\n', ":2: [sources.a] does not say what it is"),
-        ('[sources.a]\nopenapi = "x"\ngraphql = "y"\n', "[sources.a] says openapi and graphql"),
+        ('[sources.a]\nurl = "x"\n', ":2: [sources.a] has no kind"),
+        ('[sources.a]\nbase_url = "x"\n', ":2: [sources.a] has no kind"),
+        ('[sources.a]\nopenapi = "x"\ngraphql = "y"\n', "[sources.a] has more than one kind: openapi and graphql"),
         ("[sources.a]\nopenapi = 5\n", ":2: openapi of [sources.a] must be a URL or a file, not 5"),
         ("[sources.a]\nmcp = [1]\n", ":2: mcp of [sources.a] must be a URL, or a command as a list of texts, not [1]"),
         (
@@ -125,13 +125,16 @@ def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ('[sources.a]\nopenapi = "x"\n[sources.a.headers]\nA = 1\n', ":4: headers of [sources.a] must be a table of texts"),
         ("sources = 3\n", "sources must be a table"),
         ("[sandbox]\nminimun = 'full'\n", ":2: there is no key `minimun` in [sandbox]; did you mean `minimum`?"),
+        ('[sources.a]\nopenapi = "x"\ntimeout = 9\n', "`timeout` in [sources.a]; did you mean `timeout_seconds`?"),
+        ('[sources.a]\nopenapi = "x"\nprivate = true\n', "`private` in [sources.a]; did you mean `allow_private`?"),
+        ('[sources.a]\nopenapi = "x"\nmax_bytes = 9\n', "`max_bytes` in [sources.a]; did you mean `max_response_bytes`?"),
         ("x = \n", "is not valid TOML: Invalid value (at line 1"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         load(tmp_path, text)
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 def test_a_project_found_by_chance_can_not_weaken_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

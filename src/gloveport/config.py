@@ -1,7 +1,7 @@
-"""What a user configured: `gloveport.toml` → Config, with the place that each value came from.
+"""Reads `gloveport.toml` into a `Config`, and records the file and line of each value.
 
-The user's own file lies in the platform's config folder, the project's is the `gloveport.toml` in the working folder or the
-nearest one above it. They are merged key by key; where both say something, the project's file wins.
+There may be two files: the user's own in the platform's config folder, and the project's in the working folder or the
+nearest folder above it. They are merged key by key. Where both set a key, the project's file wins.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """One `[sources.NAME]`: what it is, where its definition is, and what may be reached for it.
+    """One `[sources.NAME]`: its kind, where its definition is, and what it may reach.
 
-    `location` is a URL, a file, or for an MCP server on stdio its argv. `base_url` overrides the definition's servers.
-    `include` and `exclude` are patterns over addresses without the source's name (`issues.*`); `writes` are those of the
-    writing operations that are open, `*` for all. `credentials` maps a slot to where its secret comes from
-    (`env:GITHUB_TOKEN`). `variables` fill server variables, `env` is an MCP command's whole environment. Loopback and
-    private addresses are reached only with `allow_private`. `trust_annotations` lets an MCP server say itself which of its
-    tools only read. `settings` is the project's file that this came from; empty
-    for what the user wrote in code or in his own file.
+    `location` is a URL or a file; for an MCP server on stdio it is the argv. `base_url` overrides the definition's servers.
+    `include`, `exclude` and `writes` are patterns over tool addresses without the source's name (`issues.*`); `writes`
+    opens operations that write, `*` all of them. `credentials` maps a slot to the place of its secret
+    (`env:GITHUB_TOKEN`). `variables` fill server variables. `env` is the whole environment of an MCP command. The source
+    reaches loopback and private addresses only with `allow_private`. With `trust_annotations` an MCP server decides which
+    of its tools only read. `settings` is the project's file that this source came from; it is empty for a source that the
+    user wrote in code or in a file of their own.
     """
 
     name: str
@@ -67,8 +67,8 @@ class SourceConfig:
             if name == "writes" and isinstance(value, str):
                 value = _WRITES.get(value)
             if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-                told = '"allow", "deny", or a list of patterns' if name == "writes" else "a list of patterns"
-                raise OptionError(f"{name} of the source {self.name} must be {told}, not {getattr(self, name)!r:.60}")
+                expected = '"allow", "deny", or a list of patterns' if name == "writes" else "a list of patterns"
+                raise OptionError(f"{name} of the source {self.name} must be {expected}, not {getattr(self, name)!r:.60}")
             object.__setattr__(self, name, tuple(value))
         if self.kind not in SOURCE_KINDS:
             raise OptionError(
@@ -80,7 +80,7 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The merged settings; `origins` says for each key (`sources.github.base_url`) which file and line it came from."""
+    """The merged settings; `origins` gives the file and line of each key (`sources.github.base_url`)."""
 
     sources: tuple[SourceConfig, ...] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
@@ -90,12 +90,12 @@ class Config:
 
 
 def load_config(project: Path | None = None, *, user: Path | None = None) -> Config:
-    """The settings of this user and of a project's file; files that don't exist say nothing, unless named.
+    """Return the merged settings of the user's file and the project's; a file that does not exist is an error if named.
 
-    A project's file that is found, not named, is somebody else's: its sources carry its path in `settings`.
+    A project's file that was found, not named, is untrusted: its sources carry its path in `settings`.
     """
     if project is not None and not project.is_file():
-        raise OptionError(f"there is no file {project}", hint="`gloveport add` makes one")
+        raise OptionError(f"there is no file {project}", hint="`gloveport add` creates one")
     own = user or config_folder() / CONFIG_FILE
     found = project or find_project()
     layers = [_read(path) for path in (own, found) if path is not None and path.is_file()]
@@ -121,14 +121,14 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
 
 
 def config_from(given: Config | str | os.PathLike[str] | None) -> Config:
-    """The settings as they were given, of the file that was named, or none."""
+    """Return the given settings, or those of the named file; empty settings for None."""
     if given is None:
         return Config()
     return given if isinstance(given, Config) else load_config(Path(given))
 
 
 def _check_strength(layers: list[_Layer], found: Path) -> None:
-    """A project that was found by chance may ask for a stronger sandbox than its user does, never for a weaker one."""
+    """Refuse a project's file that was found, not named, if it asks for a weaker sandbox than the user does."""
     asked = {layer.path == found: _table(layer.values.get("sandbox")).get("minimum") for layer in layers}
     theirs, own = asked.get(True), asked.get(False) or "kernel"
     if theirs in STRENGTHS and own in STRENGTHS and STRENGTHS.index(theirs) < STRENGTHS.index(own):
@@ -137,19 +137,19 @@ def _check_strength(layers: list[_Layer], found: Path) -> None:
 
 
 def find_project(start: Path | None = None) -> Path | None:
-    """The `gloveport.toml` of the working folder, or the nearest one above it."""
+    """Return the `gloveport.toml` of the working folder or of the nearest folder above it."""
     here = (start or Path.cwd()).resolve()
     return next((folder / CONFIG_FILE for folder in (here, *here.parents) if _is_ours(folder / CONFIG_FILE)), None)
 
 
 def _is_ours(path: Path) -> bool:
-    """True for a file of this user's or of root: one that another user put into a folder above is not ours."""
+    """Whether this user or root owns the file; another user may have put one into a folder above, such as /tmp."""
     return path.is_file() and path.stat().st_uid in (os.getuid(), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One file: its values, and its text to find lines in."""
+    """One settings file: its values, and its text to find line numbers in."""
 
     path: Path
     text: str
@@ -161,7 +161,7 @@ class _Layer:
         return table if isinstance(table, Mapping) else {}
 
     def place(self, key: tuple[str, ...]) -> str:
-        """`gloveport.toml:12` for a key, or the file alone where the line can't be told."""
+        """Return the place of a key as `gloveport.toml:12`; the file alone where the line is not found."""
         *above, last = key
         header = r"^\s*\[\s*" + r"\s*\.\s*".join(map(_spelled, above)) + r"\s*\]"
         found, inside = 0, not above
@@ -185,9 +185,9 @@ def _read(path: Path) -> _Layer:
         text = path.read_text("utf-8")
         return _Layer(path, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct the named line") from None
+        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct that line") from None
     except RecursionError:
-        raise OptionError(f"{path} is nested too deeply", hint="no setting is a list in a list in a list") from None
+        raise OptionError(f"{path} is nested too deeply", hint="no setting needs nested lists") from None
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} can't be read: {error}") from None
 
@@ -210,7 +210,7 @@ def _put(values: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
 
 
 def _forget_kinds(values: dict[str, Any], layer: _Layer) -> None:
-    """A source is of one kind: a later file may say that it is of another."""
+    """Drop the kind of every source to which a later file gives a kind: a source has exactly one."""
     known = values.get("sources", {})
     for name, table in layer.sources.items():
         if (
@@ -223,7 +223,7 @@ def _forget_kinds(values: dict[str, Any], layer: _Layer) -> None:
 
 
 def _folder_of(name: str, layers: list[_Layer]) -> Path:
-    """The folder that a source's relative paths start from: that of the file that says what it is."""
+    """Return the base folder of a source's relative paths: the folder of the file that gives its kind."""
     saying = [layer for layer in layers if not set(SOURCE_KINDS).isdisjoint(_table(layer.sources.get(name)))]
     return (saying or layers)[-1].path.parent
 
@@ -243,9 +243,9 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
             raise _unknown("sandbox", key, SANDBOX_KEYS, origins)
 
 
-# What a key of a source must be: a way to read it, and how to say what it must be.
+# The type of each key of a source, and how a message names that type.
 _TEXTS = "a table of texts"
-_KEPT = frozenset({"credentials", "headers", "env"})  # no message shows what was written there: it may be a secret
+_SECRET_KEYS = frozenset({"credentials", "headers", "env"})  # no message shows their values: one may be a secret
 _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "base_url": (str, "a text"),
     "headers": (dict, _TEXTS),
@@ -271,9 +271,9 @@ def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, se
     if misspelt := next((key for key in table if not kinds and _closest(key) in SOURCE_KINDS), None):
         raise _unknown(where, misspelt, (*SOURCE_KINDS, *_KEYS), origins)
     if len(kinds) != 1:
-        said = f"says {' and '.join(kinds)}" if kinds else "does not say what it is"
+        problem = f"has more than one kind: {' and '.join(kinds)}" if kinds else "has no kind"
         hint = f"give it exactly one of {', '.join(SOURCE_KINDS)}"
-        raise OptionError(f"{_at(origins, f'{where}.{next(iter(table), name)}')}[{where}] {said}", hint=hint)
+        raise OptionError(f"{_at(origins, f'{where}.{next(iter(table), name)}')}[{where}] {problem}", hint=hint)
     options: dict[str, Any] = {}
     for key, value in table.items():
         if key == kinds[0]:
@@ -292,19 +292,19 @@ def _closest(key: str) -> str | None:
 def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any:
     if key not in _KEYS:
         raise _unknown(where, key, (*SOURCE_KINDS, *_KEYS), origins)
-    kind, said = _KEYS[key]
+    kind, expected = _KEYS[key]
     wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
     if isinstance(value, (list, dict)):
         items = value.values() if isinstance(value, dict) else value
         wrong = wrong or not all(isinstance(item, str) for item in items)
     elif not isinstance(value, (bool, str, NoneType)):
-        wrong = wrong or not value > 0 or value > 10**12  # NaN and infinity are none
+        wrong = wrong or not value > 0 or value > 10**12  # refuses NaN and infinity, too
     if wrong:
-        given = "" if key in _KEPT else f", not {value!r:.60}"
-        raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}{given}")
+        given = "" if key in _SECRET_KEYS else f", not {value!r:.60}"
+        raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {expected}{given}")
     if key == "writes" and isinstance(value, str):
         if value not in _WRITES:
-            raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {said}, not {value!r:.60}")
+            raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {expected}, not {value!r:.60}")
         return _WRITES[value]
     return tuple(value) if isinstance(value, list) else value
 
@@ -328,7 +328,7 @@ def _unknown(where: str, key: str, known: tuple[str, ...], origins: Mapping[str,
 
 
 def _at(origins: Mapping[str, str], key: str) -> str:
-    """`gloveport.toml:12: `, the place of a key or of the first thing below it."""
+    """Return the prefix of a message, `gloveport.toml:12: `: the place of a key, or else of the first key below it."""
     exact = origins.get(key)
     below = next((place for name, place in origins.items() if name.startswith(f"{key}.")), None)
     place = exact or below

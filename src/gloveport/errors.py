@@ -1,16 +1,16 @@
-"""The whole error tree, and what each code means to every surface.
+"""The tree of errors, and the table of error codes that all surfaces share.
 
     GloveportError               code, message, hint, data
-    ├── OptionError              an option, a limit or a setting makes no sense          (raised to the caller)
-    ├── ProgramError             the program can't be run as written: it has a diagnostic (becomes Outcome.error)
-    ├── SandboxError             the sandbox can't be had, or broke                       (raised, or Outcome.error)
-    ├── WireError                bytes from a guest broke the protocol or its budget      (becomes Outcome.error)
-    ├── ValueCrossingError       a value can't be copied across the border; names its path
-    ├── SourceError              a source's definition can't be loaded; the others work
-    ├── CallLimit                the program called more often than it may; ends the run  (becomes Outcome.error)
+    ├── OptionError              an option, limit or setting is not valid                 (raised to the caller)
+    ├── ProgramError             the program can't be run as written; shows the place     (becomes Outcome.error)
+    ├── SandboxError             the sandbox is not available, or it broke                (raised, or Outcome.error)
+    ├── WireError                bytes from a guest violate the protocol or its limits    (becomes Outcome.error)
+    ├── ValueCrossingError       a value can't be copied into or out of the sandbox; names its path
+    ├── SourceError              a source's definition can't be loaded; other sources work
+    ├── CallLimit                the program made more calls than max_calls               (becomes Outcome.error)
     └── ToolError                a tool call failed: code, tool, status, data, retryable  (the guest can catch it)
 
-`CODES` is the one table of codes: exit code, HTTP status, what happened, what to do. `gloveport help CODE` prints a row.
+`CODES` gives each code its exit code, HTTP status, cause and fix. `gloveport help CODE` prints one row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 
 class Code(NamedTuple):
-    """What a code means: process exit code, HTTP status, a sentence on the cause and one on the way out."""
+    """One error code: the process exit code, the HTTP status, a sentence on the cause and one on the fix."""
 
     exit: int
     http: int
@@ -29,7 +29,7 @@ class Code(NamedTuple):
 
 
 CODES: Mapping[str, Code] = {
-    # the program as text
+    # the text of the program
     "syntax-error": Code(1, 422, "The program is not valid in its language.", "Correct the marked place."),
     "code-too-large": Code(
         6, 413, "The program's text is longer than max_code_bytes.", "Pass large data as input, not as code."
@@ -38,25 +38,27 @@ CODES: Mapping[str, Code] = {
         1, 422, "The program calls a tool that is not in its catalog.", "Use tools.search to find the right name."
     ),
     "bad-arguments": Code(
-        1, 422, "A call's arguments don't fit the tool's schema.", "Use tools.describe to see the parameters."
+        1, 422, "The arguments of a call don't match the tool's schema.", "Use tools.describe to see the parameters."
     ),
     "type-error": Code(
-        1, 422, "A call is given a value of a type that its tool does not take.", "Pass what tools.describe asks for."
+        1, 422, "A call passes a value of a type that the tool does not take.", "Use tools.describe to see the types."
     ),
     "import-refused": Code(
-        1, 422, "The program imports something that is not approved.", "Use what the platform and the tools offer."
+        1, 422, "The program imports a module that it may not use.", "Use the built-ins of the language, and the tools."
     ),
     "engine-lacks": Code(
-        1, 422, "The engine does not have something that the program uses.", "Name an engine that has it, or do without."
+        1, 422, "The program uses a feature that the engine does not have.", "Name an engine that has it, or do without."
     ),
-    # the program as it ran
+    # the run of the program
     "program-failed": Code(1, 200, "The program threw an error that it did not catch.", "Correct the marked line."),
     "never-settles": Code(
         1, 200, "The program waits for something that can never happen.", "Look for a promise that nothing resolves."
     ),
-    "bad-value": Code(1, 200, "A value that is not plain data tried to cross the border.", "Return or pass plain data."),
+    "bad-value": Code(
+        1, 200, "A value that is not plain data can't leave or enter the sandbox.", "Return and pass plain data."
+    ),
     "tool-failed": Code(
-        7, 200, "A tool call failed and the program did not catch it.", "Catch the error, or correct what was asked for."
+        7, 200, "A tool call failed and the program did not catch the error.", "Catch the error, or correct the call."
     ),
     "tool-busy": Code(
         7, 200, "Too many functions still run for runs that have ended.", "Try again later; give such functions a timeout."
@@ -64,14 +66,14 @@ CODES: Mapping[str, Code] = {
     "egress-denied": Code(
         3,
         200,
-        "A request would go where it may not, or be more than one plain request.",
+        "A request goes to an address that it may not reach, or is not one plain request.",
         "Call a tool instead of fetch; if a source may reach a private address, give it allow_private = true.",
     ),
     "source-failed": Code(
         7, 502, "A source's definition can't be loaded or used.", "Correct what the message names; other sources work."
     ),
     "source-unreachable": Code(
-        7, 502, "The service behind a tool can't be reached.", "Check its address and that it runs."
+        7, 502, "The service behind a tool can't be reached.", "Check its address and whether it is running."
     ),
     "source-timeout": Code(
         7, 504, "The service behind a tool did not answer in time.", "Try again, or raise timeout_seconds."
@@ -79,21 +81,23 @@ CODES: Mapping[str, Code] = {
     "reply-too-large": Code(
         7, 502, "A service's reply is larger than max_response_bytes.", "Ask for less, or raise max_response_bytes."
     ),
-    "http-error": Code(7, 502, "The service answered a call with an error status.", "Look at the error's status and data."),
+    "http-error": Code(
+        7, 502, "The service answered a call with an error status.", "Look at the status and data of the error."
+    ),
     "graphql-error": Code(
         7,
         502,
         "The service answered a GraphQL call with errors.",
-        "Look at the error's data: its errors, and what came.",
+        "Look at the data of the error: the errors, and any partial result.",
     ),
     "credential-missing": Code(
-        4, 401, "A call needs a credential that nobody gave.", "Set the environment variable that the message names."
+        4, 401, "A call needs a credential that is not set.", "Set the environment variable that the message names."
     ),
     "tool-suspended": Code(
         3, 409, "The tool's definition has changed since it was accepted.", "Look at the change and accept it."
     ),
-    "denied": Code(3, 200, "The policy does not let the program make this call.", "Change the rule that it names."),
-    "cancelled": Code(130, 200, "The run was cancelled.", "Start it again if that was not meant."),
+    "denied": Code(3, 200, "The policy does not allow this call.", "Change the rule that the message names."),
+    "cancelled": Code(130, 200, "The run was cancelled.", "Start it again if you did not mean to cancel it."),
     # limits
     "time-limit": Code(
         6, 200, "The run took longer than wall_seconds.", "Do less in one run, or raise wall_seconds (--timeout)."
@@ -101,7 +105,7 @@ CODES: Mapping[str, Code] = {
     "cpu-limit": Code(
         6,
         200,
-        "The program computed longer than cpu_seconds.",
+        "The program used more CPU time than cpu_seconds.",
         "Look for a loop that never ends, or raise cpu_seconds (--cpu).",
     ),
     "memory-limit": Code(
@@ -119,43 +123,41 @@ CODES: Mapping[str, Code] = {
     ),
     # the sandbox
     "sandbox-crashed": Code(
-        1, 200, "The process that ran the program died.", "Run it again; if it repeats, report the program."
+        1, 200, "The process that ran the program died.", "Run it again; if it happens again, report the program."
     ),
     "sandbox-unavailable": Code(
         8,
         503,
-        "No sandbox of the required strength can be made here.",
+        "No sandbox of the required strength is available on this machine.",
         "Run `gloveport doctor` to see what is missing.",
     ),
     "check-failed": Code(
         1, 503, "A check of `gloveport doctor` failed.", "Apply the fix beside it, then run `gloveport doctor` again."
     ),
     "wire-violation": Code(
-        1, 200, "The guest sent something that is not the protocol.", "The run was ended; nothing else is affected."
+        1, 200, "The guest sent bytes that violate the protocol.", "The run was ended; other runs are not affected."
     ),
-    "internal-error": Code(
-        1, 500, "Gloveport itself made a mistake.", "Report it with the reference; the log has the details."
-    ),
+    "internal-error": Code(1, 500, "Gloveport has a defect.", "Report it with the reference; the log has the details."),
     # the caller
-    "bad-option": Code(2, 400, "An option, a limit or a setting makes no sense.", "Correct the named value."),
+    "bad-option": Code(2, 400, "An option, limit or setting is not valid.", "Correct the value that the message names."),
     "unauthorized": Code(
-        4, 401, "The request carries no token, or a wrong one.", "Send `Authorization: Bearer` with the server's token."
+        4, 401, "The request has no token, or a wrong one.", "Send `Authorization: Bearer` with the server's token."
     ),
     "wrong-origin": Code(
         3, 403, "The request names a host or an origin that is not this server's.", "Use the server's own address."
     ),
-    "bad-request": Code(2, 400, "The request is not what the protocol asks for.", "Correct what the message names."),
-    "not-json": Code(2, 415, "The request's body is not announced as JSON.", "Send `Content-Type: application/json`."),
-    "request-too-large": Code(6, 413, "The request's body is larger than the server takes.", "Send less at once."),
+    "bad-request": Code(2, 400, "The request does not follow the protocol.", "Correct what the message names."),
+    "not-json": Code(2, 415, "The request does not declare its body as JSON.", "Send `Content-Type: application/json`."),
+    "request-too-large": Code(6, 413, "The request's body is larger than the server accepts.", "Send less at once."),
     "not-found": Code(2, 404, "There is nothing at this address.", "MCP is at /mcp."),
-    "busy": Code(6, 429, "So many runs are waiting that no other is taken.", "Try again a little later."),
-    "stopping": Code(6, 503, "The server is about to stop.", "Try again when it is back."),
-    "closed": Code(2, 409, "This Gloveport is closed.", "Make a new one, or use it inside `async with`."),
+    "busy": Code(6, 429, "The server runs as many programs as it may, and its queue is full.", "Try again a little later."),
+    "stopping": Code(6, 503, "The server is stopping.", "Try again when it is back."),
+    "closed": Code(2, 409, "This Gloveport is closed.", "Create a new one, or use it inside `async with`."),
 }
 
 
 class GloveportError(Exception):
-    """An error with a stable `code`, a `message` for people, a `hint` on what to do next, and `data`."""
+    """An error with a stable `code`, a `message` for people, a `hint` that says what to do next, and `data`."""
 
     code: str = "internal-error"
 
@@ -172,13 +174,13 @@ class GloveportError(Exception):
 
 
 class OptionError(GloveportError):
-    """An option, a limit or a setting makes no sense."""
+    """An option, limit or setting is not valid."""
 
     code = "bad-option"
 
 
 class ProgramError(GloveportError):
-    """The program can't be run as written; `line`, `column` (1-based) and `frame` show where in the agent's text."""
+    """The program can't be run as written; `line`, `column` (1-based) and `frame` show the place in the agent's text."""
 
     code = "syntax-error"
 
@@ -201,19 +203,19 @@ class ProgramError(GloveportError):
 
 
 class SandboxError(GloveportError):
-    """The sandbox can't be had here, or broke."""
+    """The sandbox is not available on this machine, or it broke."""
 
     code = "sandbox-unavailable"
 
 
 class WireError(GloveportError):
-    """Bytes that came from a guest broke the protocol or its budget."""
+    """Bytes from a guest violate the protocol or its limits."""
 
     code = "wire-violation"
 
 
 class ValueCrossingError(GloveportError):
-    """A value can't be copied across the border; the message names its path."""
+    """A value can't be copied into or out of the sandbox; the message names its path."""
 
     code = "bad-value"
 
@@ -225,13 +227,13 @@ class SourceError(GloveportError):
 
 
 class CallLimit(GloveportError):
-    """The program called more often than max_calls; it ends the run and the guest can't catch it."""
+    """The program made more calls than max_calls. This ends the run, and the guest can't catch it."""
 
     code = "call-limit"
 
 
 class ToolError(GloveportError):
-    """A tool call failed; the guest sees these fields and nothing else."""
+    """A tool call failed. The guest sees these fields and nothing else."""
 
     code = "tool-failed"
 
@@ -254,6 +256,6 @@ class ToolError(GloveportError):
 
 
 def exit_code(code: str) -> int:
-    """The process exit code for an error code; 1 for codes that tools made up."""
+    """Return the process exit code for an error code; 1 for a code that a tool made up."""
     row = CODES.get(code)
     return row.exit if row else 1

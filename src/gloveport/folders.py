@@ -1,4 +1,4 @@
-"""Where this user's settings, data and caches live, by the conventions of the platform."""
+"""The folders of this user's settings, data and caches, by the conventions of the platform."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import os
 import sys
 from pathlib import Path
 
-NAME = "gloveport"
+FOLDER_NAME = "gloveport"
 
 
 def config_folder() -> Path:
-    """The folder of the user's own `gloveport.toml`."""
+    """Return the folder of the user's own `gloveport.toml`."""
     return _folder("XDG_CONFIG_HOME", ".config", "Library/Application Support")
 
 
 def data_folder() -> Path:
-    """The folder of what must not be lost: what was accepted and approved."""
+    """Return the folder of data that must not be lost: accepted definitions, trusted sources and the server's token."""
     return _folder("XDG_DATA_HOME", ".local/share", "Library/Application Support")
 
 
 def cache_folder() -> Path:
-    """The folder of what can be made again: compiled definitions."""
+    """Return the folder of data that can be created again: compiled definitions."""
     return _folder("XDG_CACHE_HOME", ".cache", "Library/Caches")
 
 
 def _folder(variable: str, otherwise: str, on_mac: str) -> Path:
     given = os.environ.get(variable, "")
     if os.path.isabs(given):
-        return Path(given) / NAME
-    return Path.home() / (on_mac if sys.platform == "darwin" else otherwise) / NAME
+        return Path(given) / FOLDER_NAME
+    return Path.home() / (on_mac if sys.platform == "darwin" else otherwise) / FOLDER_NAME

@@ -23,7 +23,7 @@ def test_a_file_that_somebody_else_changed_is_left_alone(tmp_path: Path) -> None
     for before in (None, "as it was"):
         with pytest.raises(OptionError) as caught:
             FileChange(path, before, "ours").make()
-        assert "changed by somebody else" in caught.value.message
+        assert "changed by another program" in caught.value.message
     path.unlink()
     with pytest.raises(OptionError):
         FileChange(path, "as it was", "ours").make()

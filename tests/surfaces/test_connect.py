@@ -207,7 +207,7 @@ def test_on_a_terminal_the_question_is_asked(home: Path, project: Path) -> None:
         shown.until(r"Replace it\? \[y/N\] ")
         shown.press(b"\x03")
         code, rest = shown.rest()
-    assert (code, "✗ cancelled: it was interrupted" in rest) == (130, True)
+    assert (code, "✗ cancelled: the command was interrupted" in rest) == (130, True)
 
 
 def test_a_codex_file_keeps_its_comments_and_tables(connect: Connect, home: Path) -> None:

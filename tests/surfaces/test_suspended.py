@@ -45,7 +45,7 @@ async def test_a_change_is_shown_and_accepted() -> None:
         assert "+      /** Get an order, and more */" in shown.out
         assert "gloveport tools accept orders" in shown.err
         unasked = await command("tools", "accept", "orders")
-        assert (unasked.code, "nobody is there to answer" in unasked.err) == (2, True)
+        assert (unasked.code, "nobody can answer" in unasked.err) == (2, True)
         assert "+      /** Get an order, and more */" in unasked.err
         assert (await command("tools", "call", "orders.orders.get", '{"id": 1}')).code == 3
         accepted = await command("tools", "accept", "orders", "--yes", "--json")

@@ -32,7 +32,7 @@ def test_a_source_is_shown_asked_about_and_written_without_losing_comments(proje
     unasked = gloveport("add", "people.py")
     assert unasked.code == 2
     assert "2 tools: 2 read, 0 write" in unasked.err
-    assert "nobody is there to answer" in unasked.err
+    assert "nobody can answer" in unasked.err
     assert "sources" not in (project / "gloveport.toml").read_text()
     done = gloveport("add", "people.py", "--yes")
     assert done.code == 0, done.err

@@ -1,4 +1,4 @@
-"""Options of a port and of a run: what makes no sense is refused before anything starts."""
+"""Checks the options of a port and of a run before anything starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gloveport.types import LANGUAGES, Limits, Strength
 
 
 def limits_from(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limits:
-    """The limits with what was given changed."""
+    """Return the given limits, or `base` with the given values changed."""
     if given is None:
         return base
     if isinstance(given, Limits):
@@ -22,21 +22,21 @@ def limits_from(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limit
 
 
 def check_flags(**flags: object) -> None:
-    """Every flag is True or False."""
+    """Raise OptionError unless every flag is True or False."""
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise OptionError(f"{name} must be True or False, not {value!r}")
 
 
 def strength_from(minimum: str) -> Strength:
-    """The least strength that a sandbox must have."""
+    """Return the minimum strength of a sandbox, checked."""
     if minimum not in ("full", "kernel", "none"):
         raise OptionError(f"minimum must be 'full', 'kernel' or 'none', not {minimum!r}")
     return minimum
 
 
 def spare_from(spare: int | None) -> int:
-    """How many sandboxes wait, started in advance."""
+    """Return the number of sandboxes to start in advance; by default one for each core, from 2 to 4."""
     if spare is None:
         return min(4, max(2, os.cpu_count() or 2))
     if isinstance(spare, bool) or not isinstance(spare, int) or not 0 <= spare <= 256:
@@ -45,7 +45,7 @@ def spare_from(spare: int | None) -> int:
 
 
 def check_run(code: object, language: object) -> None:
-    """A run gets text in a language that we know."""
+    """Raise OptionError unless the code is text and the language is known."""
     if not isinstance(code, str):
         raise OptionError(f"code must be text, not {type(code).__name__}")
     if language not in LANGUAGES:
@@ -53,7 +53,7 @@ def check_run(code: object, language: object) -> None:
 
 
 def env_from(env: Mapping[str, str] | None) -> dict[str, str]:
-    """A copy of the variables that the program sees."""
+    """Return a checked copy of the environment variables that the program sees."""
     if env is not None and not isinstance(env, Mapping):
         raise OptionError(f"env must be a mapping of text to text, not {type(env).__name__}")
     out = dict(env or {})

@@ -1,4 +1,4 @@
-"""Outcomes and errors as the JSON documents that `--json` prints: one shape for every command."""
+"""The JSON documents that `--json` prints: outcomes, failures, calls and errors, in one shape for every command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
-    """The outcome as plain JSON data; values in their plain JSON forms."""
+    """Return the outcome as plain JSON data."""
     usage = outcome.usage
     return {
         "ok": outcome.ok,
@@ -41,7 +41,7 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
 
 
 def failure_document(failure: Failure) -> dict[str, Any]:
-    """What ended a run, with its causes."""
+    """Return the error that ended a run, with its causes."""
     return {
         "code": failure.code,
         "type": failure.type,
@@ -58,7 +58,7 @@ def failure_document(failure: Failure) -> dict[str, Any]:
 
 
 def call_document(call: CallRecord) -> dict[str, Any]:
-    """One call of a run."""
+    """Return one call of a run."""
     return {
         "id": call.id,
         "tool": call.tool,
@@ -71,18 +71,18 @@ def call_document(call: CallRecord) -> dict[str, Any]:
 
 
 def problem_document(error: GloveportError) -> dict[str, object]:
-    """The same as JSON: what every document of `--json` says that is not `ok`, beside what there is to show."""
-    told = {"code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
-    return {"ok": False, "error": told}
+    """Return the document of a command that failed: `ok` is false, and `error` says why."""
+    shown = {"code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
+    return {"ok": False, "error": shown}
 
 
 def answer_document(found: Mapping[str, object], wrong: GloveportError | None) -> dict[str, object]:
-    """What a command has found as the JSON document of `--json`, and what is wrong with it, if anything is."""
+    """Return the document of a command that shows what it found, with the error if there is one."""
     return {**(problem_document(wrong) if wrong else {"ok": True}), **found}
 
 
 def parse_fields(text: str) -> tuple[str, ...]:
-    """The names in `--fields a,b`; an unknown one is an error that says what is meant."""
+    """Return the names in `--fields a,b`; an unknown name is an error that suggests a known one."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
         if name not in FIELDS:
@@ -94,19 +94,19 @@ def parse_fields(text: str) -> tuple[str, ...]:
 
 
 def select(document: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
-    """The document with only these fields, in this order; all of it when there are none."""
+    """Return the document with only these fields, in this order; the whole document when none are given."""
     return {name: document[name] for name in fields} if fields else dict(document)
 
 
 def to_text(value: Any, *, indented: bool) -> str:
-    """JSON text on one line or indented, in which every character can be seen."""
+    """Return JSON text, indented or on one line, with invisible characters escaped."""
     try:
         text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else 0).decode()
-    except TypeError:  # a lone surrogate, which is text in JavaScript but not in UTF-8
+    except TypeError:  # a lone surrogate: JavaScript strings may contain it, UTF-8 may not
         text = json.dumps(value, indent=2 if indented else None)
     return visible_json(text)
 
 
 def write_document(out: Stream, document: Mapping[str, Any]) -> None:
-    """Write the one document: indented for people, on one line in a pipe."""
+    """Write the document: indented on a terminal, on one line in a pipe."""
     out.line(to_text(document, indented=out.terminal))

@@ -1,6 +1,6 @@
-"""What people read in a terminal: marks, colours, and text from guests that can't take the terminal over.
+"""Output for people in a terminal: colours, widths, and text from guests that can't take over the terminal.
 
-A guest can log, emit, return and throw any text. `visible` shows the characters that a terminal would obey or hide
+A guest can log, emit, return and throw any text. `visible` escapes the characters that a terminal would obey or hide
 (escape sequences, OSC 52, bidirectional overrides, zero-width characters) instead of sending them.
 """
 
@@ -21,8 +21,8 @@ Colour = Literal["red", "green", "yellow", "dim", "bold"]
 
 _SGR: dict[Colour, str] = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
-# Controls but line feed and tab; soft hyphen; joiners, fillers and selectors that show nothing; direction marks and
-# overrides; separators; lone surrogates; tags. The two common emoji selectors (U+FE0E, U+FE0F) stay.
+# Control characters except line feed and tab; soft hyphen; invisible joiners, fillers and selectors; direction marks
+# and overrides; separators; lone surrogates; tags. The two common emoji selectors (U+FE0E, U+FE0F) stay.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3"
@@ -31,21 +31,21 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with every character that a terminal would obey or hide written out, as `\\x1b` or `\\u{202e}`."""
-    return _HIDDEN.sub(_written_out, text.replace("\r\n", "\n"))
+    """Return the text with every character that a terminal would obey or hide escaped, as `\\x1b` or `\\u{202e}`."""
+    return _HIDDEN.sub(_escaped, text.replace("\r\n", "\n"))
 
 
 def visible_line(text: str) -> str:
-    """The same on one line: line feeds and tabs written out too."""
+    """Return the same on one line: line feeds and tabs are escaped, too."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def visible_json(text: str) -> str:
-    """JSON text with the same characters as JSON escapes, so that it means what it meant."""
+    """Return JSON text with the same characters as JSON escapes, so that its value stays the same."""
     return _HIDDEN.sub(_json_escaped, text)
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _escaped(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 0x80 else f"\\u{{{number:x}}}"
 
@@ -56,12 +56,12 @@ def _json_escaped(found: re.Match[str]) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns the text takes."""
+    """Return the number of columns that the text takes."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
 def clip(text: str, columns: int) -> str:
-    """The text, cut with an ellipsis where it would take more columns."""
+    """Return the text, cut and ended with an ellipsis if it takes more columns."""
     if cells(text) <= columns:
         return text
     used = 0
@@ -79,7 +79,7 @@ def _width(character: str) -> int:
 
 
 def in_time(seconds: float) -> str:
-    """A duration in the unit that reads best."""
+    """Return a duration in the unit that reads best."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms" if seconds >= 0.00095 else "<1 ms"
     return f"{seconds:.1f} s" if seconds < 59.95 else f"{int(seconds + 0.5) // 60} min {int(seconds + 0.5) % 60} s"
@@ -87,47 +87,47 @@ def in_time(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One output: where it goes, whether a person watches it, whether it takes colour."""
+    """One output: its file, whether it is a terminal, and whether it takes colour."""
 
     file: TextIO
     terminal: bool
     coloured: bool
-    moves: bool = field(default=False)  # whether the cursor can be moved, for live lines
+    moves: bool = field(default=False)  # whether the cursor can be moved, to redraw lines
 
     def line(self, text: str = "") -> None:
-        """Write one line; a reader that has gone away is no error."""
+        """Write one line; a closed pipe is no error."""
         self.write(text + "\n")
 
     def write(self, text: str) -> None:
-        """Write text as it is."""
+        """Write the text as it is; a closed pipe is no error."""
         try:
             self.file.write(text)
             self.file.flush()
         except BrokenPipeError:
-            _write_to_nowhere(self.file)
+            _redirect_to_null(self.file)
         except OSError as error:
-            _write_to_nowhere(self.file)
-            raise OptionError(f"the output can't be written: {error.strerror}", hint="free some space") from None
+            _redirect_to_null(self.file)
+            raise OptionError(f"the output can't be written: {error.strerror}", hint="check the free space") from None
 
     def paint(self, text: str, *colours: Colour) -> str:
-        """The text in colours, where this output takes them; colour never says what the words don't."""
+        """Return the text in colours if this output takes them. Colour must never carry meaning that the words don't."""
         if not self.coloured or not colours:
             return text
         return f"\x1b[{';'.join(_SGR[colour] for colour in colours)}m{text}\x1b[0m"
 
     @property
     def columns(self) -> int:
-        """How wide the output is; 100 where nobody knows."""
+        """The width of the output; 100 if it is no terminal."""
         return max(20, shutil.get_terminal_size((100, 24)).columns) if self.terminal else 100
 
     @property
     def lines(self) -> int:
-        """How high the terminal is."""
+        """The height of the terminal."""
         return max(4, shutil.get_terminal_size((100, 24)).lines)
 
 
 def stream(file: Any, color: str = "auto") -> Stream:
-    """A stream over a file; `color` is `auto`, `always` or `never`."""
+    """Return a stream that writes to a file; `color` is `auto`, `always` or `never`."""
     if hasattr(file, "reconfigure"):
         file.reconfigure(errors="backslashreplace")
     terminal = file.isatty()
@@ -145,12 +145,12 @@ def _coloured(terminal: bool, color: str) -> bool:
 
 
 def fill_closed_descriptors() -> None:
-    """Open what the caller had closed of standard input, output and error, so that nothing else takes their places."""
+    """Open /dev/null for each closed one of descriptors 0, 1 and 2, so that no other file gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
     sys.stdout = sys.stdout or io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8")
     sys.stderr = sys.stderr or io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8")
 
@@ -159,9 +159,9 @@ _claimed: TextIO | None = None
 
 
 def claim_stdout() -> TextIO:
-    """The real standard output; from now on whatever else this process prints goes to standard error.
+    """Return the real standard output; from now on everything else that this process prints goes to standard error.
 
-    A tool that prints, and a program that a tool starts, must not write into the result, not even after it.
+    A tool that prints, or a program that a tool starts, must not write into the result, not even after it.
     """
     global _claimed
     if _claimed is None:
@@ -174,11 +174,11 @@ def claim_stdout() -> TextIO:
 
 
 def stdout() -> TextIO:
-    """Standard output, claimed or not."""
+    """Return standard output, claimed or not."""
     return _claimed or sys.stdout
 
 
-def _write_to_nowhere(file: TextIO) -> None:
+def _redirect_to_null(file: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, file.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""What the command line was given, read and checked: the program, its language, its input, numbers, variables."""
+"""Reads and checks the arguments of `gloveport run`: the program, its language, its input, numbers and variables."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _EXTENSIONS: dict[str, Language] = {
     ".py": "python",
 }
 MAX_INPUT_BYTES = 64 * MIB
-WAYS_IN = "write `gloveport run script.ts`, `gloveport run -e '1 + 1'`, or pipe a program into `gloveport run -`"
+HOW_TO_RUN = "write `gloveport run script.ts`, `gloveport run -e '1 + 1'`, or pipe a program into `gloveport run -`"
 
 
 def read_program(file: str | None, code: str | None, language: str | None, max_bytes: int) -> tuple[str, Language]:
-    """The program's text and its language, from exactly one of a file, standard input and `-e`."""
+    """Return the program's text and language, from exactly one of a file, standard input and `-e`."""
     if file is not None and code is not None:
-        raise OptionError("there are two programs: a FILE and -e", hint="give one of them")
+        raise OptionError("there are two programs: FILE and -e", hint="give only one of them")
     if code is not None:
         return code, _language(language, None)
     if file not in (None, "-"):
         if set(file) & set("();\n") and not os.path.exists(file):
-            raise OptionError(f"there is no file {file[:80]!r}", hint="a program itself is given with -e: run -e 'PROGRAM'")
+            raise OptionError(f"there is no file {file[:80]!r}", hint="to run a text, write `gloveport run -e 'TEXT'`")
         data = _read_file(Path(file), max_bytes)
         return _decoded(data, file, max_bytes), _language(language, file)
     if sys.stdin is None or (file is None and sys.stdin.isatty()):
-        raise OptionError("there is no program to run", hint=WAYS_IN)
+        raise OptionError("there is no program to run", hint=HOW_TO_RUN)
     if file == "-" and sys.stdin.isatty():
         print("Write the program, then press Ctrl-D.", file=sys.stderr)
     data = sys.stdin.buffer.read(max_bytes + 1)
     if file is None and not data.strip():
-        raise OptionError("there is no program to run: standard input is empty", hint=WAYS_IN)
+        raise OptionError("there is no program to run: standard input is empty", hint=HOW_TO_RUN)
     return _decoded(data, "standard input", max_bytes), _language(language, None)
 
 
@@ -61,8 +61,8 @@ def _language(given: str | None, file: str | None) -> Language:
         return "typescript"
     extension = Path(file).suffix.lower()
     if extension not in _EXTENSIONS:
-        hint = "say --language typescript, javascript or python"
-        raise OptionError(f"the language of {file} can't be told from `{extension}`", hint=hint)
+        hint = "give --language typescript, javascript or python"
+        raise OptionError(f"`{extension}` does not say which language {file} is in", hint=hint)
     return _EXTENSIONS[extension]
 
 
@@ -71,17 +71,17 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
         with path.open("rb") as file:
             return file.read(max_bytes + 1)
     except FileNotFoundError:
-        hint = f"this is {os.getcwd()}" if not path.is_absolute() else "check the path"
+        hint = f"the working folder is {os.getcwd()}" if not path.is_absolute() else "check the path"
         raise OptionError(f"there is no file {path}", hint=hint) from None
     except IsADirectoryError:
-        raise OptionError(f"{path} is a directory", hint="name the program's file in it") from None
+        raise OptionError(f"{path} is a directory", hint="give a file in it") from None
     except OSError as error:
         raise OptionError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from None
 
 
 def _decoded(data: bytes, name: str, max_bytes: int) -> str:
     if len(data) > max_bytes:
-        return data.decode("utf-8", "replace")  # too long in any case, and possibly cut inside a character
+        return data.decode("utf-8", "replace")  # too long in any case; the cut may have split a character
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -90,7 +90,7 @@ def _decoded(data: bytes, name: str, max_bytes: int) -> str:
 
 
 def read_input(text: str, *, stdin_taken: bool) -> Any:
-    """The value of `--input`: JSON, or with `@` before it the name of a file that holds JSON (`@-`: standard input)."""
+    """Return the value of `--input`: JSON, or `@` and the name of a file with JSON (`@-` for standard input)."""
     name = "--input"
     if text.startswith("@"):
         name = text[1:]
@@ -98,7 +98,7 @@ def read_input(text: str, *, stdin_taken: bool) -> Any:
             raise OptionError("standard input can't be both the program and its input", hint="put one of them in a file")
         raw = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1) if name == "-" else _read_file(Path(name), MAX_INPUT_BYTES)
         if len(raw) > MAX_INPUT_BYTES:
-            raise OptionError(f"{name} has more than {MAX_INPUT_BYTES:,} bytes", hint="pass less, or offer it by a tool")
+            raise OptionError(f"{name} has more than {MAX_INPUT_BYTES:,} bytes", hint="pass less, or let a tool return it")
         text = _decoded(raw, name, MAX_INPUT_BYTES)
     try:
         return json.loads(text, parse_constant=_not_json)
@@ -111,11 +111,11 @@ def read_input(text: str, *, stdin_taken: bool) -> Any:
 
 
 def _not_json(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON value")
+    raise ValueError(f"{word} is not a JSON value")
 
 
 def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:
-    """The variables of `--env NAME=VALUE`."""
+    """Return the variables of `--env NAME=VALUE`."""
     out: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -126,7 +126,7 @@ def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def parse_seconds(option: str, text: str) -> float:
-    """The number of seconds that an option was given."""
+    """Return the number of seconds in the text of an option."""
     try:
         value = float(text)
     except ValueError:
@@ -146,7 +146,7 @@ def _is_number(text: str) -> bool:
 
 
 def parse_megabytes(option: str, text: str, smallest: int) -> int:
-    """The whole number of megabytes that an option was given."""
+    """Return the whole number of megabytes in the text of an option."""
     try:
         value = int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A change to a file of the user's: shown as a diff, asked about, and made so that nothing can be lost."""
+"""A change to one of the user's files: shown as a diff, confirmed, and written so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_FILE_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The text of a file as it is (None when there is no file) and as it shall be."""
+    """The text of a file before the change (None if there is no file) and after it."""
 
     path: Path
     before: str | None
@@ -33,10 +33,10 @@ class FileChange:
             err.line("  " + err.paint(visible_line(line), colour))
 
     def make(self, *, mode: int = 0o644) -> None:
-        """Put the new text into the file's place, whole; a file that was changed meanwhile is left alone."""
+        """Replace the file atomically; raise OptionError if it was changed in the meantime."""
         if read_text(self.path) != self.before:
             raise OptionError(
-                f"{self.path} was changed by somebody else just now", hint="run it again; nothing was changed"
+                f"{self.path} was changed by another program just now", hint="run the command again; nothing was changed"
             )
         mode = mode if self.before is None else self.path.stat().st_mode & 0o777
         try:
@@ -54,7 +54,7 @@ class FileChange:
             raise _unwritten(self.path, error) from None
 
     def back_up(self) -> Path | None:
-        """A copy of the file as it is, beside it and readable by the same people; None when there is no file."""
+        """Copy the file next to itself with the same permissions; return the copy's path, or None if there is no file."""
         if self.before is None:
             return None
         stamp = datetime.now().strftime("%Y%m%d%H%M%S")
@@ -70,15 +70,15 @@ class FileChange:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.write(self.before)
             return copy
-        raise OptionError(f"no name is free for a backup of {self.path}", hint="delete old backups; nothing was changed")
+        raise OptionError(f"there are too many backups of {self.path}", hint="delete old ones; nothing was changed")
 
 
 def _unwritten(path: Path, error: OSError) -> OptionError:
-    return OptionError(f"{path} can't be written: {error.strerror}", hint="nothing was changed")
+    return OptionError(f"{path} can't be written: {error.strerror}", hint="check its permissions; nothing was changed")
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, with its line ends as they are; None when there is no file."""
+    """Return the text of a file with its own line endings; None if there is no file."""
     try:
         if not path.is_file() and path.exists():
             raise OptionError(f"{path} is not a file")
@@ -92,8 +92,8 @@ def read_text(path: Path) -> str | None:
         raise OptionError(f"{path} can't be read: {error}") from None
 
 
-def answer(question: str, err: Stream) -> str:
-    """What a person writes. Ctrl-C ends the command at once: under an event loop it would only be noted for later."""
+def read_answer(question: str, err: Stream) -> str:
+    """Return what the person types. Ctrl-C ends the command at once; an event loop would handle it only later."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         err.write(question)
@@ -103,12 +103,10 @@ def answer(question: str, err: Stream) -> str:
 
 
 def ask(question: str, err: Stream, *, yes: bool, as_json: bool) -> None:
-    """Ask whether to go on; raises where the answer is no, or where nobody can give one."""
+    """Ask whether to go on; raise if the answer is no, or if nobody can answer."""
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise OptionError(
-            f"nobody is there to answer: {question}", hint="give --yes to agree in advance; nothing was changed"
-        )
-    if answer(f"{question} [y/N] ", err) not in {"y", "yes"}:
+        raise OptionError(f"nobody can answer: {question}", hint="give --yes to agree in advance; nothing was changed")
+    if read_answer(f"{question} [y/N] ", err) not in {"y", "yes"}:
         raise GloveportError("nothing was changed", code="cancelled")

@@ -29,19 +29,20 @@ def _main(args: list[str]) -> int:
     try:
         return cli.main(args, prog_name="gloveport", standalone_mode=False) or 0
     except click.UsageError as error:
-        return _fail(args, _usage(error))
+        return _fail(args, _usage_error(error))
     except GloveportError as error:
         return _fail(args, error)
     except (KeyboardInterrupt, click.Abort):
-        return _fail(args, GloveportError("it was interrupted", code="cancelled"))
-    except Exception as error:  # the outer edge: a defect of ours is told as one
+        return _fail(args, GloveportError("the command was interrupted", code="cancelled"))
+    except Exception as error:  # the outer edge: a defect of ours is reported as one
         import logging
 
         logging.getLogger("gloveport").error("the command failed", exc_info=error)
         return _fail(args, GloveportError(f"something broke in Gloveport: {type(error).__name__}"))
 
 
-def _usage(error: click.UsageError) -> GloveportError:
+def _usage_error(error: click.UsageError) -> GloveportError:
+    """Return click's error as ours, with a hint."""
     ctx = error.ctx
     path = ctx.command_path if ctx else "gloveport"
     if isinstance(error, click.NoSuchOption) and ctx is not None:
@@ -49,11 +50,12 @@ def _usage(error: click.UsageError) -> GloveportError:
         hint = did_you_mean(error.option_name, known) or f"`{path} --help` lists the options"
         return OptionError(f"there is no option `{error.option_name}`", hint=hint)
     if isinstance(error, click.MissingParameter) and error.param is not None and ctx is not None:
-        return OptionError(f"`{path}` needs {error.param.make_metavar(ctx)}", hint=f"`{path} --help` shows how it is used")
-    return OptionError(error.format_message(), hint=f"`{path} --help` shows how it is used")
+        return OptionError(f"`{path}` needs {error.param.make_metavar(ctx)}", hint=f"`{path} --help` shows how to use it")
+    return OptionError(error.format_message(), hint=f"`{path} --help` shows how to use it")
 
 
 def _fail(args: list[str], error: GloveportError) -> int:
+    """Report the error as the command line asks for it, and return its exit code."""
     from gloveport.surfaces.cli.report import write_problem
     from gloveport.surfaces.terminal import stdout, stream
 

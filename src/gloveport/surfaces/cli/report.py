@@ -1,4 +1,4 @@
-"""How a run ended, for people: the result on standard output, warnings and the error on standard error."""
+"""Reports the outcome of a run to people: the result on standard output, warnings and the error on standard error."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
 from gloveport.types import Failure, Outcome
 from gloveport.values import to_json
 
-SOURCE_FAILED = 7
-APPROVAL_PENDING = 5
-CANCELLED = 130
+EXIT_TOOL_FAILED = 7
+EXIT_APPROVAL_PENDING = 5
+EXIT_CANCELLED = 130
 MAX_CAUSES = 8
-# Types that say no more than the code beside them.
-PLAIN_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
+# Error types that add nothing to the error code, and are not shown.
+GENERIC_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
 
 
 def exit_status(outcome: Outcome) -> int:
-    """The process exit code for an outcome; `gloveport help exit-codes` lists them."""
+    """Return the process exit code for an outcome; `gloveport help exit-codes` lists them."""
     if outcome.ok:
         return 0
     if outcome.status != "failed" or outcome.error is None:
-        return {"waiting": APPROVAL_PENDING, "cancelled": CANCELLED}.get(outcome.status, 1)
+        return {"waiting": EXIT_APPROVAL_PENDING, "cancelled": EXIT_CANCELLED}.get(outcome.status, 1)
     if outcome.error.code not in CODES and outcome.error.type == "ToolError":
-        return SOURCE_FAILED  # a code that a tool made up
+        return EXIT_TOOL_FAILED  # a code that a tool made up
     return exit_code(outcome.error.code)
 
 
 def write_value(out: Stream, outcome: Outcome) -> None:
-    """The result: a string as it is, everything else as indented JSON, nothing for nothing."""
+    """Write the result: a string as it is, None not at all, everything else as indented JSON."""
     value = outcome.value
     if value is None:
         return
@@ -40,25 +40,25 @@ def write_value(out: Stream, outcome: Outcome) -> None:
 
 
 def write_ending(err: Stream, outcome: Outcome, *, quiet: bool) -> None:
-    """What else there is to say: warnings, the error, and on a terminal what the run used."""
+    """Write the warnings, the error, and on a terminal the time, calls and memory of the run."""
     if not quiet:
         for warning in outcome.warnings:
             err.line(f"{err.paint('!', 'yellow')} warning: {visible_line(warning)}")
     if outcome.error is not None:
         write_failure(err, outcome.error)
-    if err.terminal and not quiet and outcome.usage.wall_seconds:  # nothing was used where nothing ran
-        err.line(err.paint(_used(outcome), "dim"))
+    if err.terminal and not quiet and outcome.usage.wall_seconds:  # zero when nothing ran
+        err.line(err.paint(_usage_line(outcome), "dim"))
 
 
-def _used(outcome: Outcome) -> str:
+def _usage_line(outcome: Outcome) -> str:
     usage = outcome.usage
     calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
     return f"{outcome.status} in {in_time(usage.wall_seconds)} · {calls} · {usage.memory_peak_mb:.0f} MB"
 
 
 def write_failure(err: Stream, failure: Failure) -> None:
-    """The error: what happened, where, what to do, and why."""
-    err.line(f"{err.paint('✗ ' + visible_line(failure.code), 'red', 'bold')}: {_told(failure)}")
+    """Write the error: what happened, where, what to do next, and its causes."""
+    err.line(f"{err.paint('✗ ' + visible_line(failure.code), 'red', 'bold')}: {_summary(failure)}")
     if failure.line is not None:
         err.line(f"  line {failure.line}, column {failure.column}")
     if failure.frame:
@@ -75,15 +75,15 @@ def _write_causes(err: Stream, failure: Failure) -> None:
     cause, depth = failure.cause, 0
     while cause is not None and depth < MAX_CAUSES:
         where = f" (line {cause.line}, column {cause.column})" if cause.line is not None else ""
-        err.line(f"  caused by: {_told(cause)}{where}")
+        err.line(f"  caused by: {_summary(cause)}{where}")
         cause, depth = cause.cause, depth + 1
     if cause is not None:
-        err.line("  caused by: … more, in --json")
+        err.line("  caused by: … more causes; --json lists all")
 
 
-def _told(failure: Failure) -> str:
+def _summary(failure: Failure) -> str:
     tool = f"tools.{failure.tool.removeprefix('local.')}" if failure.tool else ""
-    named = "" if failure.type in PLAIN_TYPES else failure.type
+    named = "" if failure.type in GENERIC_TYPES else failure.type
     parts = [visible_line(part) for part in (tool if tool not in failure.message else "", named) if part]
     return ": ".join([*parts, _indented(failure.message)])
 
@@ -93,7 +93,7 @@ def _indented(text: str) -> str:
 
 
 def write_problem(err: Stream, error: GloveportError) -> None:
-    """An error of the caller's: what is wrong with the command, and what to write instead."""
+    """Write an error of the command itself, with its hint."""
     err.line(f"{err.paint('✗ ' + error.code, 'red', 'bold')}: {_indented(error.message)}")
     if error.hint:
         err.line(f"  hint: {_indented(error.hint)}")

@@ -1,4 +1,4 @@
-"""`gloveport run`: one program, one sandbox, one result."""
+"""`gloveport run`: runs one program in one sandbox, and shows its outcome."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gloveport.types import MIN_LIMITS, Limits, Outcome, Strength
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The command line of `gloveport run`, as it was written."""
+    """The command line of `gloveport run`, not yet checked."""
 
     file: str | None
     code: str | None
@@ -49,25 +49,25 @@ class RunOptions:
 
 
 def run_command(options: RunOptions) -> int:
-    """Run the program and show how it ended; the exit code."""
+    """Run the program, show its outcome and return the exit code."""
     fields = parse_fields(options.fields) if options.fields is not None else ()
     as_json = options.as_json or bool(fields)
     settings = load_config(Path(options.config) if options.config else None)
     limits = _limits(options, settings)
     named = options.language or ("python" if options.engine in engine_names("python") else None)
     code, language = read_program(options.file, options.code, named, limits.max_code_bytes)
-    given = _input(options)
+    input_ = _input(options)
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     port = _port(options, settings, limits)
     view = RunView(err, quiet=options.quiet or as_json)
-    asked = {"language": language, "engine": options.engine, "input": given, "env": env}
+    asked = {"language": language, "engine": options.engine, "input": input_, "env": env}
     outcome = asyncio.run(_run(port, view, code, asked))
     if as_json:
         problems = [asdict(problem) for problem in port.problems]
         write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))
     else:
-        # The result first, then what there is to say about it, so that a terminal shows the verdict last.
+        # The result first, then warnings and the error, so that a terminal shows the error last.
         write_value(out, outcome)
         write_ending(err, outcome, quiet=options.quiet)
     return exit_status(outcome)
@@ -100,7 +100,7 @@ async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any
         raise GloveportError("the run was cancelled", code="cancelled") from None
     finally:
         await port.close()
-        await asyncio.sleep(0)  # what other threads have asked to be shown is shown now
+        await asyncio.sleep(0)  # shows the lines that other threads have passed to the loop
         prints.finish()
         view.close()
         logger.removeHandler(handler)
@@ -130,5 +130,5 @@ def _load_tools(specs: tuple[str, ...]) -> list[Any]:
     from gloveport.sources.functions.modules import load_module
 
     if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # last, so that a folder's files shadow nothing
+        sys.path.append(os.getcwd())  # last, so that files of the folder shadow no installed module
     return [function for spec in specs for function in load_module(spec)]

@@ -1,4 +1,4 @@
-"""A run as it happens, on standard error: output and ended calls as lines; on a terminal, running calls below them."""
+"""Shows a run on standard error while it happens: output and ended calls as lines, running calls below them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class RunView:
-    """Shows the events of one run. Every line has a mark and a label, so that no guest's text can pass for ours."""
+    """Shows the events of one run. Every line has a mark and a label, so that text from a guest can't pass for ours."""
 
     def __init__(self, out: Stream, *, quiet: bool = False) -> None:
         self._out = out
         self._quiet = quiet
         self._running: dict[int, tuple[CallRecord, float]] = {}
-        self._waiting: list[str] = []  # lines that the next redraw puts above the running calls
+        self._waiting: list[str] = []  # lines that the next redraw writes above the running calls
         self._cancelled: Counter[str] = Counter()
-        self._drawn = 0  # how many lines of running calls stand on the terminal now
+        self._drawn = 0  # how many lines of running calls the terminal shows now
         self._timer: asyncio.TimerHandle | None = None
 
     def event(self, event: Event) -> None:
-        """Show something that happened."""
+        """Show an event."""
         if self._quiet:
             return
         if event.log is not None:
@@ -44,7 +44,7 @@ class RunView:
             self._call(event.call)
 
     def labelled(self, mark: str, label: str, text: str, *colours: Colour) -> None:
-        """Show text from a guest under a label; further lines are indented, so that they stay below it."""
+        """Show text from a guest after a label; further lines are indented below it."""
         first, *rest = visible(text).split("\n")
         head = f"{self._out.paint(mark, *colours)} {self._out.paint(f'{label:<5}', 'dim')} "
         self._show("\n".join([head + self._out.paint(first, *colours), *(f"        {line}" for line in rest)]))
@@ -60,7 +60,7 @@ class RunView:
             return
         self._running.pop(call.id, None)
         if (call.error or "").startswith("cancelled:"):
-            self._cancelled[call.tool] += 1  # told once, at the end: hundreds of calls may be cancelled together
+            self._cancelled[call.tool] += 1  # reported once, at the end: hundreds of calls may be cancelled together
         else:
             self._show(self._ended(call))
 
@@ -78,7 +78,7 @@ class RunView:
         args = "" if call.args in (None, {}, []) else visible_line(to_text(to_json(call.args), indented=False))
         return clip(f"{name}({args})", self._out.columns - 11 - reserved)
 
-    # Drawing. Off a terminal lines go out at once; on one they wait for the next redraw, at most 50 ms away.
+    # Drawing. A terminal gets new lines with the next redraw, at most 50 ms later; any other output gets them at once.
 
     def _show(self, line: str) -> None:
         if not self._out.moves:
@@ -116,12 +116,12 @@ class RunView:
         return lines
 
     def close(self) -> None:
-        """Show what still waits, and take the running calls away."""
+        """Show the lines that still wait, and remove the running calls."""
         if self._timer is not None:
             self._timer.cancel()
         if self._cancelled:
-            told = [name if count == 1 else f"{name} (× {count})" for name, count in self._cancelled.items()]
-            self.labelled("✗", "call", f"cancelled: {', '.join(told)}", "red")
+            calls = [name if count == 1 else f"{name} (× {count})" for name, count in self._cancelled.items()]
+            self.labelled("✗", "call", f"cancelled: {', '.join(calls)}", "red")
         if self._out.moves:
             self._running.clear()
             self._redraw()
@@ -130,7 +130,7 @@ class RunView:
 
 
 class RunLogHandler(logging.Handler):
-    """Sends what Gloveport itself logs to the view, with nothing in it that a terminal would obey."""
+    """Shows what Gloveport itself logs in the view, which escapes it for the terminal."""
 
     def __init__(self, view: RunView, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(logging.WARNING)
@@ -138,14 +138,14 @@ class RunLogHandler(logging.Handler):
         self._loop = loop
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record; logging may come from any thread."""
+        """Show a record; any thread may log."""
         text = self.format(record)
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._view.labelled, "!", "host", text, "yellow")
 
 
 class PrintCapture(io.TextIOBase):
-    """Stands for standard output and error while tools run, so that what they print gets a line of its own."""
+    """Replaces standard output and error while tools run, so that what they print gets lines of its own."""
 
     def __init__(self, view: RunView, loop: asyncio.AbstractEventLoop) -> None:
         self._view = view
@@ -154,7 +154,7 @@ class PrintCapture(io.TextIOBase):
         self._lock = threading.Lock()
 
     def write(self, text: str) -> int:
-        """Take text from any thread; whole lines go to the view."""
+        """Take text from any thread, and pass whole lines to the view."""
         with self._lock:
             *lines, self._rest = (self._rest + text).split("\n")
             for line in lines:
@@ -162,11 +162,11 @@ class PrintCapture(io.TextIOBase):
         return len(text)
 
     def fileno(self) -> int:
-        """Where programs that tools start may write: standard error."""
+        """Return the descriptor that programs started by tools write to: standard error."""
         return 2
 
     def finish(self) -> None:
-        """Show a last line that has no end."""
+        """Show a last line that does not end with a line feed."""
         if self._rest:
             self._view.labelled(" ", "print", self._rest)
 
