@@ -233,9 +233,9 @@ def test_a_codex_file_keeps_its_comments_and_tables(connect: Connect, home: Path
     [
         ('{"mcpServers": {', "line 1, column 17"),
         ('{"mcpServers": []}', "`mcpServers` is not an object"),
-        ("[]", "it is not an object"),
+        ("[]", "it is not a JSON object"),
         ('{"mcpServers": {}, "mcpServers": {}}', "is there twice"),
-        ('{"mcpServers": {"gloveport": {"args": ["x" /* why */]}}}', "a comment stands where the entry must change"),
+        ('{"mcpServers": {"gloveport": {"args": ["x" /* why */]}}}', "a comment is in the way of the change"),
     ],
 )
 def test_what_cannot_be_edited_safely_is_left_alone_and_the_snippet_shown(
@@ -271,7 +271,7 @@ def test_a_link_out_of_the_project_is_not_followed(connect: Connect, home: Path,
     for client in ("cursor", "claude-code"):
         done = connect(client, "--scope", "project")
         assert done.code == 2
-        assert "it leads out of" in done.err
+        assert "it is a link that leads out of" in done.err
     assert list((home / "elsewhere").iterdir()) == []
     assert (home / "target.json").read_text() == "{}"
 

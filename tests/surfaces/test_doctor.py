@@ -1,4 +1,4 @@
-"""`gloveport doctor` and `engines`: real proofs, and proof that the proof can fail."""
+"""`gloveport doctor` and `engines`: real self-tests, and proof that a self-test can fail."""
 
 import os
 import subprocess
@@ -53,10 +53,10 @@ def test_a_strength_below_the_minimum_fails_with_the_fix() -> None:
     assert done.code == 1
     assert "✗ strength" in done.out
     assert "fix: " in done.out
-    assert done.out.splitlines()[-1].startswith("✗ The sandbox can't be used as it is (strength).")
+    assert done.out.splitlines()[-1].startswith("✗ The sandbox does not meet the requirements (strength).")
     document = gloveport("doctor", "--minimum", "full", "--json", prefix=NO_NAMESPACES).document
     assert (document["ok"], document["error"]["code"]) == (False, "check-failed")
-    assert document["error"]["message"] == "The sandbox can't be used as it is (strength)."
+    assert document["error"]["message"] == "The sandbox does not meet the requirements (strength)."
 
 
 def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def _proof(**changes: Any) -> SelfTestResult:
     ("changes", "verdict"),
     [
         ({"escaped": True, "detail": "connected"}, "✗ The sandbox is NOT sealed (tcp)."),
-        ({"control": False}, "✗ No way out was found, but not every one could be tried (tcp)."),
-        ({"reported": False}, "✗ No way out was found, but not every one could be tried (tcp)."),
+        ({"control": False}, "✗ No escape was found, but not all could be tried (tcp)."),
+        ({"reported": False}, "✗ No escape was found, but not all could be tried (tcp)."),
     ],
 )
 def test_an_escape_and_an_attempt_that_proves_nothing_are_failures(

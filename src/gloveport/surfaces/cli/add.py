@@ -1,4 +1,4 @@
-"""`gloveport add`: looks at a source, shows what it would bring, asks, and writes it into gloveport.toml."""
+"""`gloveport add`: opens a source, shows its tools, asks, and writes it into gloveport.toml."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
-SHOWN = 8
-PRIVATE = ": add it with --private if it may reach your own network"
+MAX_SHOWN = 8  # tools, and warnings
+PRIVATE_HINT = ": add it with --private if it may reach your own network"
 
 
 @dataclass(frozen=True, slots=True)
 class AddOptions:
-    """The command line of `gloveport add`, as it was written."""
+    """The command line of `gloveport add`, not yet checked."""
 
     what: tuple[str, ...]
     name: str | None
@@ -52,7 +52,7 @@ class AddOptions:
 
 
 def add_command(options: AddOptions) -> int:
-    """Add a source; the exit code."""
+    """Add a source and return the exit code."""
     err, out = stream(sys.stderr, options.color), stream(sys.stdout, options.color)
     path = _file(options.scope)
     return asyncio.run(_add(options, path, out, err))
@@ -113,12 +113,14 @@ def _file(scope: str) -> Path:
 
 
 def _change(path: Path, config: SourceConfig) -> FileChange:
-    """The file with the source in it: comments and order stay."""
+    """Return the change that puts the source into the file; comments and order stay."""
     text = read_text(path)
     try:
         document = tomlkit.parse(text or "")
     except TOMLKitError as error:
-        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct it first; nothing was changed") from None
+        raise OptionError(
+            f"{path} is not valid TOML: {error}", hint="correct the file first; nothing was changed"
+        ) from None
     sources = document.setdefault("sources", tomlkit.table(is_super_table=True))
     if not isinstance(sources, MutableMapping):
         raise OptionError(f"`sources` in {path} is not a table", hint="write [sources.NAME]; nothing was changed")
@@ -143,7 +145,7 @@ def _relative(location: str, path: Path) -> str:
 
 
 def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
-    """What the source brings: operations, reads and writes, the credentials that it needs."""
+    """Return a summary of the source: its tools, how many of them write, and the credentials that it needs."""
     tools = source.tools()
     credentials = EnvironmentCredentials({}, sources=_names())
     slots = [
@@ -164,25 +166,26 @@ def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
         "writes": sum(tool.writes for tool in tools),
         "credentials": slots,
         "warnings": [*_unreachable(source, config), *getattr(source, "warnings", ())],
-        "examples": [tool.address for tool in tools[:SHOWN]],
+        "examples": [tool.address for tool in tools[:MAX_SHOWN]],
     }
 
 
 def _unreachable(source: Source, config: SourceConfig) -> Iterator[str]:
-    """Why its calls will lead nowhere, where that can be told before any is made."""
+    """Warn of calls that are sure to fail because the source's server may not be reached."""
     try:
         server = getattr(source, "server", None)
         host = urls.parse(server).host if server else ""
         if host and (rule := refusal("127.0.0.1" if host == "localhost" else host, allow_private=config.allow_private)):
-            yield f"its calls go to {server}, which may not be reached ({rule}){PRIVATE if rule.kind == 'private' else ''}"
+            hint = PRIVATE_HINT if rule.kind == "private" else ""
+            yield f"its calls go to {server}, which may not be reached ({rule}){hint}"
     except ToolError as error:
         yield f"{error.message}; give --base-url"
     except ValueError:
-        return  # a name, and what it leads to is known when it is called
+        return  # a host name: its address is known only when it is called
 
 
 def _names() -> list[str]:
-    """What the other sources are called, as far as the settings can be read."""
+    """Return the names of the configured sources; none if the settings can't be read."""
     with suppress(OptionError):
         return [config.name for config in load_config().sources]
     return []
@@ -193,11 +196,11 @@ def _show(err: Stream, about: dict[str, Any]) -> None:
     err.line(f"  {about['tools']:,} tool{'s' * (about['tools'] != 1)}: {about['reads']:,} read, {about['writes']:,} write")
     for example in about["examples"]:
         err.line(f"    tools.{example}")
-    if about["tools"] > SHOWN:
-        err.line(f"    … and {about['tools'] - SHOWN:,} more")
+    if about["tools"] > MAX_SHOWN:
+        err.line(f"    … and {about['tools'] - MAX_SHOWN:,} more")
     for slot in about["credentials"]:
         err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
-    for warning in about["warnings"][:SHOWN]:
+    for warning in about["warnings"][:MAX_SHOWN]:
         err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
-    if len(about["warnings"]) > SHOWN:
-        err.line(f"  {err.paint('!', 'yellow')} … and {len(about['warnings']) - SHOWN} more warnings")
+    if len(about["warnings"]) > MAX_SHOWN:
+        err.line(f"  {err.paint('!', 'yellow')} … and {len(about['warnings']) - MAX_SHOWN} more warnings")

@@ -1,4 +1,4 @@
-"""`gloveport doctor`: what this machine gives the sandbox, and whether an engine that has fallen stays inside it."""
+"""`gloveport doctor`: checks what this machine offers the sandbox, and whether a compromised engine stays inside it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gloveport.types import MIB, Strength
 MIN_PYTHON = (3, 11)
 MACHINES = ("x86_64", "aarch64")
 MIN_FREE_BYTES = 64 * MIB
-_RANK: dict[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
-_MEANING: dict[Strength, str] = {
-    "full": "full: namespaces, a root of its own, Landlock and seccomp",
+_STRENGTH_RANK: dict[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
+_STRENGTH_MEANING: dict[Strength, str] = {
+    "full": "full: namespaces, an own root filesystem, Landlock and seccomp",
     "kernel": "kernel: Landlock and seccomp, without namespaces",
     "none": "none: Landlock or seccomp is missing",
 }
@@ -32,7 +32,7 @@ _MEANING: dict[Strength, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at; `fix` says what to do when it is not `ok`."""
+    """The result of one check; `fix` says what to do if it is not `ok`."""
 
     name: str
     ok: bool
@@ -42,57 +42,57 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Everything that doctor found. Without a proof, `checks` says why there is none."""
+    """Everything that doctor found. If the self-test could not run, `checks` says why."""
 
     minimum: Strength
     checks: tuple[Check, ...]
-    proof: SelfTestResult | None
+    self_test: SelfTestResult | None
 
     @property
-    def wrong(self) -> GloveportError | None:
-        """Why programs can't be run here as the minimum asks; None when they can."""
-        proof = self.proof
+    def problem(self) -> GloveportError | None:
+        """The error that names the failed checks and escapes; None if programs can be run here at the minimum strength."""
+        self_test = self.self_test
         failed = [check.name for check in self.checks if not check.ok]
-        open_ = [attempt.name for attempt in proof.attempts if not attempt.held] if proof else []
+        open_ = [attempt.name for attempt in self_test.attempts if not attempt.held] if self_test else []
         if not failed and not open_:
             return None
         named = ", ".join([*failed, *open_])
-        if proof is not None and any(attempt.escaped for attempt in proof.attempts):
-            told = f"The sandbox is NOT sealed ({named})."
+        if self_test is not None and any(attempt.escaped for attempt in self_test.attempts):
+            verdict = f"The sandbox is NOT sealed ({named})."
         elif failed:
-            told = f"The sandbox can't be used as it is ({named})."
+            verdict = f"The sandbox does not meet the requirements ({named})."
         else:
-            told = f"No way out was found, but not every one could be tried ({named})."
-        return GloveportError(told, code="check-failed", hint=CODES["check-failed"].fix)
+            verdict = f"No escape was found, but not all could be tried ({named})."
+        return GloveportError(verdict, code="check-failed", hint=CODES["check-failed"].fix)
 
 
 def doctor_command(minimum: Strength, *, as_json: bool, color: str) -> int:
-    """Show the diagnosis; exit code 0 when all is well, else 1."""
+    """Show the diagnosis; return 0 if everything is fine, else 1."""
     diagnosis = diagnose(minimum)
     if as_json:
         write_document(stream(sys.stdout, color), document(diagnosis))
     else:
         show(stream(sys.stdout, color), diagnosis)
-    return exit_code(diagnosis.wrong.code) if diagnosis.wrong else 0
+    return exit_code(diagnosis.problem.code) if diagnosis.problem else 0
 
 
 def diagnose(minimum: Strength) -> Diagnosis:
-    """Look at the machine, and try to break out of a sandbox on it."""
+    """Check the machine, and try to break out of a sandbox on it."""
     checks = [_python(), _platform(), _engine(), *_space()]
     try:
-        proof = asyncio.run(run_self_test())
+        self_test = asyncio.run(run_self_test())
     except GloveportError as error:
         checks.append(Check("sandbox", False, error.message, error.hint or CODES[error.code].fix))
         return Diagnosis(minimum, tuple(checks), None)
-    strength = proof.report.strength
-    enough = _RANK[strength] >= _RANK[minimum]
-    fixes = [layer.fix for layer in proof.report.layers if not layer.in_force and layer.fix]
+    strength = self_test.report.strength
+    enough = _STRENGTH_RANK[strength] >= _STRENGTH_RANK[minimum]
+    fixes = [layer.fix for layer in self_test.report.layers if not layer.in_force and layer.fix]
     fix = None if enough else (fixes[0] if fixes else f"lower the minimum: --minimum {strength}")
-    detail = f"{_MEANING[strength]} (the minimum is {minimum})"
+    detail = f"{_STRENGTH_MEANING[strength]} (the minimum is {minimum})"
     checks.append(Check("strength", enough, detail, fix))
     if enough:
-        checks.append(_python_engine(proof.report))
-    return Diagnosis(minimum, tuple(checks), proof)
+        checks.append(_python_engine(self_test.report))
+    return Diagnosis(minimum, tuple(checks), self_test)
 
 
 def _python() -> Check:
@@ -119,7 +119,7 @@ def _engine() -> Check:
 
 
 def _python_engine(report: JailReport) -> Check:
-    """Which engine runs Python here when a run names none."""
+    """Check which engine runs Python here if a run names none."""
     if holds_native_code(report):
         return Check("python engine", True, f"cpython {platform.python_version()}")
     reason = "this jail does not hold native code, which cpython runs"
@@ -140,34 +140,34 @@ def _space() -> Iterator[Check]:
 
 
 def document(diagnosis: Diagnosis) -> dict[str, object]:
-    """The diagnosis as the JSON document of `--json`."""
-    proof = diagnosis.proof
-    attempts = [asdict(attempt) | {"held": attempt.held} for attempt in proof.attempts] if proof else []
+    """Return the diagnosis as the JSON document of `--json`."""
+    self_test = diagnosis.self_test
+    attempts = [asdict(attempt) | {"held": attempt.held} for attempt in self_test.attempts] if self_test else []
     found = {
         "version": gloveport.__version__,
         "minimum": diagnosis.minimum,
-        "strength": proof.report.strength if proof else None,
+        "strength": self_test.report.strength if self_test else None,
         "checks": [asdict(check) for check in diagnosis.checks],
-        "layers": [asdict(layer) for layer in proof.report.layers] if proof else [],
+        "layers": [asdict(layer) for layer in self_test.report.layers] if self_test else [],
         "proof": attempts,
     }
-    return answer_document(found, diagnosis.wrong)
+    return answer_document(found, diagnosis.problem)
 
 
 def show(out: Stream, diagnosis: Diagnosis) -> None:
-    """Write the diagnosis for someone in a hurry: marks at the left, the verdict last."""
+    """Write the diagnosis: marks at the left, the verdict last."""
     out.line("This machine")
     for check in diagnosis.checks:
         _row(out, "✓" if check.ok else "✗", check.name, check.detail, check.fix)
-    proof = diagnosis.proof
-    if proof is not None:
+    self_test = diagnosis.self_test
+    if self_test is not None:
         out.line("\nThe layers of the jail")
-        for layer in proof.report.layers:
+        for layer in self_test.report.layers:
             _row(out, "✓" if layer.in_force else "!", layer.name, layer.detail, layer.fix)
         out.line("\nFrom inside, an engine with every permission tried to …")
-        for attempt in proof.attempts:
-            told = f"{'ESCAPED' if attempt.escaped else 'refused' if attempt.held else 'not proven'}: {attempt.detail}"
-            _row(out, "✓" if attempt.held else "✗", attempt.what, told, None, width=40)
+        for attempt in self_test.attempts:
+            result = f"{'ESCAPED' if attempt.escaped else 'refused' if attempt.held else 'not tested'}: {attempt.detail}"
+            _row(out, "✓" if attempt.held else "✗", attempt.what, result, None, width=40)
     out.line()
     out.line(_verdict(out, diagnosis))
 
@@ -181,9 +181,9 @@ def _row(out: Stream, mark: str, name: str, detail: str, fix: str | None, *, wid
 
 
 def _verdict(out: Stream, diagnosis: Diagnosis) -> str:
-    wrong, proof = diagnosis.wrong, diagnosis.proof
-    if wrong is not None or proof is None:
-        return f"{out.paint(f'✗ {wrong}', 'red', 'bold')} Apply the fixes above, then: gloveport doctor"
-    strength = proof.report.strength
-    sealed = f"✓ The sandbox is sealed (strength {strength}): {len(proof.attempts)} ways out tried, none open."
+    problem, self_test = diagnosis.problem, diagnosis.self_test
+    if problem is not None or self_test is None:
+        return f"{out.paint(f'✗ {problem}', 'red', 'bold')} Apply the fixes above, then: gloveport doctor"
+    strength = self_test.report.strength
+    sealed = f"✓ The sandbox is sealed (strength {strength}): {len(self_test.attempts)} escapes tried, none succeeded."
     return f"{out.paint(sealed, 'green', 'bold')} Next: gloveport run -e '1 + 1'"

@@ -23,7 +23,7 @@ from gloveport.surfaces.terminal import stream
 
 @dataclass(frozen=True, slots=True)
 class RemoveOptions:
-    """The command line of `gloveport remove`, as it was written."""
+    """The command line of `gloveport remove`, not yet checked."""
 
     name: str
     scope: str | None
@@ -33,7 +33,7 @@ class RemoveOptions:
 
 
 def remove_command(options: RemoveOptions) -> int:
-    """Take a source out of the settings; the exit code."""
+    """Remove a source from the settings and return the exit code."""
     err, out = stream(sys.stderr, options.color), stream(sys.stdout, options.color)
     path = _file_with(options.name, options.scope)
     change = _without(path, options.name)
@@ -49,16 +49,18 @@ def remove_command(options: RemoveOptions) -> int:
 
 
 def _file_with(name: str, scope: str | None) -> Path:
-    """The file that has the source; where both have it, the one that was asked for."""
+    """Return the file that has the source; raise OptionError if both or neither have it."""
     files = {"project": find_project(), "user": config_folder() / CONFIG_FILE}
     known = {each: _names(path) for each, path in files.items() if path is not None and scope in (None, each)}
     having = [each for each, names in known.items() if name in names]
     if len(having) > 1:
-        raise OptionError(f"the project's and the user's settings have [sources.{name}]", hint="say which: --scope project")
+        raise OptionError(
+            f"both the project's and the user's file have [sources.{name}]", hint="choose one: --scope project"
+        )
     path = files[having[0]] if having else None
     if path is None:
         names = sorted({each for names in known.values() for each in names})
-        hint = did_you_mean(name, names) or (f"the sources are {', '.join(names)}" if names else "there are none")
+        hint = did_you_mean(name, names) or (f"the sources are {', '.join(names)}" if names else "there are no sources")
         raise OptionError(f"there is no source `{name}` in the settings", hint=hint)
     return path
 
@@ -69,7 +71,7 @@ def _names(path: Path) -> list[str]:
 
 
 def _without(path: Path, name: str) -> FileChange:
-    """The file without the source: comments and order stay, and so does everything else, or nothing is changed."""
+    """Return the change that removes the source and nothing else; comments and order stay."""
     before = read_text(path) or ""
     wanted = _parsed(path, before)
     del wanted["sources"][name]
@@ -82,7 +84,7 @@ def _without(path: Path, name: str) -> FileChange:
     except TOMLKitError as error:
         raise OptionError(f"{path} can't be edited: {error}", hint=f"delete [sources.{name}] by hand") from None
     if _parsed(path, after).get("sources", {}) != wanted["sources"]:
-        raise OptionError(f"[sources.{name}] can't be cut out of {path} alone", hint="delete it by hand")
+        raise OptionError(f"[sources.{name}] can't be removed from {path} without changing more", hint="delete it by hand")
     return FileChange(path, before, after)
 
 
@@ -90,4 +92,6 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct it first; nothing was changed") from None
+        raise OptionError(
+            f"{path} is not valid TOML: {error}", hint="correct the file first; nothing was changed"
+        ) from None

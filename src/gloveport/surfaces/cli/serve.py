@@ -1,4 +1,4 @@
-"""`gloveport serve`: the HTTP server, from the command line to its last words."""
+"""`gloveport serve`: starts the HTTP server and prints how to reach it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gloveport.surfaces.terminal import Stream, claim_stdout, stream
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """The command line of `gloveport serve`, as it was written."""
+    """The command line of `gloveport serve`, not yet checked."""
 
     what: ServedSources
     host: str
@@ -38,7 +38,7 @@ class ServeOptions:
 
 
 def serve_command(options: ServeOptions) -> int:
-    """Serve until told to stop; the exit code."""
+    """Serve until the process is asked to stop; return the exit code."""
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     given = Path(options.token_file) if options.token_file else None
@@ -51,7 +51,7 @@ def serve_command(options: ServeOptions) -> int:
         write_document(out, document)
     else:
         _greet(out, err, document, None if given else token.reveal())
-    with redirect_stdout(sys.stderr):  # so that what tools print is seen when they print it
+    with redirect_stdout(sys.stderr):  # shows at once what tools print
         asyncio.run(_serve(options, port, listening, TokenCheck(token)))
     return 0
 
@@ -69,7 +69,7 @@ def _url(listening: socket.socket) -> str:
 
 
 def _greet(out: Stream, err: Stream, document: dict[str, object], token: str | None) -> None:
-    """The URL, the token if we made it, and three commands to go on with."""
+    """Print the URL, the token if we created it, and three commands to try next."""
     mcp, file = document["mcp"], document["token_file"]
     out.line(f"MCP     {out.paint(str(mcp), 'bold')}")
     out.line(f"token   {token or 'as in'}{'  (in ' if token else ' '}{file}{')' if token else ''}")
@@ -78,4 +78,4 @@ def _greet(out: Stream, err: Stream, document: dict[str, object], token: str | N
     out.line(f"  curl {document['url']}/readyz")
     out.line(f"  gloveport connect claude-code --url {mcp}")
     out.line(f"  npx @modelcontextprotocol/inspector --cli {mcp} --method tools/list --header {header}")
-    err.line(err.paint("\nCtrl-C stops it when running programs have finished; twice, at once.", "dim"))
+    err.line(err.paint("\nPress Ctrl-C to stop when running programs have finished, twice to stop at once.", "dim"))

@@ -19,7 +19,7 @@ STATE_COLOURS: Mapping[str, Colour] = {"open": "green", "untrusted": "yellow", "
 
 
 def sources_command(view: ViewOptions) -> int:
-    """What is configured, and how it fares."""
+    """List the configured sources with their states; return the exit code."""
     return with_port(view, lambda port: _sources(view, port), naming="")
 
 

@@ -1,4 +1,4 @@
-"""`gloveport tools`: what the configured sources offer, and what has changed in it."""
+"""`gloveport tools`: finds, shows and calls the tools of the configured sources, and accepts or trusts sources."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gloveport.values import to_json
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """Where to read settings from and how to show what was asked for."""
+    """The options of commands that read the settings and show something: --config, --json and --color."""
 
     config: str | None
     as_json: bool
@@ -37,21 +37,21 @@ class ViewOptions:
 
     @property
     def out(self) -> Stream:
-        """Where the answer goes."""
+        """Standard output, for the answer."""
         return stream(sys.stdout, self.color)
 
     @property
     def err(self) -> Stream:
-        """Where everything else goes."""
+        """Standard error, for everything else."""
         return stream(sys.stderr, self.color)
 
     def settings(self) -> Config:
-        """The settings of this user and this project."""
+        """Return the settings of this user and this project."""
         return load_config(Path(self.config) if self.config else None)
 
 
 def list_command(view: ViewOptions, source: str | None) -> int:
-    """The tools of all sources, or of one."""
+    """List the tools of all sources, or of one; return the exit code."""
     _check(view, source)
     return with_port(view, lambda port: _list(view, port, source), naming=source or "")
 
@@ -73,7 +73,7 @@ async def _list(view: ViewOptions, port: Gloveport, source: str | None) -> int:
 
 
 def search_command(view: ViewOptions, query: str, source: str | None, limit: int) -> int:
-    """The tools that match a query, the best first."""
+    """List the tools that match a query, the best first; return the exit code."""
     _check(view, source)
     return with_port(view, lambda port: _search(view, port, query, source, limit), naming=source or "")
 
@@ -87,13 +87,13 @@ async def _search(view: ViewOptions, port: Gloveport, query: str, source: str | 
         write_document(view.out, answer_document(about, wrong))
     else:
         _show_rows(view.out, port, list(found.tools))
-        told = f"{len(rows):,} of {found.total:,} that match, among {len(port.catalog.tools):,} tools"
-        view.err.line(view.err.paint(told, "dim"))
+        counts = f"{len(rows):,} of {found.total:,} matches, among {len(port.catalog.tools):,} tools"
+        view.err.line(view.err.paint(counts, "dim"))
     return exit_code_of(wrong)
 
 
 def describe_command(view: ViewOptions, name: str) -> int:
-    """What an agent needs to know to call a tool."""
+    """Show a tool's declaration; return the exit code."""
     return with_port(view, lambda port: _describe(view, port, name), naming=name)
 
 
@@ -124,7 +124,7 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str) -> int:
 
 
 def call_command(view: ViewOptions, name: str, args: str | None) -> int:
-    """What a tool answers."""
+    """Call a tool and show its result; return the exit code."""
     return with_port(view, lambda port: _call(view, port, name, args), naming=name)
 
 
@@ -149,7 +149,7 @@ def _arguments(text: str | None) -> dict[str, Any]:
 
 
 def changes_command(view: ViewOptions, source: str | None) -> int:
-    """What has changed in definitions since they were accepted."""
+    """Show the tools whose definitions have changed since they were accepted; return the exit code."""
     _check(view, source)
     return with_port(view, lambda port: _changes(view, port, source), naming=source)
 
@@ -162,13 +162,14 @@ async def _changes(view: ViewOptions, port: Gloveport, source: str | None) -> in
         return exit_code_of(wrong)
     _show_changes(view.out, rows)
     sources = sorted({row["tool"].partition(".")[0] for row in rows})
-    told = [f"gloveport tools accept {name}" for name in sources]
-    view.err.line(f"to accept: {', '.join(told)}" if told else f"nothing has changed{' in what is open' if wrong else ''}")
+    commands = [f"gloveport tools accept {name}" for name in sources]
+    unchanged = f"nothing has changed{' in the open sources' if wrong else ''}"
+    view.err.line(f"to accept: {', '.join(commands)}" if commands else unchanged)
     return exit_code_of(wrong)
 
 
 def _changed(port: Gloveport, source: str | None) -> list[dict[str, Any]]:
-    """The suspended tools, each with the difference to what was accepted."""
+    """Return the suspended tools, each with the difference from its accepted definition."""
     entries = ((tool, port.catalog.entry(tool.address)) for tool in port.catalog.tools if source in (None, tool.source))
     return [{"tool": tool.address, "diff": _difference(port, tool)} for tool, entry in entries if entry and entry.suspended]
 
@@ -182,19 +183,19 @@ def _show_changes(out: Stream, rows: list[dict[str, Any]]) -> None:
 
 
 def _difference(port: Gloveport, tool: Tool) -> list[str]:
-    """The accepted and the present declaration, line by line; all of the present one where the old one is gone."""
+    """Return the difference between the accepted and the current declaration; all of the current one if the old is lost."""
     before, after = port.versions(tool.address)
     then = typescript_stubs.declaration([(tool.address, before)]).splitlines() if before else []
     now = typescript_stubs.declaration([(tool.address, after)]).splitlines() if after else []
     lines = [
         line for line in difflib.unified_diff(then, now, lineterm="", n=2) if not line.startswith(("---", "+++", "@@"))
     ]
-    # What it looks like is not all: a fingerprint also covers where requests go and what goes with them (D3).
-    return lines or ["where its requests go, the credentials that go along, or a text too long to show has changed"]
+    # A fingerprint covers more than the declaration: also where requests go, and what goes with them (D3).
+    return lines or ["the address of its requests, their credentials, or a text too long to show has changed"]
 
 
 def accept_command(view: ViewOptions, source: str, *, yes: bool) -> int:
-    """Accept a source's definition as it is now, once what has changed in it was shown."""
+    """Show what has changed in a source, ask, and accept its current definition; return the exit code."""
     return with_port(view, lambda port: _accept(view, port, source, yes=yes), naming=source)
 
 
@@ -202,16 +203,14 @@ async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -
     config = _configured(view, name)
     opened = next((one for one in port.catalog.sources if one.name == name), None)
     if opened is None or not is_outside(config):
-        raise OptionError(
-            f"there is nothing to accept of the source {name}", hint="`gloveport tools list` shows the sources"
-        )
+        raise OptionError(f"the source {name} has no definition to accept", hint="`gloveport sources` lists the sources")
     rows = _changed(port, name)
     if rows:
         _show_changes(view.err, rows if not view.as_json else [])
-        ask(f"Accept this of {name}?", view.err, yes=yes, as_json=view.as_json)
+        ask(f"Accept these changes of {name}?", view.err, yes=yes, as_json=view.as_json)
         accepted().accept(key_of(config), seen_now(opened))
-    told = f"the definition of {name} is accepted as it is now" if rows else f"nothing has changed in {name}"
-    _done(view, told, {"source": name, "accepted": rows})
+    result = f"the current definition of {name} is accepted" if rows else f"nothing has changed in {name}"
+    _done(view, result, {"source": name, "accepted": rows})
     return 0
 
 
@@ -222,7 +221,7 @@ def trust_command(view: ViewOptions, source: str, *, yes: bool, field: str = "tr
         _done(view, f"the source {source} needs no trust: it may be opened already", {"source": source, field: False})
         return 0
     view.err.line(f"{source} of {visible_line(config.settings)} {what_it_does(config)}")
-    ask("Let it be opened?", view.err, yes=yes, as_json=view.as_json)
+    ask("Trust it?", view.err, yes=yes, as_json=view.as_json)
     approve(config)
     _done(view, f"the source {source} is trusted: it may be opened", {"source": source, field: True})
     return 0
@@ -249,13 +248,13 @@ def _check(view: ViewOptions, source: str | None) -> None:
 def _configured(view: ViewOptions, name: str) -> SourceConfig:
     found = {config.name: config for config in view.settings().sources}
     if name not in found:
-        told = f"the sources are {', '.join(found)}" if found else "`gloveport add` adds one"
-        raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, found) or told)
+        known = f"the sources are {', '.join(found)}" if found else "`gloveport add` adds one"
+        raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, found) or known)
     return found[name]
 
 
 def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
-    """What a command on this source, or on all of them, lacks: those that are not open. What it has, it shows first."""
+    """Return the error that names the sources that are not open, of all or of one; a command shows the others first."""
     names = sorted({one.source for one in port.problems if one.broken and source in (None, one.source)})
     if not names:
         return None
@@ -263,7 +262,7 @@ def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
 
 
 def exit_code_of(wrong: GloveportError | None) -> int:
-    """The exit code of a command that has shown what it found."""
+    """Return the exit code of a command that has shown what it found."""
     return exit_code(wrong.code) if wrong else 0
 
 
@@ -300,7 +299,7 @@ Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
 
 
 def with_port(view: ViewOptions, work: Work, naming: str | None = None) -> int:
-    """What the work gives back, done on a port with the configured sources open; with `naming`, above all the named one."""
+    """Return what `work` returns for a port with the configured sources open; `naming` names what it needs most."""
     return asyncio.run(_work(view, work, naming))
 
 
@@ -311,9 +310,9 @@ async def _work(view: ViewOptions, work: Work, naming: str | None) -> int:
 
 @contextlib.asynccontextmanager
 async def _connected(view: ViewOptions, naming: str | None) -> AsyncIterator[Gloveport]:
-    """A port with its sources open and no sandbox started; what is broken is told, and the others work."""
+    """Yield a port with its sources open and no sandbox started; broken sources are reported, and the others work."""
     port = Gloveport(config=view.settings(), spare=0)
-    quiet = logging.NullHandler()  # what is wrong is told here, once
+    quiet = logging.NullHandler()  # problems are reported below, once
     logging.getLogger("gloveport").addHandler(quiet)
     try:
         await port.connect(naming=naming)

@@ -1,6 +1,6 @@
-"""The clients that speak MCP: where each keeps its servers, and how it spells one of them.
+"""The MCP clients that `gloveport connect` knows: the file of each, and how it writes a server.
 
-Secrets stay in the environment: every client here can read a variable, each in a spelling of its own.
+Secrets stay in the environment: every client here can refer to a variable, each with a syntax of its own.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, Literal
 
 from gloveport.surfaces.cli.connect.entries import Format
 
-NAME = "gloveport"
-TOKEN = "GLOVEPORT_TOKEN"
+SERVER_NAME = "gloveport"
+TOKEN_VARIABLE = "GLOVEPORT_TOKEN"
 Scope = Literal["user", "project"]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """The server as a command on stdio; `env` names variables that it needs of the client's environment."""
+    """A server that the client starts on stdio; `env` names the variables that it needs from the client's environment."""
 
     command: str
     args: tuple[str, ...]
@@ -30,7 +30,7 @@ class ServerCommand:
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """A client's file, and the folder that it must not lead out of."""
+    """A client's configuration file, and the folder that a link in its path must not leave."""
 
     path: Path
     within: Path
@@ -38,9 +38,11 @@ class ClientFile:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client. `servers` is the key that its servers stand under; `reference` is how it spells a variable.
+    """One client.
 
-    `reload` is what makes it see a change.
+    `servers` is the key of its table of servers. `project` is its file in a project, `user` returns its file for a user.
+    `reference` is how it refers to the variable NAME. `reload` says how it loads a change. `typed` are its values of `type`
+    for a server on stdio and over HTTP. `url` is its key of a server's URL.
     """
 
     title: str
@@ -54,11 +56,11 @@ class Client:
     url: str = "url"
 
     def place(self, scope: Scope, folder: Path) -> ClientFile:
-        """The file for this scope; `folder` is the project's."""
+        """Return the file for this scope; `folder` is the project's."""
         return self.user() if scope == "user" else ClientFile(folder / self.project, folder)
 
     def entry(self, server: ServerCommand | str) -> dict[str, Any]:
-        """What the client's file says about a server: a command to start, or a URL."""
+        """Return the entry for a server: a command to start, or a URL."""
         kind = self.typed[isinstance(server, str)]
         entry: dict[str, Any] = {"type": kind} if kind else {}
         if isinstance(server, str):
@@ -67,17 +69,19 @@ class Client:
 
     def _authorization(self) -> dict[str, Any]:
         if self.format == "toml":
-            return {"bearer_token_env_var": TOKEN}
-        return {"headers": {"Authorization": f"Bearer {self._spelled(TOKEN)}"}}
+            return {"bearer_token_env_var": TOKEN_VARIABLE}
+        return {"headers": {"Authorization": f"Bearer {self._reference_to(TOKEN_VARIABLE)}"}}
 
     def _environment(self, names: Sequence[str]) -> dict[str, Any]:
         if not names:
             return {}
         return (
-            {"env_vars": list(names)} if self.format == "toml" else {"env": {name: self._spelled(name) for name in names}}
+            {"env_vars": list(names)}
+            if self.format == "toml"
+            else {"env": {name: self._reference_to(name) for name in names}}
         )
 
-    def _spelled(self, variable: str) -> str:
+    def _reference_to(self, variable: str) -> str:
         return self.reference.replace("NAME", variable)
 
 
@@ -106,7 +110,7 @@ def _chosen(variable: str, name: str) -> ClientFile | None:
 
 
 CLIENTS: Mapping[str, Client] = {
-    # With `:-` an unset variable is empty; without it, Claude Code hands on the text `${NAME}` as if it were the secret.
+    # With `:-` an unset variable is empty; without it Claude Code passes the text `${NAME}` on as if it were the secret.
     "claude-code": Client(
         "Claude Code", "mcpServers", ".mcp.json", _claude, "${NAME:-}", "restart it, then look at /mcp",
         typed=("stdio", "http"),

@@ -1,4 +1,4 @@
-"""`gloveport connect`: writes Gloveport into a client's own configuration: shown, backed up, and nothing else touched."""
+"""`gloveport connect`: shows the change to a client's configuration, backs the file up and writes the entry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import tomlkit
 from gloveport.config import load_config
 from gloveport.errors import GloveportError, OptionError
 from gloveport.policy.credentials import default_variable
-from gloveport.surfaces.cli.connect.clients import CLIENTS, NAME, TOKEN, Client, Scope, ServerCommand
+from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME, TOKEN_VARIABLE, Client, Scope, ServerCommand
 from gloveport.surfaces.cli.connect.entries import with_entry
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
 from gloveport.surfaces.documents import to_text, write_document
@@ -31,7 +31,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """The command line of `gloveport connect`, as it was written."""
+    """The command line of `gloveport connect`, not yet checked."""
 
     client: str
     scope: Scope
@@ -45,17 +45,17 @@ class ConnectOptions:
 
     @property
     def out(self) -> Stream:
-        """Where the answer goes."""
+        """Standard output, for the answer."""
         return stream(sys.stdout, self.color)
 
     @property
     def err(self) -> Stream:
-        """Where everything else goes."""
+        """Standard error, for everything else."""
         return stream(sys.stderr, self.color)
 
 
 def connect_command(options: ConnectOptions) -> int:
-    """Connect a client; the exit code."""
+    """Connect a client and return the exit code."""
     err = options.err
     client = CLIENTS[options.client]
     entry = client.entry(_served(options.url or DEFAULT_URL) if options.http or options.url else _start(options))
@@ -76,14 +76,14 @@ def connect_command(options: ConnectOptions) -> int:
         if not options.as_json:
             change.show(err)
         if had:
-            ask(f"{path} has another `{NAME}`. Replace it?", err, yes=options.yes, as_json=options.as_json)
+            ask(f"{path} has another `{SERVER_NAME}`. Replace it?", err, yes=options.yes, as_json=options.as_json)
         backup = change.back_up()
         change.make(mode=0o600 if options.scope == "user" else 0o644)
     if options.as_json:
         about |= {"changed": change is not None, "backup": str(backup) if backup else None, "warnings": warnings}
         write_document(options.out, {"ok": True, **about})
     else:
-        _tell(err, client, path, backup, warnings, changed=change is not None)
+        _report(err, client, path, backup, warnings, changed=change is not None)
     return 0
 
 
@@ -100,13 +100,13 @@ def _print(options: ConnectOptions, client: Client, about: Mapping[str, Any], wa
     return 0
 
 
-def _tell(err: Stream, client: Client, path: Path, backup: Path | None, warnings: list[str], *, changed: bool) -> None:
+def _report(err: Stream, client: Client, path: Path, backup: Path | None, warnings: list[str], *, changed: bool) -> None:
     if changed:
         err.line(f"{err.paint('✓', 'green')} {client.title} is connected: {path}")
     else:
         err.line(f"{err.paint('✓', 'green')} {client.title} is connected already; nothing was changed")
     if backup:
-        err.line(f"  the file as it was: {backup}")
+        err.line(f"  backup of the old file: {backup}")
     _warn(err, warnings)
     err.line(f"  next: {client.reload}")
 
@@ -116,32 +116,32 @@ def _warn(err: Stream, warnings: list[str]) -> None:
         err.line(f"  {err.paint('!', 'yellow')} {warning}")
 
 
-# The server.
+# The server in the entry.
 
 
 def _start(options: ConnectOptions) -> ServerCommand:
-    """The command that a client starts.
+    """Return the command that the client starts.
 
-    A project's file is shared, so it names the command as everybody has it; a user's own file has its whole path, because
-    a client that was started from a desktop does not know the shell's PATH.
+    A project's file is shared, so it has the command's name. A user's own file has its whole path, because a client that
+    was started from a desktop does not know the shell's PATH.
     """
     for name in options.env:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise OptionError(
-                f"{name.partition('=')[0]!a} is not the name of a variable", hint="give the name, not the value"
+                f"{name.partition('=')[0]!a} is not a variable's name", hint="give the name without a value: --env NAME"
             )
     env = tuple(dict.fromkeys((*options.env, *_credentials())))
     if options.scope == "project":
-        return ServerCommand(NAME, ("mcp",), env)
+        return ServerCommand(SERVER_NAME, ("mcp",), env)
     asked = Path(sys.argv[0])
-    for command in (asked if asked.name == NAME else None, Path(sys.executable).with_name(NAME)):
+    for command in (asked if asked.name == SERVER_NAME else None, Path(sys.executable).with_name(SERVER_NAME)):
         if command is not None and command.is_file():
             return ServerCommand(os.path.abspath(command), ("mcp",), env)
     return ServerCommand(sys.executable, ("-m", "gloveport.surfaces.cli.main", "mcp"), env)
 
 
 def _credentials() -> list[str]:
-    """The variables that the configured sources read their secrets from: clients hand on only what they are told to."""
+    """Return the variables from which the configured sources read secrets: clients pass on only the variables they list."""
     names: list[str] = []
     for source in load_config().sources:
         names += [origin.removeprefix("env:") for origin in source.credentials.values() if origin.startswith("env:")]
@@ -158,34 +158,34 @@ def _served(url: str) -> str:
     except ValueError:
         raise wrong from None
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise OptionError(f"{url} would send the token in clear text", hint="use https for another machine")
+        raise OptionError(f"{url} would send the token in clear text", hint="use https to reach another machine")
     return url
 
 
 def _warnings(options: ConnectOptions, entry: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     if "command" not in entry:
-        file = shlex.quote(str(own_token_file()))
-        found.append(f'set {TOKEN} where the client starts: export {TOKEN}="$(cat {file})"; `gloveport serve` makes it')
-    elif options.scope == "project" and shutil.which(NAME) is None:
-        found.append(f"the command `{NAME}` is not on your PATH, and the project's file starts it by that name")
+        export = f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(own_token_file()))})"'
+        found.append(f"set {TOKEN_VARIABLE} for the client: {export}; `gloveport serve` creates that file")
+    elif options.scope == "project" and shutil.which(SERVER_NAME) is None:
+        found.append(f"the command `{SERVER_NAME}` is not on your PATH, but the project's file starts it by that name")
     return found
 
 
-# The file.
+# The client's file.
 
 
 def _snippet(client: Client, entry: Mapping[str, Any]) -> str:
-    whole = {client.servers: {NAME: entry}}
+    whole = {client.servers: {SERVER_NAME: entry}}
     return tomlkit.dumps(whole) if client.format == "toml" else to_text(whole, indented=True) + "\n"
 
 
 def _change(client: Client, scope: Scope, entry: Mapping[str, Any]) -> tuple[FileChange | None, bool]:
-    """What to write (None when it is there already), and whether an entry is replaced; raises where that is not safe."""
+    """Return the change (None if the entry is there already) and whether it replaces an entry; raise if it is not safe."""
     place = client.place(scope, Path.cwd())
     path = place.path.resolve()
     if not path.is_relative_to(place.within.resolve()):
-        raise OptionError(f"it leads out of {place.within}, to {path}")
+        raise OptionError(f"it is a link that leads out of {place.within}, to {path}")
     text = read_text(path)
-    changed, had = with_entry(text or "", client.format, (client.servers, NAME), entry)
+    changed, had = with_entry(text or "", client.format, (client.servers, SERVER_NAME), entry)
     return (FileChange(path, text, changed) if changed != text else None), had

@@ -1,6 +1,6 @@
-"""A server's entry in a client's file: put into the text with the smallest change, or refused.
+"""Puts a server's entry into the text of a client's file with the smallest change, or refuses.
 
-Every change is checked by reading it back: the file says what it said and the new entry, and no comment is gone.
+Every change is checked by parsing the new text: it must have all old values and comments, and the new entry.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from gloveport.errors import OptionError
 from gloveport.surfaces.cli.connect import jsonc
 
 Format = Literal["json", "toml"]
-# The keys of an entry that say which server it is; whatever else a person wrote into it is kept.
-OURS = frozenset(
+# The keys of an entry that define the server. Other keys, which a person added, are kept.
+SERVER_KEYS = frozenset(
     {"type", "command", "args", "env", "env_vars", "cwd", "url", "httpUrl", "headers", "http_headers", "env_http_headers"}
     | {"bearer_token_env_var", "envFile"}
 )
 
 
 def with_entry(text: str, format: Format, path: tuple[str, str], entry: Mapping[str, Any]) -> tuple[str, bool]:
-    """The text with the entry at `servers.name`, and whether another one is replaced; raises where that is not safe."""
+    """Return the text with the entry at `servers.name`, and whether it replaces another; raise if that is not safe."""
     return _edit_toml(text, *path, entry) if format == "toml" else _edit_json(text, *path, entry)
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The new entry with what a person added to the old one."""
+    """Return the new entry with what a person added to the old one."""
     other = ("url", "httpUrl") if "command" in new else ("command",)
-    if any(key in old for key in other):  # another kind of server: some clients refuse a mixture
-        return {**{key: value for key, value in old.items() if key not in OURS}, **new}
+    if any(key in old for key in other):  # the other kind of server: some clients refuse an entry with the keys of both
+        return {**{key: value for key, value in old.items() if key not in SERVER_KEYS}, **new}
     joined = dict(old)
     for key, value in new.items():
         had = old.get(key)
@@ -45,7 +45,7 @@ def _edit_json(text: str, servers: str, name: str, entry: Mapping[str, Any]) -> 
     before = jsonc.parse(text)
     root = before.root.data
     if not isinstance(root, dict):
-        raise OptionError("it is not an object")
+        raise OptionError("it is not a JSON object")
     listed = root.get(servers, {})
     if not isinstance(listed, dict):
         raise OptionError(f"`{servers}` is not an object")
@@ -56,12 +56,12 @@ def _edit_json(text: str, servers: str, name: str, entry: Mapping[str, Any]) -> 
     if after.root.data != {**root, servers: {**listed, name: wanted}} or Counter(after.comments) != Counter(
         before.comments
     ):
-        raise OptionError("a comment stands where the entry must change")
+        raise OptionError("a comment is in the way of the change")
     return changed, name in listed and old != wanted
 
 
 def _rewritten(text: str, path: tuple[str, ...], old: Any, new: Any) -> str:
-    """The text with the smallest change that makes the value at the path the new one."""
+    """Return the text with the smallest change that gives the path its new value."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return text if old == new else jsonc.put(text, path, new)
     for key in old:
@@ -89,9 +89,9 @@ def _edit_toml(text: str, servers: str, name: str, entry: Mapping[str, Any]) -> 
         _put_table(document, servers, name, old, wanted)
         changed = tomlkit.dumps(document)
     except (TOMLKitError, ValueError) as error:
-        raise OptionError(f"the entry can't be put into it: {error}") from None
+        raise OptionError(f"the entry can't be added: {error}") from None
     if tomllib.loads(changed) != {**before, servers: {**table, name: wanted}}:
-        raise OptionError("the entry can't be put into it")
+        raise OptionError("the entry can't be added")
     return changed, old is not None
 
 

@@ -1,7 +1,7 @@
-"""JSON with comments, edited in place: what is not asked for stays as it is, to the last comment, comma and space.
+"""Edits JSON with comments in place: everything else in the text stays, to the last comment, comma and space.
 
-Editors and agents keep their settings in such files, and people write in them by hand. So a file is never parsed and
-written again: `put` and `remove` change the span of one member in the text, and nothing else.
+Editors and agents keep their settings in such files, and people edit them by hand. So a file is never serialized anew:
+`put` and `remove` change the span of one member in the text, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SCALAR = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"|-?\d+(?:\.\d+)
 
 @dataclass(frozen=True, slots=True)
 class JsoncMember:
-    """One `"key": value` of an object; `start` is where its key begins, `comma` where the comma after it stands, if one."""
+    """One `"key": value` of an object: `start` is the offset of its key, `comma` of the comma after it, if there is one."""
 
     start: int
     value: JsoncNode
@@ -31,7 +31,7 @@ class JsoncMember:
 
 @dataclass(frozen=True, slots=True)
 class JsoncNode:
-    """A value and its place in the text; `members` are those of an object."""
+    """A value and its span in the text; `members` are those of an object."""
 
     data: Any
     start: int
@@ -41,7 +41,7 @@ class JsoncNode:
 
 @dataclass(frozen=True, slots=True)
 class JsoncDocument:
-    """A text and what it says; the root of an empty text is an empty object that has no place yet."""
+    """A text and its value; the root of an empty text is an empty object with an empty span."""
 
     text: str
     root: JsoncNode
@@ -49,12 +49,12 @@ class JsoncDocument:
 
 
 def parse(text: str) -> JsoncDocument:
-    """The document; raises OptionError with line and column where the text is not JSON with comments."""
+    """Parse the text; raise OptionError with line and column where it is not JSON with comments."""
     return _JsoncReader(text).document()
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with this value at this path; objects on the way to it are made where they are missing."""
+    """Return the text with this value at this path; missing objects on the path are created."""
     document = parse(text)
     style = _JsoncStyle.of(text)
     if not document.root.end:
@@ -64,7 +64,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     node, depth = document.root, 0
     while depth < len(path):
         if not isinstance(node.data, dict):
-            where = ".".join(path[:depth]) or "the whole"
+            where = ".".join(path[:depth]) or "the document"
             raise OptionError(f"{where} is not an object")
         if path[depth] not in node.members:
             return _inserted(text, node, path[depth], _nested(path[depth + 1 :], value), style)
@@ -73,7 +73,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """The text without the member at this path; comments round it stay."""
+    """Return the text without the member at this path; comments around it stay."""
     *above, key = path
     node = parse(text).root
     for part in above:
@@ -94,7 +94,7 @@ def _inserted(text: str, node: JsoncNode, key: str, value: Any, style: _JsoncSty
     inner = outer + style.unit
     member = f"{inner}{json.dumps(key, ensure_ascii=False)}: {style.rendered(value, inner)}"
     close = node.end - 1
-    last = len(text[:close].rstrip(" \t\r\n"))  # after the last member, comma or comment, whichever is last
+    last = len(text[:close].rstrip(" \t\r\n"))  # the end of the last member, comma or comment, whichever is last
     head = text[:last]
     if node.members:
         final = list(node.members.values())[-1]
@@ -110,14 +110,14 @@ def _nested(path: Sequence[str], value: Any) -> Any:
 
 
 def _indent(text: str, at: int) -> str:
-    """The white space that the line of a place begins with."""
+    """Return the white space at the start of the line of an offset."""
     line = text.rfind("\n", 0, at) + 1
     return text[line : line + len(text[line:at]) - len(text[line:at].lstrip(" \t"))]
 
 
 @dataclass(frozen=True, slots=True)
 class _JsoncStyle:
-    """One step of indentation and the end of a line, as the text has them."""
+    """The indentation and the line ending that the text uses."""
 
     unit: str
     newline: str
@@ -132,7 +132,7 @@ class _JsoncStyle:
 
 
 class _JsoncReader:
-    """Goes through the text once; strict but for comments and trailing commas."""
+    """Parses the text in one pass: strict JSON, plus comments and trailing commas."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -143,11 +143,11 @@ class _JsoncReader:
         mark = self._peek()
         root = JsoncNode({}, 0, 0) if mark is None else self._value(0)
         if self._peek() is not None:
-            raise self._wrong("there is something after the end")
+            raise self._error("there is text after the end")
         return JsoncDocument(self._text, root, tuple(self._comments))
 
     def _peek(self) -> str | None:
-        """The character that the next token begins with; comments and spaces are passed."""
+        """Skip spaces and comments; return the first character of the next token, or None at the end."""
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # pyright: ignore[reportOptionalMemberAccess]
             mark = self._text[self._at : self._at + 1]
@@ -160,18 +160,18 @@ class _JsoncReader:
     def _value(self, depth: int) -> JsoncNode:
         mark, start = self._peek(), self._at
         if depth > MAX_DEPTH:
-            raise self._wrong("it is nested too deeply")
+            raise self._error("it is nested too deeply")
         if mark == "{":
             return self._object(start, depth)
         if mark == "[":
             return self._array(start, depth)
         token = _SCALAR.match(self._text, self._at)
         if token is None:
-            raise self._wrong("a value is missing here")
+            raise self._error("a value is missing here")
         try:
             data = json.loads(token[0])
         except ValueError:
-            raise self._wrong("this is no JSON value") from None
+            raise self._error("this is not a JSON value") from None
         self._at = token.end()
         return JsoncNode(data, start, self._at)
 
@@ -181,11 +181,11 @@ class _JsoncReader:
         while self._peek() != "}":
             key_at = self._at
             if self._peek() != '"':
-                raise self._wrong("a key in double quotes, or `}`, is missing here")
+                raise self._error("a key in double quotes, or `}`, is missing here")
             key = self._value(depth).data
             if key in members:
                 self._at = key_at
-                raise self._wrong(f"the key {json.dumps(key)[:60]} is there twice")
+                raise self._error(f"the key {json.dumps(key)[:60]} is there twice")
             self._expect(":")
             value = self._value(depth + 1)
             members[key] = JsoncMember(key_at, value, self._comma("}"))
@@ -207,15 +207,15 @@ class _JsoncReader:
             self._at += 1
             return at
         if mark != close:
-            raise self._wrong(f"a `,` or `{close}` is missing here")
+            raise self._error(f"a `,` or `{close}` is missing here")
         return None
 
     def _expect(self, mark: str) -> None:
         if self._peek() != mark:
-            raise self._wrong(f"a `{mark}` is missing here")
+            raise self._error(f"a `{mark}` is missing here")
         self._at += 1
 
-    def _wrong(self, what: str) -> OptionError:
+    def _error(self, problem: str) -> OptionError:
         line = self._text.count("\n", 0, self._at) + 1
         column = self._at - self._text.rfind("\n", 0, self._at)
-        return OptionError(f"line {line}, column {column}: {what}")
+        return OptionError(f"line {line}, column {column}: {problem}")
