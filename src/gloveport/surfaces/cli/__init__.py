@@ -1,0 +1,15 @@
+"""The command line `gloveport`, in the order of a command's way through it.
+
+main         the entry point: runs a command, and turns errors into exit codes
+commands     all commands with their arguments and help texts
+help         `gloveport help`, and how help pages look
+run          `gloveport run`; `arguments` reads its program and options, `run_view` shows the run while it happens,
+             `report` shows its outcome
+add, remove  change gloveport.toml; `file_change` shows, confirms and writes the change to a file
+sources      lists the sources and their states
+tools        `gloveport tools …`: search, list, describe, call, changes, accept, trust
+connect      adds Gloveport to the configuration of an MCP client
+serve        starts the HTTP server (`gloveport mcp` is in surfaces/mcp/stdio.py)
+doctor       checks this machine, and tries to break out of the sandbox
+engines      `gloveport engines` and `gloveport version`
+"""

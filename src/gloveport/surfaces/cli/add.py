@@ -96,7 +96,7 @@ async def _settings(options: AddOptions, outside: Outside) -> SourceConfig:
         raise OptionError(f"the name {options.name!a} {problem}")
     if options.name in RESERVED_ROOT_NAMES or options.name == ROOT_SOURCE:
         raise OptionError(
-            f"a source can't be called {options.name}: Gloveport uses that name itself", hint="choose another"
+            f"a source can't be called {options.name}: Gloveport uses that name itself", hint="choose another name"
         )
     text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
     try:

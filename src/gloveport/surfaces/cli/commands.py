@@ -34,7 +34,7 @@ class OneOf(click.Choice[str]):
 
 
 def minimum_option(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the option `--minimum`; without a default the settings are asked before `kernel` is taken."""
+    """Return the option `--minimum`; with no default here, the settings may set it, and else it is `kernel`."""
     return click.option(
         "--minimum",
         type=OneOf(["full", "kernel", "none"]),

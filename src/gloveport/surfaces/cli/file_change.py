@@ -43,7 +43,7 @@ class FileChange:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
         except OSError as error:
-            raise _unwritten(self.path, error) from None
+            raise _write_error(self.path, error) from None
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.write(self.after)
@@ -51,7 +51,7 @@ class FileChange:
             os.replace(name, self.path)
         except OSError as error:
             os.unlink(name)
-            raise _unwritten(self.path, error) from None
+            raise _write_error(self.path, error) from None
 
     def back_up(self) -> Path | None:
         """Copy the file next to itself with the same permissions; return the copy's path, or None if there is no file."""
@@ -66,14 +66,14 @@ class FileChange:
             except FileExistsError:
                 continue
             except OSError as error:
-                raise _unwritten(copy, error) from None
+                raise _write_error(copy, error) from None
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.write(self.before)
             return copy
         raise OptionError(f"there are too many backups of {self.path}", hint="delete old ones; nothing was changed")
 
 
-def _unwritten(path: Path, error: OSError) -> OptionError:
+def _write_error(path: Path, error: OSError) -> OptionError:
     return OptionError(f"{path} can't be written: {error.strerror}", hint="check its permissions; nothing was changed")
 
 
