@@ -127,9 +127,9 @@ def _start(options: ConnectOptions) -> ServerCommand:
     """
     for name in options.env:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise OptionError(
-                f"{name.partition('=')[0]!a} is not a variable's name", hint="give the name without a value: --env NAME"
-            )
+            shown = f"{name.partition('=')[0]}=…" if "=" in name else name
+            hint = "give the name, not the value: --env NAME"
+            raise OptionError(f"--env {shown!a} is not the name of a variable", hint=hint)
     env = tuple(dict.fromkeys((*options.env, *_credentials())))
     if options.scope == "project":
         return ServerCommand(SERVER_NAME, ("mcp",), env)
