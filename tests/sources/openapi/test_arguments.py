@@ -107,7 +107,7 @@ def test_an_operation_whose_body_leads_in_a_circle_is_left_out_and_the_others_wo
     loop = {"requestBodies": {"a": {"$ref": "#/components/requestBodies/b"}, "b": {"$ref": "#/components/requestBodies/a"}}}
     paths = {"/a": {"post": {"operationId": "bad", "requestBody": {"$ref": "#/components/requestBodies/a"}}}, "/b": {"get": {"operationId": "good"}}}  # fmt: skip
     compiled = Compiled(openapi(paths, components=loop))
-    assert compiled.addresses == ["b.good"] and "POST /a" in compiled.warnings[0] and "circle" in compiled.warnings[0]
+    assert compiled.addresses == ["b.good"] and "POST /a" in compiled.warnings[0] and "circular" in compiled.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -82,11 +82,11 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     ("text", "reason"),
     [
         (BOMB, "stands for more than"),
-        ("a: &a [*a]", "before it is whole"),
+        ("a: &a [*a]", "before it is complete"),
         ("a: 1\nb: 2\na: 3", "'a' twice in one object (line 3)"),
         ('{"a": 1, "b": {"c": 1, "c" : 2}}', "'c' twice"),
         ('{"a": 1, "\\u0061": 2}', "'a' twice"),
-        ("? [1, 2]\n: 3", "a key that is no text"),
+        ("? [1, 2]\n: 3", "a key that is not a string"),
         ('{"a": NaN}', "is not JSON"),
         ('{"a": Infinity}', "is not JSON"),
         ('{"a": 1', "is not JSON: "),

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.sources.openapi.compile.addresses import OperationIdentity, addresses
+from gloveport.sources.openapi.compile.addresses import OperationIdentity, assign_addresses
 from gloveport.sources.openapi.compile.shared_schemas import shared_names
 from gloveport.tool_names import problem_with
 
 
 def address(method: str, path: str, name: str | None = None, tag: str | None = None, lists: bool | None = None) -> str:
-    (found,) = addresses([OperationIdentity(method, path, name, tag, lists)]).values()
+    (found,) = assign_addresses([OperationIdentity(method, path, name, tag, lists)]).values()
     return found
 
 
@@ -70,18 +70,20 @@ def test_collisions_are_settled_the_same_way_in_any_order() -> None:
         OperationIdentity("get", "/x", "x", "a"),
         OperationIdentity("get", "/x/y", "x", "a"),
     ]
-    first = addresses(operations)
+    first = assign_addresses(operations)
     assert len(set(first.values())) == len(operations)
     for seed in range(20):
         random.Random(seed).shuffle(operations)
-        assert addresses(operations) == first
+        assert assign_addresses(operations) == first
     assert first["get", "/x"] == "a.x"
 
 
 def test_thousands_of_collisions_are_settled_soon() -> None:
     began = time.monotonic()
     same = f"/{'x' * 100}"
-    found = addresses(OperationIdentity("get", f"{same}/{{{'y' * (n % 7)}{n}}}", "same", "tag") for n in range(30_000))
+    found = assign_addresses(
+        OperationIdentity("get", f"{same}/{{{'y' * (n % 7)}{n}}}", "same", "tag") for n in range(30_000)
+    )
     assert len(set(found.values())) == 30_000
     assert sorted(found.values(), key=len)[0] == "tag.same"
     keys = [f"a{'!' * (n + 1)}" for n in range(5_000)]
@@ -92,7 +94,9 @@ def test_thousands_of_collisions_are_settled_soon() -> None:
 
 def test_a_tool_is_never_a_namespace_too() -> None:
     found = set(
-        addresses([OperationIdentity("get", "/a", "x", None), OperationIdentity("get", "/b", "a.x.list", None)]).values()
+        assign_addresses(
+            [OperationIdentity("get", "/a", "x", None), OperationIdentity("get", "/b", "a.x.list", None)]
+        ).values()
     )
     assert found == {"a.x_get", "a.x.list"}
 
@@ -104,7 +108,7 @@ OPERATIONS = st.builds(OperationIdentity, METHODS, PIECES.map("/{}".format), st.
 
 @given(st.lists(OPERATIONS, max_size=12, unique_by=lambda one: (one.method, one.path)))
 def test_whatever_a_document_calls_them_names_are_legal_and_unique(operations: list[OperationIdentity]) -> None:
-    found = addresses(operations)
+    found = assign_addresses(operations)
     assert len(found) == len(set(found.values())) == len(operations)
     for one in found.values():
         for step in one.split("."):

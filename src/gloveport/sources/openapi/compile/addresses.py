@@ -1,9 +1,11 @@
-"""Addresses for operations: from the operationId where a person wrote one, else from the path; legal, unique, stable.
+"""Assign an address to each operation: from its operationId if a person wrote it, else from its path.
+
+Addresses are legal, unique, and independent of the order of the document.
 
 repos/create-in-org                    → repos.create_in_org
 VirtualMachines_Get                    → VirtualMachines.Get
 listPets, tagged pets                  → pets.listPets
-GetCustomersCustomer (made from path)  → customers.get
+GetCustomersCustomer (generated)       → customers.get
 no id, POST /v1/charges/{id}/capture   → charges.capture
 """
 
@@ -29,7 +31,7 @@ _VERBS = {"post": "create", "put": "replace", "patch": "update", "delete": "dele
 
 
 class OperationIdentity(NamedTuple):
-    """What an operation is named from; `lists` says whether it answers with a list, None when there is no telling."""
+    """What an operation is named from. `lists` states whether it returns a list; None when that is unknown."""
 
     method: str
     path: str
@@ -38,12 +40,12 @@ class OperationIdentity(NamedTuple):
     lists: bool | None = None
 
 
-def addresses(operations: Iterable[OperationIdentity]) -> dict[tuple[str, str], str]:
-    """The address of each operation, by method and path."""
-    # Of those that would share an address, the one with the shortest path keeps it, whatever the document's order.
+def assign_addresses(operations: Iterable[OperationIdentity]) -> dict[tuple[str, str], str]:
+    """Return the address of each operation, by method and path."""
+    # When several would share an address, the one with the shortest path gets it, whatever the document's order.
     order = sorted(operations, key=lambda one: (len(one.path), one.path, one.method))
     steps = {one: _steps(one) for one in order}
-    # A tool is never a namespace too: `tools.x.list.pages` must mean the pages of `tools.x.list`.
+    # A tool is never also a namespace: `tools.x.list.pages` must mean the pages of `tools.x.list`.
     taken = {".".join(some[:length]) for some in steps.values() for length in range(1, len(some))}
     found: dict[tuple[str, str], str] = {}
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
@@ -55,14 +57,15 @@ def addresses(operations: Iterable[OperationIdentity]) -> dict[tuple[str, str], 
 
 
 def _candidates(one: OperationIdentity, steps: list[str], numbers: Mapping[str, Iterator[int]]) -> Iterator[str]:
-    """Addresses for an operation, the best first; all in the same namespace, and without end.
+    """Yield addresses for an operation without end, the best first, all in the same namespace.
 
-    `numbers` go on from where another stopped: what was taken then still is, and a document may have thousands of them.
+    `numbers` continue where an earlier operation stopped. A smaller number is taken already, and a document may have
+    thousands of operations with one name.
     """
     plain = ".".join(steps)
     yield plain
     yield f"{plain}_{one.method}"
-    wordy = ".".join([*steps[:-1], _legal(f"{one.method} {one.path}")])
+    wordy = ".".join([*steps[:-1], _to_step(f"{one.method} {one.path}")])
     yield wordy
     for number in numbers[wordy]:
         yield f"{wordy}_{number}"
@@ -76,20 +79,20 @@ def _steps(one: OperationIdentity) -> list[str]:
         if len(steps) == 1:
             steps = _grouped(steps[0], one)
         if steps:
-            return [_legal(step) for step in (steps if len(steps) <= MAX_STEPS else [*steps[: MAX_STEPS - 1], steps[-1]])]
+            return [_to_step(step) for step in (steps if len(steps) <= MAX_STEPS else [*steps[: MAX_STEPS - 1], steps[-1]])]
     return _path_steps(one)
 
 
 def _grouped(name: str, one: OperationIdentity) -> list[str]:
-    group = one.tag or next(iter(_static(one.path)), None)
+    group = one.tag or next(iter(_fixed_segments(one.path)), None)
     if group is None:
         return [name]
     rest = re.sub(rf"^{re.escape(group)}[^A-Za-z0-9]+(?=\w)", "", name, flags=re.IGNORECASE)
     return [group, rest] if _letters(group) != _letters(name) else [name]
 
 
-def _static(path: str) -> list[str]:
-    """The fixed segments of a path, without a leading version or `api`."""
+def _fixed_segments(path: str) -> list[str]:
+    """Return the fixed segments of a path, without a leading version or `api`."""
     plain = re.split(r"[?#]", path)[0]
     segments = [_TEMPLATE.sub("", segment) for segment in re.split(r"[/:]", plain)]
     words = [segment for segment in segments if re.search(r"[A-Za-z0-9]", segment)]
@@ -99,39 +102,39 @@ def _static(path: str) -> list[str]:
 
 
 def _path_steps(one: OperationIdentity) -> list[str]:
-    groups = _static(one.path)
+    groups = _fixed_segments(one.path)
     extra = re.split(r"[?#]", one.path, maxsplit=1)[1:]
     if extra and "=" in extra[0]:  # `/?Action=CreateUser`, `/#X-Amz-Target=Service.CreateUser`
         name = re.split(r"[=.&]", extra[0].partition("&")[0])[-1]
-        return [_legal(step) for step in (*groups[: MAX_STEPS - 1], name or one.method)]
+        return [_to_step(step) for step in (*groups[: MAX_STEPS - 1], name or one.method)]
     ends_open = bool(_TEMPLATE.search(one.path.rstrip("/").rpartition("/")[2]))
     last = groups[-1] if groups else ""
-    if not ends_open and one.method == "post" and len(groups) > 1 and not _plural(last) and "{" in one.path:
-        return [_legal(step) for step in groups[-MAX_STEPS:]]
+    if not ends_open and one.method == "post" and len(groups) > 1 and not _is_plural(last) and "{" in one.path:
+        return [_to_step(step) for step in groups[-MAX_STEPS:]]
     if one.method in ("get", "head"):
-        verb = "list" if not ends_open and (_plural(last) if one.lists is None else one.lists) else "get"
+        verb = "list" if not ends_open and (_is_plural(last) if one.lists is None else one.lists) else "get"
         verb = "check" if one.method == "head" else verb
     elif one.method == "post" and ends_open:
         verb = "update"
     else:
         verb = _VERBS.get(one.method, one.method)
-    return [*(_legal(step) for step in groups[-MAX_STEPS + 1 :]), verb]
+    return [*(_to_step(step) for step in groups[-MAX_STEPS + 1 :]), verb]
 
 
-def _plural(word: str) -> bool:
+def _is_plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
 def is_generated_id(one: OperationIdentity) -> bool:
-    """True for an operationId that says no more than method and path do: GetAccountsAccount, get_v1_accounts__id_."""
-    said = _letters(one.id or "")
-    if not said.startswith(one.method) and not said.endswith(one.method):
+    """Return True for an operationId that only repeats method and path: GetAccountsAccount, get_v1_accounts__id_."""
+    letters = _letters(one.id or "")
+    if not letters.startswith(one.method) and not letters.endswith(one.method):
         return False
     whole = _letters(one.path)
-    spoken = _letters("/".join(part for part in one.path.split("/") if not _VERSION.match(part)))
-    fixed = _letters("".join(_static(one.path)))
-    return said in {f"{one.method}{path}" for path in (whole, spoken, fixed)} | {
-        f"{path}{one.method}" for path in (whole, spoken, fixed)
+    unversioned = _letters("/".join(part for part in one.path.split("/") if not _VERSION.match(part)))
+    fixed = _letters("".join(_fixed_segments(one.path)))
+    return letters in {f"{one.method}{path}" for path in (whole, unversioned, fixed)} | {
+        f"{path}{one.method}" for path in (whole, unversioned, fixed)
     }
 
 
@@ -139,8 +142,8 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).lower()
 
 
-def _legal(text: str) -> str:
-    """The text as one step of an address: itself where it is legal, else its words joined with `_`."""
+def _to_step(text: str) -> str:
+    """Return the text as one step of an address: unchanged if it is legal, else its words joined with `_`."""
     text = unicodedata.normalize("NFKC", text)[: MAX_STEP_CHARS * 4]
     if problem_with(text) is not None or not text.isascii():
         words = re.findall(r"[A-Za-z0-9_]+", unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode())
@@ -154,8 +157,8 @@ def _legal(text: str) -> str:
 
 
 def slot_name(text: str, taken: Mapping[str, object]) -> str:
-    """A security scheme's name as the name of a slot, unlike those taken."""
-    name = plain = _legal(text)
+    """Return the name of a security scheme as a legal slot name that is not taken."""
+    name = plain = _to_step(text)
     number = 2
     while name in taken:
         name, number = f"{plain}_{number}", number + 1

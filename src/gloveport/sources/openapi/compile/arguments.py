@@ -1,4 +1,4 @@
-"""How an operation is called: parameters and body → one object of arguments, its schema, and the way back."""
+"""Combine the parameters and the body of an operation into one object of arguments, with its schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARAMETER_PLACES = ("path", "query", "header", "cookie")
 
 
 class CompiledArguments(NamedTuple):
-    """The schema of the arguments, and what of an Operation says how they are sent."""
+    """The schema of the arguments, and the parts of an Operation that map them to a request."""
 
     schema: Schema
     parameters: tuple[Parameter, ...]
@@ -22,7 +22,7 @@ class CompiledArguments(NamedTuple):
 
 
 class _ObjectSchema:
-    """An object schema being put together; what is required comes first, for those who call by position."""
+    """An object schema under construction. Required properties come first, for callers that pass arguments by position."""
 
     def __init__(self) -> None:
         self._required: dict[str, Any] = {}
@@ -49,9 +49,10 @@ class _ObjectSchema:
         return bool(self._required)
 
 
-def calling(arguments: list[Argument], payload: CompiledBody | None) -> CompiledArguments:
-    """How to call it: flat where no names clash, else in groups."""
-    # A body that may be left out, but not in part, can't be told from one that was forgotten unless it has its own name.
+def compile_arguments(arguments: list[Argument], payload: CompiledBody | None) -> CompiledArguments:
+    """Return the arguments: flat when no names clash, else grouped by place."""
+    # A body that is optional as a whole but has required properties gets an argument of its own. Spread out, a body that
+    # is left out would look the same as one that was forgotten.
     spread = payload.spread if payload else None
     if payload and spread and not payload.required and (spread.required or spread.choices):
         spread = None

@@ -1,4 +1,4 @@
-"""Fingerprints of compiled tools: they change when anything that a tool shows or sends has changed, however far away."""
+"""Fingerprints of compiled tools. One changes when anything that the tool shows or sends does, however far away."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from gloveport.sources.compiled_definition import shared_schema_names
 
 
 class TextDigest(NamedTuple):
-    """A shared schema: the digest of its text, and the names that it refers to."""
+    """The digest of a JSON text, and the names of the shared schemas that it refers to."""
 
     digest: bytes
     uses: tuple[str, ...]
 
     @classmethod
     def of(cls, text: bytes) -> TextDigest:
-        """What is remembered of a text."""
+        """Return the digest of a text."""
         return cls(hashlib.sha256(text).digest(), tuple(sorted(set(shared_schema_names(text)))))
 
 
-def closures(parts: Mapping[str, TextDigest]) -> dict[str, bytes]:
-    """For each shared schema a digest over itself and all that it reaches.
+def closure_digests(parts: Mapping[str, TextDigest]) -> dict[str, bytes]:
+    """Return, for each shared schema, a digest over itself and everything that it reaches.
 
-    Schemas that reach each other share one digest: Tarjan's strongly connected components, without recursion.
+    Schemas that reach each other share one digest. This is Tarjan's algorithm for strongly connected components, without
+    recursion.
     """
     found: dict[str, bytes] = {}
     index: dict[str, int] = {}
@@ -44,7 +45,7 @@ def closures(parts: Mapping[str, TextDigest]) -> dict[str, bytes]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[name])
                 if low[name] == index[name]:
-                    _settle(name, stack, parts, found)
+                    _close_component(name, stack, parts, found)
             elif step in index:
                 low[name] = min(low[name], index[step])
             else:
@@ -54,7 +55,7 @@ def closures(parts: Mapping[str, TextDigest]) -> dict[str, bytes]:
     return found
 
 
-def _settle(name: str, stack: list[str], parts: Mapping[str, TextDigest], found: dict[str, bytes]) -> None:
+def _close_component(name: str, stack: list[str], parts: Mapping[str, TextDigest], found: dict[str, bytes]) -> None:
     members: list[str] = []
     while not members or members[-1] != name:
         members.append(stack.pop())
@@ -65,11 +66,11 @@ def _settle(name: str, stack: list[str], parts: Mapping[str, TextDigest], found:
 
 
 def fingerprint(shown: tuple[str, ...], definition: TextDigest, reached: Mapping[str, bytes]) -> str:
-    """SHA-256 (hex) over what a tool shows, its definition, and all shared schemas that it reaches."""
-    summed = hashlib.sha256(definition.digest)
+    """Return the SHA-256 (hex) over what a tool shows, its definition, and all shared schemas that it reaches."""
+    hashed = hashlib.sha256(definition.digest)
     for text in shown:
-        summed.update(b"%d:" % len(text))
-        summed.update(text.encode("utf-8", "surrogatepass"))
+        hashed.update(b"%d:" % len(text))
+        hashed.update(text.encode("utf-8", "surrogatepass"))
     for use in definition.uses:
-        summed.update(reached.get(use, b"?"))
-    return summed.hexdigest()
+        hashed.update(reached.get(use, b"?"))
+    return hashed.hexdigest()

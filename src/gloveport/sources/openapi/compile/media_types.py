@@ -1,4 +1,4 @@
-"""Media types: what kind of body each is, and which of several to offer."""
+"""Media types: the kind of body that each means, and which of several to offer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 BodyKind = Literal["json", "form", "multipart", "bytes", "text"]
 
-# The first that a body has is what is sent unless the program says otherwise.
+# The first kind that a body has is used unless the program chooses another.
 KIND_PREFERENCE: tuple[BodyKind, ...] = ("json", "multipart", "form", "text", "bytes")
 _TEXTUAL = ("/xml", "+xml", "/yaml", "+yaml", "/x-yaml", "/graphql", "/javascript", "/x-ndjson", "/sql", "+jsonl")
 
 
 def kind_of(media_type: str, schema: Any = None) -> BodyKind:
-    """The kind of body that a media type means."""
+    """Return the kind of body that a media type means."""
     plain = media_type.partition(";")[0].strip().lower()
     if is_binary(schema) and not plain.startswith("multipart/"):
         return "bytes"
@@ -27,17 +27,17 @@ def kind_of(media_type: str, schema: Any = None) -> BodyKind:
 
 
 def is_json(media_type: str) -> bool:
-    """True for JSON itself, false for the formats that are written in it."""
+    """Return True for JSON itself, False for formats that are based on it."""
     return media_type.partition(";")[0].strip().lower() == "application/json"
 
 
 def sent_as(media_type: str) -> str:
-    """The media type to send: a range such as `*/*` stands for JSON."""
+    """Return the media type to send: JSON for a range such as `*/*`."""
     return media_type if "*" not in media_type and "/" in media_type else "application/json"
 
 
 def is_binary(schema: Any) -> bool:
-    """True for a schema (of any dialect) that means a file or raw bytes."""
+    """Return True for a schema, of any dialect, that means a file or raw bytes."""
     if not isinstance(schema, dict):
         return False
     if schema.get("type") == "file":
@@ -50,8 +50,8 @@ def is_binary(schema: Any) -> bool:
     return raw is not None and "contentEncoding" not in schema and not str(raw).startswith(("text/", "application/json"))
 
 
-def offered(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the media types of a body, those worth offering, the preferred first; the value is each one's `content` entry."""
+def offered_contents(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the media types of a body that are worth offering, the preferred first, with their `content` entries."""
     known = {
         name: entry if isinstance(entry, dict) else {} for name, entry in content.items() if isinstance(name, str) and name
     }
@@ -59,12 +59,12 @@ def offered(content: Mapping[str, Any]) -> dict[str, Any]:
     ranked = sorted(known, key=lambda name: (KIND_PREFERENCE.index(kinds[name]), not is_json(name)))
     out: dict[str, Any] = {}
     for name in ranked:
-        said = known[name].get("schema")
-        twin = any(kinds[other] == kinds[name] and known[other].get("schema") == said for other in out)
-        # `text/json` and `application/*+json` beside `application/json` add nothing; patch formats alone do differ.
+        schema = known[name].get("schema")
+        twin = any(kinds[other] == kinds[name] and known[other].get("schema") == schema for other in out)
+        # Beside `application/json`, types such as `text/json` add nothing. Without it they may be distinct patch formats.
         alias = twin and (kinds[name] != "json" or is_json(next(iter(out))))
-        # Nobody writes XML by hand where another form will do.
-        clumsy = bool(out) and name.partition(";")[0].endswith(("/xml", "+xml"))
-        if not (alias and kinds[name] in ("json", "form", "multipart")) and not clumsy:
+        # A program does not need XML when there is another type.
+        xml = bool(out) and name.partition(";")[0].endswith(("/xml", "+xml"))
+        if not (alias and kinds[name] in ("json", "form", "multipart")) and not xml:
             out[name] = known[name]
     return out

@@ -1,20 +1,20 @@
-"""Paging, as far as a definition tells: which argument asks for the next page, and where an answer says what to ask for."""
+"""Detect paging in a definition: the argument that asks for the next page, and where a reply holds its value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
-from gloveport.sources.openapi.compile.request_body import parts
+from gloveport.sources.openapi.compile.request_body import all_of_parts
 from gloveport.sources.openapi.compile.schemas import Schema, SchemaRegistry
 from gloveport.sources.openapi.operation import Paging
 
 LAST_ITEM = "-1"
-"""A step of `Paging.at` that stands for the last item of an array."""
+"""A key in `Paging.at` that means the last item of an array."""
 
 _ITEMS = ("items", "data", "results", "value", "values", "entries", "records", "list", "objects", "rows")
 _LINKS = ("@odata.nextLink", "nextLink", "next_link", "nextPageLink", "next_page_url", "next_page_uri", "next_uri")
-# Argument → where an answer holds the cursor for it. The first that both sides have is taken.
+# Argument → where a reply holds the cursor for it. The first pair that a definition has is used.
 _CURSORS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("pageToken", (("nextPageToken",),)),
     ("page_token", (("next_page_token",), ("nextPageToken",), ("meta", "next_page_token"))),
@@ -39,19 +39,19 @@ _NUMBERS = ("page", "page_number", "pageNumber", "page[number]", "pageNo")
 _OFFSETS = ("offset", "skip", "$skip", "page[offset]", "startIndex", "start_index", "startAt")
 
 
-def paging(given: Mapping[str, Schema], answer: DocumentNode | None, schemas: SchemaRegistry) -> Paging | None:
-    """How the next page is asked for with these query arguments; None when the definition does not tell."""
-    if answer is None:
+def detect_paging(given: Mapping[str, Schema], response: DocumentNode | None, schemas: SchemaRegistry) -> Paging | None:
+    """Return how these query arguments ask for the next page; None when the definition does not show it."""
+    if response is None:
         return None
-    items = _items(answer, schemas)
+    items = _items_path(response, schemas)
     cursors = ((argument, at) for argument, places in _CURSORS if argument in given for at in places)
     for argument, at in cursors:
-        if _has(answer, at, schemas):
+        if _has_path(response, at, schemas):
             return Paging(cursor=argument, at=at, items=items or ())
-    if "starting_after" in given and items and _has(answer, (*items, LAST_ITEM, "id"), schemas):
+    if "starting_after" in given and items and _has_path(response, (*items, LAST_ITEM, "id"), schemas):
         return Paging(cursor="starting_after", at=(*items, LAST_ITEM, "id"), items=items)
     for link in _LINKS:
-        if _has(answer, (link,), schemas):
+        if _has_path(response, (link,), schemas):
             return Paging(at=(link,), items=items or ())
     if items is not None:
         number = next((name for name in _NUMBERS if name in given), None)
@@ -63,15 +63,15 @@ def paging(given: Mapping[str, Schema], answer: DocumentNode | None, schemas: Sc
 
 
 def _first(schema: Schema) -> int:
-    """The number of the first page: 1, unless the schema starts at 0."""
+    """Return the number of the first page: 1, unless the schema starts at 0."""
     return 0 if 0 in (schema.get("default"), schema.get("minimum")) and schema.get("default") != 1 else 1
 
 
-def lists(answer: DocumentNode, schemas: SchemaRegistry) -> bool | None:
-    """Whether an answer is a list, or an object around one; None when there is no telling."""
-    if _is_array(answer, schemas):
+def returns_list(response: DocumentNode, schemas: SchemaRegistry) -> bool | None:
+    """Return whether a response is a list, or an object around one; None when that is unknown."""
+    if _is_array(response, schemas):
         return True
-    properties = _properties(answer, schemas)
+    properties = _properties(response, schemas)
     arrays = [name for name, node in properties.items() if _is_array(node, schemas)]
     if any(name in _ITEMS for name in arrays):
         return True
@@ -80,14 +80,14 @@ def lists(answer: DocumentNode, schemas: SchemaRegistry) -> bool | None:
 
 def _properties(found: DocumentNode, schemas: SchemaRegistry) -> dict[str, DocumentNode]:
     out: dict[str, DocumentNode] = {}
-    for part in parts(found, schemas):
+    for part in all_of_parts(found, schemas):
         own = part.value.get("properties")
         for name, node in own.items() if isinstance(own, dict) else ():
             out.setdefault(name, DocumentNode(node, part.file, ""))
     return out
 
 
-def _has(found: DocumentNode, at: tuple[str, ...], schemas: SchemaRegistry) -> bool:
+def _has_path(found: DocumentNode, at: tuple[str, ...], schemas: SchemaRegistry) -> bool:
     for step in at:
         if step == LAST_ITEM:
             try:
@@ -95,7 +95,7 @@ def _has(found: DocumentNode, at: tuple[str, ...], schemas: SchemaRegistry) -> b
                 found = DocumentNode(array.value.get("items"), array.file, "")
             except (DanglingReference, AttributeError):
                 return False
-            # Items of several kinds: what they all have is looked for in the first.
+            # Items of several kinds: the first kind stands for all.
             some = isinstance(found.value, dict) and (found.value.get("anyOf") or found.value.get("oneOf"))
             found = DocumentNode(some[0], found.file, "") if isinstance(some, list) and some else found
             continue
@@ -106,11 +106,11 @@ def _has(found: DocumentNode, at: tuple[str, ...], schemas: SchemaRegistry) -> b
     return True
 
 
-def _items(answer: DocumentNode, schemas: SchemaRegistry) -> tuple[str, ...] | None:
-    """The path to the array of a page's items: () when the answer is that array, None when there is no telling."""
-    if _is_array(answer, schemas):
+def _items_path(response: DocumentNode, schemas: SchemaRegistry) -> tuple[str, ...] | None:
+    """Return the path to the array of a page's items: () when the response is that array, None when it is unknown."""
+    if _is_array(response, schemas):
         return ()
-    arrays = [name for name, node in _properties(answer, schemas).items() if _is_array(node, schemas)]
+    arrays = [name for name, node in _properties(response, schemas).items() if _is_array(node, schemas)]
     known = [name for name in _ITEMS if name in arrays]
     if known:
         return (known[0],)

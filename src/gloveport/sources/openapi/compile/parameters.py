@@ -1,4 +1,4 @@
-"""Parameters of an operation: how each is sent, and the schema of its argument."""
+"""Compile the parameters of an operation: how each is sent, and the schema of its argument."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARAMETER_STYLES = {
     "header": ("simple",),
     "cookie": ("form",),
 }
-# The specification: these are described elsewhere, and parameters of these names are ignored.
+# The specification says to ignore header parameters of these names, because it describes them elsewhere.
 IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})
 _TEMPLATE = re.compile(r"\{([^{}]+)\}")
 
@@ -32,12 +32,14 @@ class Argument(NamedTuple):
 
 
 def template_names(path: str) -> list[str]:
-    """The names in the braces of a path, in their order."""
+    """Return the names in the braces of a path, in order."""
     return list(dict.fromkeys(_TEMPLATE.findall(path)))
 
 
-def arguments(nodes: Iterable[DocumentNode], path: str, schemas: SchemaRegistry, place: str, warn: Warn) -> list[Argument]:
-    """The parameters, path first; a later one replaces an earlier one of the same name and place."""
+def compile_parameters(
+    nodes: Iterable[DocumentNode], path: str, schemas: SchemaRegistry, place: str, warn: Warn
+) -> list[Argument]:
+    """Return the parameters, those in the path first. A later one replaces an earlier one of the same name and place."""
     found: dict[tuple[str, str], Argument] = {}
     open_names = template_names(path)
     for node in nodes:
@@ -80,7 +82,7 @@ def _argument(node: DocumentNode, schemas: SchemaRegistry, place: str, warn: War
         allow_reserved=value.get("allowReserved") is True,
         content=media_type,
     )
-    return Argument(parameter, _described(made, value))
+    return Argument(parameter, _with_description(made, value))
 
 
 def _schema_of(value: dict[str, Any]) -> tuple[str | None, Any]:
@@ -101,7 +103,7 @@ def _style(value: dict[str, Any], where: str) -> tuple[str, bool]:
     return style, explode if isinstance(explode, bool) else style in ("form", "deepObject")
 
 
-def _described(schema: Any, value: dict[str, Any]) -> Schema:
+def _with_description(schema: Any, value: dict[str, Any]) -> Schema:
     out = dict(schema) if isinstance(schema, dict) else {}
     if text := clean(value.get("description"), MAX_DESCRIPTION_CHARS):
         out["description"] = text
@@ -110,8 +112,8 @@ def _described(schema: Any, value: dict[str, Any]) -> Schema:
     return out
 
 
-def followed(nodes: Any, file: str, schemas: SchemaRegistry, place: str, warn: Warn) -> Iterable[DocumentNode]:
-    """The entries of a `parameters` list with their references followed."""
+def resolve_parameters(nodes: Any, file: str, schemas: SchemaRegistry, place: str, warn: Warn) -> Iterable[DocumentNode]:
+    """Yield the entries of a `parameters` list, with references resolved."""
     for node in nodes if isinstance(nodes, list) else ():
         try:
             yield schemas.follow(node, file)

@@ -1,11 +1,11 @@
-"""The body of an operation: which media types can be sent, and whether its properties are arguments of their own."""
+"""Compile a request body: the media types that can be sent, and whether its properties become arguments."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
-from gloveport.sources.openapi.compile.media_types import is_binary, kind_of, offered, sent_as
+from gloveport.sources.openapi.compile.media_types import is_binary, kind_of, offered_contents, sent_as
 from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, Schema, SchemaRegistry
 from gloveport.sources.openapi.operation import FieldEncoding, MediaContent
 from gloveport.sources.texts import clean
@@ -24,7 +24,7 @@ FILE_SCHEMA: Schema = {
         },
     ]
 }
-# What says no more about an object than its properties do, so that these can stand among other arguments.
+# Keywords that add no constraint to an object beyond its properties, so that these can become arguments.
 _PLAIN = frozenset(
     {"type", "properties", "required", "additionalProperties", "allOf", "description", "title", "example", "examples"}
     | {"xml", "externalDocs", "discriminator", "deprecated", "default", "nullable", "$schema", "$id", "id", "$defs"}
@@ -34,7 +34,7 @@ _OBJECTS = ("object", ["object", "null"], ["object"])
 
 
 class SpreadProperties(NamedTuple):
-    """An object whose properties can be arguments of their own. `rest`: what further properties must be, False for none."""
+    """An object whose properties can become arguments. `rest` is the schema of further properties, False for none."""
 
     properties: dict[str, Any]
     required: tuple[str, ...]
@@ -43,7 +43,7 @@ class SpreadProperties(NamedTuple):
 
 
 class CompiledBody(NamedTuple):
-    """A request body: its media types, and its schema whole and, where it can be, spread."""
+    """A request body: its media types, its schema, and its properties when they can become arguments."""
 
     contents: tuple[MediaContent, ...]
     required: bool
@@ -51,16 +51,16 @@ class CompiledBody(NamedTuple):
     spread: SpreadProperties | None
 
 
-def payload(body: DocumentNode, schemas: SchemaRegistry, place: str) -> CompiledBody | None:
-    """The body that a `requestBody` describes, or None when it has no media type."""
+def compile_body(body: DocumentNode, schemas: SchemaRegistry, place: str) -> CompiledBody | None:
+    """Return the body that a `requestBody` describes, or None when it has no media type."""
     content = body.value.get("content") if isinstance(body.value, dict) else None
-    entries = list(offered(content).items())[:MAX_CONTENTS] if isinstance(content, dict) else []
+    entries = list(offered_contents(content).items())[:MAX_CONTENTS] if isinstance(content, dict) else []
     if not entries or (body.value.get("required") is not True and all(_is_empty(entry) for _, entry in entries)):
         return None
     made = [_content(name, entry, body.file, schemas) for name, entry in entries]
     whole: list[Any] = []
     for one, (_, entry) in zip(made, entries, strict=True):
-        schema = _whole(one, entry.get("schema", {}), body.file, schemas, place)
+        schema = _body_schema(one, entry.get("schema", {}), body.file, schemas, place)
         if schema not in whole:
             whole.append(schema)
     schema: Any = whole[0] if len(whole) == 1 else {"anyOf": whole}
@@ -70,14 +70,14 @@ def payload(body: DocumentNode, schemas: SchemaRegistry, place: str) -> Compiled
     objects = all(one.kind in ("json", "form", "multipart") for one in made)
     first = entries[0][1].get("schema")
     same = objects and all(entry.get("schema") == first for _, entry in entries)
-    spread = _spread(DocumentNode(first, body.file, ""), schemas, place) if same else None
+    spread = _spread_properties(DocumentNode(first, body.file, ""), schemas, place) if same else None
     if spread is not None:
         _mark_files(spread.properties, made)
     return CompiledBody(tuple(made), body.value.get("required") is True, schema, spread)
 
 
 def _is_empty(entry: dict[str, Any]) -> bool:
-    """True for an object without properties, as generators give to operations that take no body."""
+    """Return True for an object without properties, which generators emit for operations that take no body."""
     schema = entry.get("schema")
     return isinstance(schema, dict) and schema.get("properties") == {} and not schema.get("additionalProperties")
 
@@ -88,11 +88,11 @@ def _content(name: str, entry: dict[str, Any], file: str, schemas: SchemaRegistr
     if kind not in ("form", "multipart"):
         return MediaContent(sent_as(name) if kind != "bytes" else _bytes_type(name), kind)
     encodings: dict[str, FieldEncoding] = {}
-    said = entry.get("encoding")
-    for key, value in said.items() if isinstance(said, dict) else ():
+    declared = entry.get("encoding")
+    for key, value in declared.items() if isinstance(declared, dict) else ():
         if isinstance(value, dict):
             encodings[key] = _encoding(value)
-    binary = tuple(_files(DocumentNode(schema, file, ""), schemas, encodings)) if kind == "multipart" else ()
+    binary = tuple(_file_properties(DocumentNode(schema, file, ""), schemas, encodings)) if kind == "multipart" else ()
     return MediaContent(sent_as(name) if kind == "form" else name, kind, encodings, binary)
 
 
@@ -110,10 +110,10 @@ def _encoding(value: dict[str, Any]) -> FieldEncoding:
     )
 
 
-def _files(found: DocumentNode, schemas: SchemaRegistry, encodings: dict[str, FieldEncoding]) -> list[str]:
-    """The properties of a multipart body that are files."""
+def _file_properties(found: DocumentNode, schemas: SchemaRegistry, encodings: dict[str, FieldEncoding]) -> list[str]:
+    """Return the properties of a multipart body that are files."""
     names: list[str] = []
-    for part, file, _ in parts(found, schemas):
+    for part, file, _ in all_of_parts(found, schemas):
         properties = part.get("properties")
         for name, schema in properties.items() if isinstance(properties, dict) else ():
             try:
@@ -129,8 +129,8 @@ def _files(found: DocumentNode, schemas: SchemaRegistry, encodings: dict[str, Fi
     return list(dict.fromkeys(names))
 
 
-def parts(found: DocumentNode, schemas: SchemaRegistry) -> list[DocumentNode]:
-    """A schema and the parts of its `allOf`, references followed; [] when one of them can't be had."""
+def all_of_parts(found: DocumentNode, schemas: SchemaRegistry) -> list[DocumentNode]:
+    """Return a schema and the parts of its `allOf`, with references resolved; [] when one can't be resolved."""
     out: list[DocumentNode] = []
     seen: set[str] = set()
     waiting = [found]
@@ -150,7 +150,7 @@ def parts(found: DocumentNode, schemas: SchemaRegistry) -> list[DocumentNode]:
     return out
 
 
-def _whole(content: MediaContent, schema: Any, file: str, schemas: SchemaRegistry, place: str) -> Any:
+def _body_schema(content: MediaContent, schema: Any, file: str, schemas: SchemaRegistry, place: str) -> Any:
     if content.kind == "bytes":
         return BINARY_SCHEMA
     if content.kind == "text":
@@ -158,7 +158,7 @@ def _whole(content: MediaContent, schema: Any, file: str, schemas: SchemaRegistr
         return made if isinstance(made, dict) and made.get("type") == "string" else {"type": "string"}
     made = schemas.normalise(schema, "input", file, place)
     if content.binary and isinstance(made, dict):
-        spread = _spread(DocumentNode(schema, file, ""), schemas, place)
+        spread = _spread_properties(DocumentNode(schema, file, ""), schemas, place)
         if spread is not None:
             _mark_files(spread.properties, [content])
             rest = {"additionalProperties": spread.rest} if spread.rest is not None else {}
@@ -169,19 +169,19 @@ def _whole(content: MediaContent, schema: Any, file: str, schemas: SchemaRegistr
 def _mark_files(properties: dict[str, Any], contents: list[MediaContent]) -> None:
     for name in {name for content in contents for name in content.binary} & properties.keys():
         schema = properties[name]
-        said = {key: schema[key] for key in ("description", "deprecated") if key in schema}
+        notes = {key: schema[key] for key in ("description", "deprecated") if key in schema}
         many = isinstance(schema, dict) and schema.get("type") == "array"
-        properties[name] = ({"type": "array", "items": FILE_SCHEMA} if many else FILE_SCHEMA) | said
+        properties[name] = ({"type": "array", "items": FILE_SCHEMA} if many else FILE_SCHEMA) | notes
 
 
-def _spread(found: DocumentNode, schemas: SchemaRegistry, place: str) -> SpreadProperties | None:
-    """The properties of an object schema, those of its `allOf` included; None when there is more to it than properties."""
+def _spread_properties(found: DocumentNode, schemas: SchemaRegistry, place: str) -> SpreadProperties | None:
+    """Return the properties of an object schema and of its `allOf`; None when it has other constraints as well."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     choices: list[Schema] = []
     rest: Any = None
-    for node, file, pointer in parts(found, schemas):
-        chosen = _choices(node)
+    for node, file, pointer in all_of_parts(found, schemas):
+        chosen = _required_choices(node)
         plain = _PLAIN | {"anyOf", "oneOf"} if chosen else _PLAIN
         if any(key not in plain and not key.startswith("x-") for key in node) or node.get("type", "object") not in _OBJECTS:
             return None
@@ -190,17 +190,17 @@ def _spread(found: DocumentNode, schemas: SchemaRegistry, place: str) -> SpreadP
         properties |= made.get("properties", {})
         required += made.get("required", ())
         choices += chosen
-        said = node.get("additionalProperties")
-        if rest is None and isinstance(said, (dict, bool)):
-            rest = schemas.normalise(said, "input", file, place)
+        further = node.get("additionalProperties")
+        if rest is None and isinstance(further, (dict, bool)):
+            rest = schemas.normalise(further, "input", file, place)
     if not properties:
         return None
     names = tuple(name for name in dict.fromkeys(required) if name in properties)
     return SpreadProperties(properties, names, rest, tuple(choices))
 
 
-def _choices(node: dict[str, Any]) -> list[Schema]:
-    """`anyOf` and `oneOf` that only say which properties go together; [] when there are none, or they say more."""
+def _required_choices(node: dict[str, Any]) -> list[Schema]:
+    """Return `anyOf` and `oneOf` if they only state which properties are required together, else []."""
     found: list[Schema] = []
     for key in ("anyOf", "oneOf"):
         parts = node.get(key)

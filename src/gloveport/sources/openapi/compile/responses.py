@@ -1,4 +1,4 @@
-"""Answers of an operation: the media types of its successful replies, and the schema of what a call returns."""
+"""Compile the responses of an operation: the media types of success, and the schema of what a call returns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ EMPTY_STATUSES = frozenset({"204", "205"})
 
 
 class SuccessResponse(NamedTuple):
-    """What a successful call gives: media types (the one to ask for first), schema, and where a first JSON schema stands.
+    """What a successful call returns: its media types, the preferred one first, and its schema.
 
-    `linked`: it declares a Link header, by which pages are followed.
+    `json` is the first JSON schema as the document has it. `linked` is True when a Link header is declared, which leads to
+    the next page.
     """
 
     produces: tuple[str, ...]
@@ -25,8 +26,8 @@ class SuccessResponse(NamedTuple):
     linked: bool
 
 
-def answer(responses: Any, file: str, schemas: SchemaRegistry, place: str) -> SuccessResponse:
-    """What the `responses` of an operation say about success."""
+def success_response(responses: Any, file: str, schemas: SchemaRegistry, place: str) -> SuccessResponse:
+    """Return what the `responses` of an operation state about success."""
     produces: dict[str, None] = {}
     made: list[Any] = []
     first: DocumentNode | None = None
@@ -36,16 +37,16 @@ def answer(responses: Any, file: str, schemas: SchemaRegistry, place: str) -> Su
         linked = linked or (isinstance(headers, dict) and any(str(name).lower() == "link" for name in headers))
         content = response.value.get("content")
         content = {str(name): entry for name, entry in content.items()} if isinstance(content, dict) else {}
-        name = _preferred(content)
+        name = _preferred_type(content)
         if name is None:
             schema: Any = {"type": "null"}
         else:
             entry = content[name] if isinstance(content[name], dict) else {}
             produces |= dict.fromkeys([name, *content])
-            said = DocumentNode(entry.get("schema"), response.file, "")
-            kind = kind_of(name, said.value)
-            schema = _returned(kind, said, schemas, place)
-            first = said if first is None and kind == "json" and said.value is not None else first
+            node = DocumentNode(entry.get("schema"), response.file, "")
+            kind = kind_of(name, node.value)
+            schema = _returned_schema(kind, node, schemas, place)
+            first = node if first is None and kind == "json" and node.value is not None else first
         if schema not in made:
             made.append(schema)
     if not made or any(schema is None for schema in made) or (not produces and _may_have_body(responses)):
@@ -55,16 +56,16 @@ def answer(responses: Any, file: str, schemas: SchemaRegistry, place: str) -> Su
 
 
 def _may_have_body(responses: dict[Any, Any]) -> bool:
-    """True where nothing says that success has no body: many documents describe it in words alone."""
+    """Return True unless the statuses rule out a body. Many documents describe the body in words only."""
     good = {code for code in map(str, responses) if code.startswith("2")}
     return not good or not good <= EMPTY_STATUSES
 
 
 def json_response_schema(responses: Any, file: str, schemas: SchemaRegistry) -> DocumentNode | None:
-    """The schema of the first successful reply in JSON, as it stands in the document."""
+    """Return the schema of the first successful JSON response, as the document has it."""
     for response in _successes(responses, file, schemas):
         content = response.value.get("content")
-        name = _preferred({str(key): None for key in content}) if isinstance(content, dict) else None
+        name = _preferred_type({str(key): None for key in content}) if isinstance(content, dict) else None
         entry = content.get(name) if isinstance(content, dict) and name and kind_of(name) == "json" else None
         if isinstance(entry, dict) and entry.get("schema") is not None:
             return DocumentNode(entry["schema"], response.file, "")
@@ -76,7 +77,7 @@ def _successes(responses: Any, file: str, schemas: SchemaRegistry) -> list[Docum
         return []
     codes = {str(code).upper(): node for code, node in responses.items()}
     good = sorted(code for code in codes if len(code) == 3 and code[0] == "2")[:MAX_SUCCESS_RESPONSES]
-    # `2XX` speaks for the codes that are not listed; `default` for a success only where nothing else does.
+    # `2XX` covers the codes that are not listed. `default` covers success only when nothing else does.
     chosen = good or ["DEFAULT"]
     found: list[DocumentNode] = []
     for code in chosen:
@@ -89,12 +90,12 @@ def _successes(responses: Any, file: str, schemas: SchemaRegistry) -> list[Docum
     return found
 
 
-def _preferred(content: dict[str, Any]) -> str | None:
+def _preferred_type(content: dict[str, Any]) -> str | None:
     ranked = sorted(content, key=lambda name: (kind_of(name) != "json", not is_json(name)))
     return ranked[0] if ranked else None
 
 
-def _returned(kind: str, said: DocumentNode, schemas: SchemaRegistry, place: str) -> Any:
+def _returned_schema(kind: str, node: DocumentNode, schemas: SchemaRegistry, place: str) -> Any:
     if kind == "json":
-        return None if said.value is None else schemas.normalise(said.value, "output", said.file, place)
+        return None if node.value is None else schemas.normalise(node.value, "output", node.file, place)
     return BINARY_SCHEMA if kind == "bytes" else {"type": "string"}

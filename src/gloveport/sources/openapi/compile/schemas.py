@@ -1,7 +1,7 @@
-"""Schemas of a definition → JSON Schema 2020-12 that compiles, with shared parts as `#/$defs/NAME`.
+"""Normalise schemas of a definition to valid JSON Schema 2020-12, with shared parts as `#/$defs/NAME`.
 
-OpenAPI 3.1 is JSON Schema already; 3.0, Swagger 2.0 and discovery documents have their own dialects. What makes no sense is
-left out, part by part, so that one bad schema spoils nothing but itself.
+OpenAPI 3.1 uses JSON Schema already; 3.0, Swagger 2.0 and discovery documents have dialects of their own. An invalid
+keyword is left out on its own, so that one bad schema affects nothing else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HIDDEN_FLAGS: Mapping[Side, str] = {"input": "readOnly", "output": "writeOnly"}
 
 
 class ReferencedSchema(NamedTuple):
-    """A shared schema that something refers to."""
+    """A shared schema that another schema refers to."""
 
     name: str
     found: DocumentNode
@@ -37,51 +37,51 @@ class ReferencedSchema(NamedTuple):
 
 
 class SchemaRegistry:
-    """Normalises schemas and keeps track of the shared ones that they refer to."""
+    """Normalises schemas, and keeps track of the shared schemas that they refer to."""
 
     def __init__(self, references: References, shared: Mapping[str, str], sided: Mapping[Side, frozenset[str]], warn: Warn):
-        """`shared` names the schemas of known places; `sided` are the places that differ between input and output."""
+        """`shared` maps places of shared schemas to names. `sided` has the places that differ between input and output."""
         self._references = references
         self._shared = shared
         self._sided = sided
         self._warn = warn
         self._names: dict[tuple[str, Side | None], str] = {}
         self._taken: set[str] = set(shared.values())
-        self._wanted: list[ReferencedSchema] = []
+        self._referenced: list[ReferencedSchema] = []
         self._patterns: dict[str, bool] = {}
-        self._kept: dict[tuple[str, Side], Any] = {}
+        self._normalised: dict[tuple[str, Side], Any] = {}
 
     def normalise(self, node: Any, side: Side, file: str, place: str) -> Any:
-        """The schema: an object, or a boolean; {} stands for what can't be known."""
+        """Return the normalised schema: an object or a boolean; {} when it can't be used."""
         return SchemaWalk(self, side, file, place).schema(node, 0)
 
     def shared(self, found: DocumentNode, side: Side) -> Any:
-        """The schema of a referenced place, made once, for those who need to see into it; it must not be changed."""
+        """Return the normalised schema of a node. It is computed once, so callers must not change it."""
         key = (found.place, side)
-        if key not in self._kept:
-            self._kept[key] = self.normalise(found.value, side, found.file, found.place)
-        return self._kept[key]
+        if key not in self._normalised:
+            self._normalised[key] = self.normalise(found.value, side, found.file, found.place)
+        return self._normalised[key]
 
     def defs(self) -> Iterator[tuple[str, bytes]]:
-        """The shared schemas that were asked for, and those that they ask for in turn."""
-        while self._wanted:
-            name, found, side = self._wanted.pop()
+        """Yield the shared schemas that were referred to, and those that they refer to in turn."""
+        while self._referenced:
+            name, found, side = self._referenced.pop()
             yield name, msgspec.json.encode(self.normalise(found.value, side, found.file, found.place))
 
     def find(self, reference: str, file: str) -> DocumentNode:
-        """What a reference points to."""
+        """Return the node that a reference points to."""
         return self._references.find(reference, file)
 
     def follow(self, value: Any, file: str, pointer: str = "") -> DocumentNode:
-        """The value, or what it refers to."""
+        """Return the value as a node, or the node that it refers to."""
         return self._references.follow(value, file, pointer)
 
     def warn(self, place: str, problem: str) -> None:
-        """Reports a part that is left out."""
+        """Report a part that is left out."""
         self._warn(place, problem)
 
     def name_of(self, found: DocumentNode, side: Side) -> str:
-        """The name of a shared schema, which is remembered as asked for."""
+        """Return the name of a shared schema, and note that it is referred to."""
         place = found.place
         differs = place not in self._shared or place in self._sided[side]
         key = (place, side if differs else None)
@@ -93,11 +93,11 @@ class SchemaRegistry:
                 name = f"{name}_{hashlib.sha256(f'{place} {side}'.encode()).hexdigest()[:8]}"
             self._taken.add(name)
             self._names[key] = name
-            self._wanted.append(ReferencedSchema(name, found, side))
+            self._referenced.append(ReferencedSchema(name, found, side))
         return name
 
-    def usable(self, pattern: Any) -> bool:
-        """True for a pattern that the validator can compile."""
+    def is_valid_pattern(self, pattern: Any) -> bool:
+        """Return True for a pattern that the validator can compile."""
         if not isinstance(pattern, str):
             return False
         if pattern not in self._patterns:
@@ -110,7 +110,7 @@ class SchemaRegistry:
 
 
 class SchemaWalk:
-    """One schema being normalised: for which side, and in which file its references stand."""
+    """Normalises one schema for one side. References are relative to `file`; `place` is for messages."""
 
     __slots__ = ("file", "place", "schemas", "side")
 
@@ -121,9 +121,9 @@ class SchemaWalk:
         self.place = place
 
     def schema(self, node: Any, depth: int) -> Any:
-        """The node as JSON Schema 2020-12."""
+        """Return the node as JSON Schema 2020-12."""
         if type(node) is not dict:
-            return node if isinstance(node, bool) else self._unknown("a schema is no object")
+            return node if isinstance(node, bool) else self._unknown("a schema is not an object")
         if depth > MAX_SCHEMA_DEPTH:
             return self._unknown(f"a schema is nested deeper than {MAX_SCHEMA_DEPTH} levels")
         reference = node.get("$ref")
@@ -138,9 +138,9 @@ class SchemaWalk:
         try:
             found = self.schemas.find(reference, self.file)
         except DanglingReference as error:
-            return self._unknown(f"the reference {reference!a} is left open: {error}")
+            return self._unknown(f"the reference {reference!a} can't be resolved: {error}")
         if not isinstance(found.value, (dict, bool)):
-            return self._unknown(f"the reference {reference!a} points to no schema")
+            return self._unknown(f"the reference {reference!a} does not point to a schema")
         out = {"$ref": f"#/$defs/{self.schemas.name_of(found, self.side)}"}
         if len(node) > 1:
             beside = {key: value for key, value in node.items() if key != "$ref"}
@@ -155,7 +155,7 @@ class SchemaWalk:
                 rule(self, out, key, value, node, depth + 1)
         return out
 
-    # Each rule below takes one keyword over, or leaves it out.
+    # Each rule below copies one keyword to `out`, or leaves it out.
 
     def _kind(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if value == "file":
@@ -183,20 +183,20 @@ class SchemaWalk:
             out[key] = True
 
     def _number(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
-        if _finite(value) and (key != "multipleOf" or value > 0) and node.get(EXCLUSIVE_BOUNDS.get(key, "")) is not True:
+        if _is_finite(value) and (key != "multipleOf" or value > 0) and node.get(EXCLUSIVE_BOUNDS.get(key, "")) is not True:
             out[key] = value
 
     def _exclusive(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         bound = node.get("minimum" if key == "exclusiveMinimum" else "maximum") if value is True else value
-        if _finite(bound):
+        if _is_finite(bound):
             out[key] = bound
 
     def _count(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
-        if _finite(value) and value >= 0 and value == int(value):
+        if _is_finite(value) and value >= 0 and value == int(value):
             out[key] = int(value)
 
     def _pattern(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
-        if self.schemas.usable(value):
+        if self.schemas.is_valid_pattern(value):
             out[key] = value
 
     def _one(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
@@ -207,7 +207,7 @@ class SchemaWalk:
         if isinstance(value, list) and value:
             made = [self.schema(part, depth) for part in value]
             if key == "oneOf" and "anyOf" not in node:
-                # Without discriminators, and with parts left out, alternatives overlap that did not: one match is enough.
+                # Without discriminators and invalid parts, alternatives may overlap: more than one may match.
                 key = "anyOf"
             out[key] = made
 
@@ -223,7 +223,9 @@ class SchemaWalk:
 
     def _matched(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict):
-            self._named(out, key, {name: part for name, part in value.items() if self.schemas.usable(name)}, node, depth)
+            self._named(
+                out, key, {name: part for name, part in value.items() if self.schemas.is_valid_pattern(name)}, node, depth
+            )
 
     def _properties(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict):
@@ -290,12 +292,12 @@ KEYWORD_RULES: Mapping[str, Rule] = dict(
 
 
 def identifier(text: str) -> str:
-    """The text as the name of a shared schema: letters, digits and `_`."""
+    """Return the text as the name of a shared schema: letters, digits and `_`."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", text.replace("~1", "_").replace("~0", "_")).strip("_") or "Schema"
     return f"_{name}" if name[0].isdigit() else name
 
 
-def _finite(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -304,9 +306,9 @@ def _nullable(schema: Any) -> Any:
         return schema
     kind, values = schema.get("type"), schema.get("enum")
     if "$ref" in schema or "allOf" in schema or "anyOf" in schema:
-        said = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
-        rest = {key: value for key, value in schema.items() if key not in said}
-        return {"anyOf": [rest, {"type": "null"}], **said}
+        notes = {key: schema[key] for key in ("description", "default", "deprecated") if key in schema}
+        rest = {key: value for key, value in schema.items() if key not in notes}
+        return {"anyOf": [rest, {"type": "null"}], **notes}
     out = dict(schema)
     if isinstance(kind, str) and kind != "null":
         out["type"] = [kind, "null"]

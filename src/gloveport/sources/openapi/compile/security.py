@@ -1,4 +1,4 @@
-"""Security schemes → credential slots, and which of them an operation needs."""
+"""Compile security schemes into credential slots, and find which of them an operation needs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MAX_SCOPES = 500
 MAX_SCHEMES = 500
 
 Slots = dict[str, CredentialSlot]
-"""The slots by the name of their scheme in the document."""
+"""The slots, by the name of their scheme in the document."""
 
 
-def slots(schemes: Any, references: References, warn: Warn) -> Slots:
-    """A slot for each scheme whose secret we can carry."""
+def credential_slots(schemes: Any, references: References, warn: Warn) -> Slots:
+    """Return a slot for each scheme whose secret a request can carry."""
     found: Slots = {}
     taken: dict[str, object] = {}
     for name, node in islice(schemes.items(), MAX_SCHEMES) if isinstance(schemes, dict) else ():
@@ -63,8 +63,8 @@ def _scopes(scheme: dict[str, Any]) -> tuple[str, ...]:
     return tuple(names)[:MAX_SCOPES]
 
 
-def needed(security: Any, known: Mapping[str, CredentialSlot]) -> tuple[tuple[str, ...], ...]:
-    """The alternatives that a `security` list allows, as names of slots; those with an unknown scheme are left out."""
+def security_alternatives(security: Any, known: Mapping[str, CredentialSlot]) -> tuple[tuple[str, ...], ...]:
+    """Return the alternatives of a `security` list as slot names, without those that need an unknown scheme."""
     found: dict[tuple[str, ...], None] = {}
     for one in security if isinstance(security, list) else ():
         if isinstance(one, dict) and all(name in known for name in one):

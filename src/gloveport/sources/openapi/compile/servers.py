@@ -1,4 +1,4 @@
-"""Servers of a document, a path or an operation: absolute URLs with their variables left in, and what those may be."""
+"""Servers of a document, a path or an operation: absolute URL templates, and the values of their variables."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from gloveport.sources.openapi.compile.document.document import is_url
 MAX_SERVERS = 100
 
 Variables = dict[str, dict[str, Any]]
-"""By server URL, then by variable: `{"default": …, "enum": [...]}`."""
+"""The variables of each server URL by name: `{"default": …, "enum": [...]}`."""
 
 
-def servers(nodes: Any, base: str, variables: Variables) -> tuple[tuple[str, ...], bool]:
-    """The URLs, variables noted in `variables`; and whether one was left out because it needs a base_url."""
+def server_urls(nodes: Any, base: str, variables: Variables) -> tuple[tuple[str, ...], bool]:
+    """Return the URLs, and True if one was left out because it needs a base_url. Adds their variables to `variables`."""
     found: dict[str, None] = {}
-    open_ended = False
+    left_out = False
     for node in nodes[:MAX_SERVERS] if isinstance(nodes, list) else ():
         url = node.get("url") if isinstance(node, dict) else None
         if not isinstance(url, str):
             continue
         whole = _absolute(url.strip(), base)
         if whole is None:
-            open_ended = True
+            left_out = True
             continue
         found[whole] = None
-        declared = _declared(node.get("variables"))
+        declared = _declared_variables(node.get("variables"))
         if declared:
             variables[whole] = declared
-    return tuple(found), open_ended
+    return tuple(found), left_out
 
 
-def _declared(node: Any) -> dict[str, Any]:
+def _declared_variables(node: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in node.items() if isinstance(node, dict) else ():
         if isinstance(value, dict):

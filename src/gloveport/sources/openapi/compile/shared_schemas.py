@@ -1,4 +1,4 @@
-"""Which schemas of a document are shared under which names, and which of them differ between what is sent and received."""
+"""Name the shared schemas of a document, and find those that differ between input and output."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _REFERENCE = re.compile(rb'"\$ref":"([^"\\]+)"')
 
 
 def place_of(pointer: str, key: str) -> str:
-    """The place of the schema `key` below `pointer`, as references to it are told apart."""
+    """Return the place of the schema `key` below `pointer`, which identifies it."""
     return f"#{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
 
 
 def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
-    """A name for each schema below `pointer`, by its place; the same whatever the order of the document."""
+    """Return a name for each schema below `pointer`, by its place. The order of the document does not matter."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
-    # Those whose own name is legal keep it, whoever else would become the same.
+    # A schema whose own name is legal keeps it, even if another would get the same name.
     for key in sorted(schemas, key=lambda key: (identifier(key) != key, key)):
         plain = name = identifier(key)
         while name in taken:
@@ -36,12 +36,12 @@ def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
     return names
 
 
-def sided(schemas: Mapping[str, Any], references: References) -> dict[Side, frozenset[str]]:
-    """Of schemas by their place, the places of those with properties, of their own or further down, for one side only."""
+def sided_places(schemas: Mapping[str, Any], references: References) -> dict[Side, frozenset[str]]:
+    """Return, for each side, the places of the schemas that hide a property from it, themselves or further down."""
     users: dict[str, list[str]] = {}
     found: dict[Side, set[str]] = {"input": set(), "output": set()}
     for place, schema in schemas.items():
-        used, flags = _survey(schema)
+        used, flags = _scan(schema)
         for side, flag in HIDDEN_FLAGS.items():
             if flag in flags:
                 found[side].add(place)
@@ -51,21 +51,21 @@ def sided(schemas: Mapping[str, Any], references: References) -> dict[Side, froz
             except DanglingReference:
                 continue
             users.setdefault(target, []).append(place)
-            if target not in schemas:  # in another file, say: taken to differ, and so does who refers to it
+            if target not in schemas:  # for example in another file: treated as different on both sides
                 found["input"].add(place)
                 found["output"].add(place)
-    return {side: frozenset(_spread(marked, users)) for side, marked in found.items()}
+    return {side: frozenset(_with_users(marked, users)) for side, marked in found.items()}
 
 
-def _survey(schema: Any) -> tuple[set[str], set[str]]:
-    """The references in a schema, and which flags are set in it; what only looks like one in an example does no harm."""
-    # Writing it out and looking at the text is far faster than walking through it.
+def _scan(schema: Any) -> tuple[set[str], set[str]]:
+    """Return the references in a schema and the flags set in it. A lookalike in an example does no harm."""
+    # Searching the serialised text is far faster than walking through the schema.
     text = orjson.dumps(schema)
     used = {reference.decode() for reference in _REFERENCE.findall(text)}
     return used, {flag for flag in HIDDEN_FLAGS.values() if f'"{flag}":true'.encode() in text}
 
 
-def _spread(marked: set[str], users: Mapping[str, list[str]]) -> set[str]:
+def _with_users(marked: set[str], users: Mapping[str, list[str]]) -> set[str]:
     waiting = list(marked)
     while waiting:
         for user in users.get(waiting.pop(), ()):

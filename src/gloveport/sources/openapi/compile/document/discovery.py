@@ -1,4 +1,4 @@
-"""Google's discovery documents as OpenAPI 3 would write them."""
+"""The OpenAPI 3 view of Google's discovery documents."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ MAX_RESOURCE_LEVELS = 20
 JSON = "application/json"
 UPLOAD_NOTE = "The content of files can't be uploaded with this tool, only what describes them."
 OAUTH_SCHEME, KEY_SCHEME = "oauth2", "api_key"
-# Of the parameters that every method takes, the ones that change what a program gets; the rest is ours, or about bytes.
+# The common parameters that change what a program gets. The others carry credentials or concern the encoding.
 COMMON_PARAMETERS = ("fields",)
 _EXPANSION = re.compile(r"\{[+/#.;?&]?([^{}*]+)\*?\}")
 
 
 def discovery_view(document: OpenApiDocument, warn: Warn) -> DocumentView:
-    """A discovery document as OpenAPI 3 would write it."""
+    """Return the view of a discovery document."""
     root = document.root
     info = {"title": root.get("title"), "version": root.get("version"), "description": root.get("description")}
     schemes: dict[str, Any] = {}
-    oauth = _below(_below(root, "auth"), "oauth2")
+    oauth = _object_at(_object_at(root, "auth"), "oauth2")
     if oauth:
         schemes[OAUTH_SCHEME] = {"type": "oauth2", "scopes": oauth.get("scopes")}
-    if "key" in _below(root, "parameters"):
+    if "key" in _object_at(root, "parameters"):
         schemes[KEY_SCHEME] = {"type": "apiKey", "in": "query", "name": "key"}
     return DocumentView(info, _servers(root), schemes, None, _methods(root, schemes, warn))
 
@@ -38,19 +38,19 @@ def _servers(root: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _methods(root: dict[str, Any], schemes: dict[str, Any], warn: Warn) -> Iterator[RawOperation]:
-    common = {name: node for name, node in _below(root, "parameters").items() if name in COMMON_PARAMETERS}
+    common = {name: node for name, node in _object_at(root, "parameters").items() if name in COMMON_PARAMETERS}
     waiting: list[tuple[dict[str, Any], int]] = [(root, 0)]
     while waiting:
         resource, level = waiting.pop()
-        for name, node in _below(resource, "methods").items():
+        for name, node in _object_at(resource, "methods").items():
             method = str(node.get("httpMethod", "")).lower() if isinstance(node, dict) else ""
             path = node.get("path") if isinstance(node, dict) else None
             if method not in METHODS or not isinstance(path, str):
-                warn(f"method {str(name)[:60]!a}", "it has no HTTP method or path that can be used")
+                warn(f"method {str(name)[:60]!a}", "it has no usable HTTP method or path")
                 continue
             plain = _EXPANSION.sub(r"{\1}", path.lstrip("/"))
             yield RawOperation(method, f"/{plain}", _operation(node, path, common, schemes), "")
-        below = [node for node in _below(resource, "resources").values() if isinstance(node, dict)]
+        below = [node for node in _object_at(resource, "resources").values() if isinstance(node, dict)]
         if level < MAX_RESOURCE_LEVELS:
             waiting += [(node, level + 1) for node in reversed(below)]
 
@@ -60,7 +60,7 @@ def _operation(node: dict[str, Any], path: str, common: dict[str, Any], schemes:
     if node.get("supportsMediaUpload") is True:
         description = f"{description}\n\n{UPLOAD_NOTE}".strip()
     name = str(node.get("id") or "").partition(".")[2] or node.get("id")
-    parameters = common | _below(node, "parameters")
+    parameters = common | _object_at(node, "parameters")
     response = node.get("response")
     out: dict[str, Any] = {
         "operationId": name,
@@ -95,7 +95,7 @@ def _parameter(name: str, node: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _typed(value: Any, kind: str) -> Any:
-    """A value that discovery documents write as a text, as what it is; None when it is not of its kind."""
+    """Convert a value that discovery documents write as text to its type; None when the text does not fit the type."""
     if not isinstance(value, str):
         return None
     if kind == "boolean":
@@ -108,6 +108,6 @@ def _typed(value: Any, kind: str) -> Any:
     return value
 
 
-def _below(node: dict[str, Any], key: str) -> dict[str, Any]:
+def _object_at(node: dict[str, Any], key: str) -> dict[str, Any]:
     value = node.get(key)
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""The operations of a document, whatever its dialect, as OpenAPI 3 would write them."""
+"""The OpenAPI 3 view of a document, which every dialect is converted to, and that of OpenAPI 3 itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", 
 
 
 class RawOperation(NamedTuple):
-    """An operation as OpenAPI 3 writes it: `node` in `file`, and its path item's parameters and servers."""
+    """An operation as OpenAPI 3 writes it: `node` in `file`, and the parameters and servers of its path item."""
 
     method: str
     path: str
@@ -23,12 +23,12 @@ class RawOperation(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """The operation's method and path, for messages."""
         return f"{self.method.upper()} {self.path}"
 
 
 class DocumentView(NamedTuple):
-    """What a document says beside its schemas, as OpenAPI 3 would write it."""
+    """The content of a document, except for its schemas, in the form of OpenAPI 3."""
 
     info: Any
     servers: Any
@@ -38,7 +38,7 @@ class DocumentView(NamedTuple):
 
 
 def openapi_view(document: OpenApiDocument, warn: Warn) -> DocumentView:
-    """An OpenAPI 3 document as it is."""
+    """Return the view of an OpenAPI 3 document."""
     root = document.root
     components = root.get("components")
     schemes = components.get("securitySchemes") if isinstance(components, dict) else None
@@ -56,11 +56,11 @@ def _operations(document: OpenApiDocument, warn: Warn) -> Iterator[RawOperation]
                     parameters, servers = item.value.get("parameters"), item.value.get("servers")
                     yield RawOperation(method, path, node, item.file, parameters, servers)
                 else:
-                    warn(f"{method.upper()} {path}", "the operation is no object")
+                    warn(f"{method.upper()} {path}", "the operation is not an object")
 
 
 def path_items(document: OpenApiDocument, warn: Warn) -> Iterator[tuple[str, DocumentNode]]:
-    """The paths of a document with their items, references followed."""
+    """Yield the paths of a document with their items, references resolved."""
     paths = document.root.get("paths")
     for path, node in paths.items() if isinstance(paths, dict) else ():
         if path.startswith("x-"):
@@ -71,7 +71,7 @@ def path_items(document: OpenApiDocument, warn: Warn) -> Iterator[tuple[str, Doc
             warn(f"path {path!a}", str(error))
             continue
         if not isinstance(item.value, dict):
-            warn(f"path {path!a}", "it is no object")
+            warn(f"path {path!a}", "it is not an object")
         elif not path.startswith("/"):
             yield f"/{path}", item
         else:

@@ -18,7 +18,7 @@ ReadFile = Callable[[str, int], bytes | None]
 
 
 class DanglingReference(Exception):
-    """A reference that points to nothing, in a circle, or out of the definition; the text says which."""
+    """A reference that points to nothing, is circular, or leads out of the definition; the text says which."""
 
 
 class DocumentNode(NamedTuple):
@@ -66,7 +66,7 @@ class SiblingFiles:
             raw = self._read(file, self._bytes_left) if self._read else None
             if raw is None:
                 self.digests[file] = ""
-                raise DanglingReference(f"{file!a} is missing, no plain file, or too large")
+                raise DanglingReference(f"{file!a} is missing, not a regular file, or too large")
             self._bytes_left -= len(raw)
             self.digests[file] = hashlib.sha256(raw).hexdigest()
             try:
@@ -78,7 +78,7 @@ class SiblingFiles:
 
 
 class References:
-    """Finds what references point to. `plain` is the place of names without `#`, as Google's discovery documents have."""
+    """Resolves references. `plain` is the pointer that names without `#` are below, as in Google's discovery documents."""
 
     def __init__(self, root: dict[str, Any], siblings: SiblingFiles, plain: str | None = None) -> None:
         self._root = root
@@ -87,32 +87,32 @@ class References:
         self._known: dict[tuple[str, str], DocumentNode] = {}
 
     def find(self, reference: str, base: str = "") -> DocumentNode:
-        """What a reference that stands in the file `base` points to; Dangling when that is nothing we may read."""
+        """Return what a reference in the file `base` points to; raises DanglingReference when that can't be read."""
         key = (reference, base)
         if key not in self._known:
-            self._known[key] = self._find(reference, base)
+            self._known[key] = self._resolve(reference, base)
         return self._known[key]
 
     def follow(self, value: Any, base: str = "", pointer: str = "") -> DocumentNode:
-        """The value itself, or what it refers to at the end of a chain of references."""
+        """Return the value itself, or what it refers to at the end of a chain of references."""
         found = DocumentNode(value, base, pointer)
         for _ in range(MAX_REFERENCE_HOPS):
             reference = found.value.get("$ref") if isinstance(found.value, dict) else None
             if not isinstance(reference, str):
                 return found
             found = self.find(reference, found.file)
-        raise DanglingReference(f"the reference {found.place!a} leads in a circle")
+        raise DanglingReference(f"the reference {found.place!a} is circular")
 
-    def _find(self, reference: str, base: str) -> DocumentNode:
+    def _resolve(self, reference: str, base: str) -> DocumentNode:
         if self._plain is not None and not reference.startswith("#"):
-            return self._walk(self._root, "", f"{self._plain}/{reference}")
+            return self._resolve_pointer(self._root, "", f"{self._plain}/{reference}")
         file, _, fragment = reference.partition("#")
         name = self.siblings.locate(file, base) if file else base
-        return self._walk(self.siblings.load(name) if name else self._root, name, unquote(fragment))
+        return self._resolve_pointer(self.siblings.load(name) if name else self._root, name, unquote(fragment))
 
-    def _walk(self, value: Any, file: str, pointer: str) -> DocumentNode:
+    def _resolve_pointer(self, value: Any, file: str, pointer: str) -> DocumentNode:
         if pointer and not pointer.startswith("/"):
-            raise DanglingReference(f"{f'{file}#{pointer}'!a} is no pointer")
+            raise DanglingReference(f"{f'{file}#{pointer}'!a} is not a JSON pointer")
         for step in pointer.split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
             if isinstance(value, dict) and key in value:

@@ -1,4 +1,4 @@
-"""Swagger 2.0 as OpenAPI 3 would write it: bodies and forms become request bodies, schemas of answers get media types."""
+"""The OpenAPI 3 view of Swagger 2.0: bodies and forms become request bodies, response schemas get media types."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gloveport.sources.openapi.compile.media_types import is_binary
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
-# How the values of a list are joined → style and explode. Tabs have no successor in OpenAPI 3.
+# `collectionFormat` → style and explode. OpenAPI 3 has no style that joins with tabs.
 COLLECTION_FORMATS = {
     "csv": (None, False),
     "ssv": ("spaceDelimited", False),
     "pipes": ("pipeDelimited", False),
     "multi": ("form", True),
 }
-_BESIDE = frozenset({"name", "in", "required", "description", "collectionFormat", "schema", "allowEmptyValue"})
+_PARAMETER_KEYWORDS = frozenset({"name", "in", "required", "description", "collectionFormat", "schema", "allowEmptyValue"})
 
 
 def swagger_view(document: OpenApiDocument, warn: Warn) -> DocumentView:
-    """A Swagger 2.0 document as OpenAPI 3 would write it."""
+    """Return the view of a Swagger 2.0 document."""
     root = document.root
     operations = _operations(document, warn)
     schemes, security = root.get("securityDefinitions"), root.get("security")
@@ -39,8 +39,8 @@ def _servers(document: OpenApiDocument) -> list[dict[str, str]]:
     own = urlsplit(base) if is_url(base) else None
     if not isinstance(host, str) or not host:
         return [{"url": path}]
-    said = root.get("schemes")
-    schemes = [scheme for scheme in said if scheme in ("https", "http")] if isinstance(said, list) else []
+    listed = root.get("schemes")
+    schemes = [scheme for scheme in listed if scheme in ("https", "http")] if isinstance(listed, list) else []
     schemes = schemes or [own.scheme if own else "https"]
     return [{"url": f"{scheme}://{host}{path}"} for scheme in sorted(schemes, reverse=True)]
 
@@ -53,7 +53,7 @@ def _operations(document: OpenApiDocument, warn: Warn) -> Iterator[RawOperation]
                 raw = RawOperation(method, path, node, item.file, item.value.get("parameters"))
                 yield raw._replace(node=_operation(raw, document, warn), shared=None)
             elif node is not None:
-                warn(f"{method.upper()} {path}", "the operation is no object")
+                warn(f"{method.upper()} {path}", "the operation is not an object")
 
 
 def _operation(raw: RawOperation, document: OpenApiDocument, warn: Warn) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def _form(fields: dict[str, DocumentNode], consumes: list[str]) -> dict[str, Any
 
 
 def inline_schema(parameter: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter that has no `schema`: all of it that is not about the parameter itself."""
-    return {key: value for key, value in parameter.items() if key not in _BESIDE}
+    """Return the schema of a parameter without `schema`: all keywords that don't describe the parameter itself."""
+    return {key: value for key, value in parameter.items() if key not in _PARAMETER_KEYWORDS}
 
 
 def _responses(raw: RawOperation, document: OpenApiDocument) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""YAML → plain values, for hostile texts too: no tags, no dates, no surprises from YAML 1.1, and aliases count as copies.
+"""Parse YAML into plain values, safely for hostile texts: no tags, no dates, and aliases count as copies.
 
-Keys are always texts as they are written (`200:`, `on:`); of plain scalars only null, true, false and numbers mean
-something else than their text.
+Keys are always strings, exactly as they are written (`200:`, `on:`). A plain scalar is a string unless it is null, true,
+false or a number; the other special words of YAML 1.1 stay strings.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ MAX_YAML_DEPTH = 250
 MAX_YAML_NODES = 10_000_000
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})$")
-# A number with a leading zero is an octal one to some readers and a decimal one to others; it stays a text.
+# Some readers take a number with a leading zero as octal, others as decimal. It stays a string.
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _WORDS = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
     word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())
 }
 _MERGE = "<<"
 
-# Only the parsing of a loader is used. libyaml's is ten times as fast, where PyYAML was built with it.
+# Only the loader's parser is used. libyaml's parser is ten times as fast, if PyYAML was built with it.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse_yaml(raw: bytes, name: str) -> Any:
-    """The value of a document's one YAML document; `name` is how a message calls it."""
+    """Return the value of a text that holds one YAML document; messages call the text `name`."""
     try:
         return _YamlComposer(raw, name).document()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = str(getattr(error, "problem", None) or "it can't be read")[:200]
+        problem = str(getattr(error, "problem", None) or "it can't be parsed")[:200]
         raise _refusal(name, f"is neither JSON nor YAML: {problem}{where}") from error
     except (UnicodeError, ValueError) as error:
-        raise _refusal(name, "is no text in UTF-8") from error
+        raise _refusal(name, "is not text in UTF-8") from error
 
 
 def _refusal(name: str, problem: str) -> SourceError:
@@ -47,10 +47,10 @@ def _refusal(name: str, problem: str) -> SourceError:
 
 
 class _YamlComposer:
-    """Puts values together from the parser's events.
+    """Builds values from the parser's events.
 
     Invariant: `_count` is the number of nodes that the value would have if every alias were a copy. The value itself shares
-    them, so a text of a few lines that stands for billions of nodes is refused before anybody walks through it.
+    the nodes. A few lines can stand for billions of nodes; such a text is refused before anything walks through it.
     """
 
     def __init__(self, raw: bytes, name: str) -> None:
@@ -60,7 +60,7 @@ class _YamlComposer:
         self._anchors: dict[str, tuple[Any, int]] = {}
 
     def document(self) -> Any:
-        """The first document; a second one is an error."""
+        """Return the value of the only document; a second document is an error."""
         self._next()
         if isinstance(self._next(), yaml.StreamEndEvent):
             return None
@@ -95,13 +95,13 @@ class _YamlComposer:
             if type(event) is yaml.AliasEvent:
                 key = self._alias(event)
             elif type(event) is yaml.ScalarEvent:
-                key = _checked(event.value)
+                key = _valid_text(event.value)
                 if event.anchor is not None:
                     self._anchors[event.anchor] = (key, 1)
             else:
-                self._fail(event, "has a key that is no text")
+                self._fail(event, "has a key that is not a string")
             if not isinstance(key, str):
-                self._fail(event, "has a key that is no text")
+                self._fail(event, "has a key that is not a string")
             value = self._value(self._next(), depth + 1)
             if key == _MERGE and type(event) is yaml.ScalarEvent and event.implicit[0]:
                 merged += value if isinstance(value, list) else [value]
@@ -111,7 +111,7 @@ class _YamlComposer:
                 out[key] = value
         for other in merged:
             if not isinstance(other, dict):
-                self._fail(start, "merges something that is no object")
+                self._fail(start, "merges a value that is not an object")
             self._add(len(other) + len(out), start)
             out = other | out
         return out
@@ -124,7 +124,7 @@ class _YamlComposer:
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            self._fail(event, f"uses the alias *{str(event.anchor)[:60]} before it is whole")
+            self._fail(event, f"uses the alias *{str(event.anchor)[:60]} before it is complete")
         value, size = self._anchors[event.anchor]
         self._add(size, event)
         return value
@@ -138,15 +138,15 @@ class _YamlComposer:
         raise _refusal(self._name, f"{problem} (line {event.start_mark.line + 1})")
 
 
-def _checked(text: str) -> str:
+def _valid_text(text: str) -> str:
     if not text.isascii():
-        text.encode()  # half a surrogate pair, written as an escape, is no text: UnicodeEncodeError
+        text.encode()  # raises UnicodeEncodeError for a lone surrogate that was written as an escape
     return text
 
 
 def _scalar(event: Any) -> Any:
-    text = _checked(event.value)
-    if not event.implicit[0]:  # quoted, or tagged: a text
+    text = _valid_text(event.value)
+    if not event.implicit[0]:  # quoted or tagged: a string
         return text
     if text in _WORDS:
         return _WORDS[text]
