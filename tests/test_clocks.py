@@ -1,4 +1,4 @@
-"""No clock that a program is offered tells how long something took, so that it can time neither the host nor others.
+"""No clock in a program shows how long something took, so that it can time neither the host nor other guests.
 
 Threat S20. What remains: a program in CPython that goes below the language (ctypes) reads the true time (SECURITY.md).
 """
@@ -66,7 +66,7 @@ async def test_a_clock_shows_nothing_of_what_was_done_between_two_readings(
     outcome = await port.run(code, language=language, engine=engine)
     assert outcome.error is None
     told = dict(zip(clocks, outcome.value, strict=True))
-    # One reading is a microsecond later than the one before it, whatever lies between; in their units: ns, µs, ms, s.
+    # Each reading is a microsecond after the one before, whatever happens between; in their units: ns, µs, ms, s.
     odd = {clock: pair for clock, pair in told.items() if not isinstance(pair, str) and max(map(abs, pair)) > 2000}
     uneven = {
         clock: pair

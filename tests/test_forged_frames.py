@@ -1,4 +1,4 @@
-"""A worker that was taken over may send any bytes: the run ends with the right code, and the host stays as it was (S6)."""
+"""A compromised worker may send any bytes: the run ends with the right code, and the host is unharmed (S6)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ MIB = 1024 * 1024
 MOST_GROWTH = 50 * MIB
 MOST_STALL = 4.0
 MOST_SECONDS = 60.0
-LONG, SHORT = 30, 2  # seconds of a run that ends by itself, and of one that only its limit ends
+LONG, SHORT = 30, 2  # for a run that ends by itself, and for one that only its time limit ends
 FORGER = "/guest/forger.js"
 DONE = ["done", "value", "honest", {}]
-PRIME = 2**61 - 1  # what Python reduces the hashes of whole numbers by
+PRIME = 2**61 - 1  # the modulus of Python's hash of an int
 
 VIOLATION, TOO_LARGE, LIMIT = "wire-violation", "frame-too-large", "time-limit"
 
 
 async def big() -> str:
-    """Answer a little question with a megabyte."""
+    """Return a megabyte for a small request."""
     return "x" * MIB
 
 
@@ -68,20 +68,20 @@ def _frame(message: Any) -> bytes:
 def _plan(
     *frames: Any, head: bytes = b"", unit: bytes = b"", times: int = 0, tail: bytes = b"", **how: Any
 ) -> dict[str, Any]:
-    """What the forger is told: `head`, `unit` so many times, `tail`; or these frames."""
+    """Return the plan of the forger: `head`, `unit` repeated, `tail`; or these frames."""
     tail = b"".join(map(_frame, frames)) + tail
     parts = {"head": head, "unit": unit, "tail": tail}
     return {name: base64.b64encode(part).decode() for name, part in parts.items()} | {"times": times} | how
 
 
 def _within(start: bytes, unit: bytes, times: int, end: bytes) -> dict[str, Any]:
-    """One frame: `start`, `unit` so many times, `end`."""
+    """Return one frame: `start`, `unit` repeated, `end`."""
     size = len(start) + len(unit) * times + len(end)
     return _plan(head=size.to_bytes(4) + start, unit=unit, times=times, tail=end)
 
 
 def _colliding(count: int, kind: str) -> bytes:
-    """A map or set whose members all have the same hash in Python."""
+    """Return a map or set whose members all have the same hash in Python."""
     keys = [json.dumps({"$": "bigint", "v": str(PRIME * (place + 1))}) for place in range(count)]
     members = [f"[{key},0]" for key in keys] if kind == "map" else keys
     return b'["done","value",{"$":"%s","v":[%s]},{}]' % (kind.encode(), ",".join(members).encode())
@@ -89,8 +89,8 @@ def _colliding(count: int, kind: str) -> bytes:
 
 @contextlib.contextmanager
 def _host_stays_as_it_was(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Asserts that memory, the event loop and the log of this process did not suffer."""
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    """Assert that memory, the event loop and the log of this process stayed within bounds."""
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = _status("VmRSS")
     with caplog.at_level(logging.WARNING):
         yield
@@ -104,7 +104,7 @@ def _status(name: str) -> int:
 
 
 async def _attack(port: Gloveport, plan: dict[str, Any], **limits: Any) -> Outcome:
-    """How a run ended whose worker does as planned; asserts that the loop never stood still for long."""
+    """Run a worker that follows the plan; return how the run ended. Assert that the loop never stalled for long."""
     stall, last, ended = 0.0, time.monotonic(), False
 
     async def beat() -> None:

@@ -27,12 +27,12 @@ from tests.engines import ENGINES, Engine, Per, said
 from tests.leftovers import DEADLINE, Leftovers, assert_nothing_left, settled, strangers
 
 KILLS = int(os.environ.get("KILLS", "300"))  # `make kills` asks for 1,000
-CLOSED = 20  # of them by the end of the whole Gloveport, with fresh fork servers each time
+CLOSED = 20  # of them by closing the whole Gloveport, with new fork servers each time
 CRASHES = 200
 SEED = 20_251_115
-AGAIN = object()  # said by a strike that is to be repeated at the next tick, if there is one
+AGAIN = object()  # returned by a strike that must be repeated at the next tick, if there is one
 READING = (NUMBERS[MACHINE]["read"], NUMBERS[MACHINE]["recvfrom"])
-# Between two ticks it computes, logs, waits for a timer, or waits for a call: so a tick is a moment in any of them.
+# Between two ticks it computes, logs, waits for a timer or waits for a call, so a tick can be any of these moments.
 PROGRAM = """
 for (let i = 0; ; i++) {
   await tools.tick();
@@ -54,13 +54,13 @@ while True:
     i += 1
 """
 
-# A loop of their own: libraries that other tests use keep tasks on theirs for ever.
+# Their own loop: libraries of other tests keep tasks on theirs for ever.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @dataclass
 class Clock:
-    """Counts the ticks of the program that runs now, and strikes at one of them."""
+    """Counts the ticks of the running program, and strikes at one of them."""
 
     strike_at: int = -1
     strike: Callable[[], object] = lambda: None
@@ -85,7 +85,7 @@ class Clock:
 
 
 class Watch:
-    """Knows the process that runs the program now, and those that are being started."""
+    """Tracks the process that runs the program now, and those that are starting."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.guest: Guest | None = None
@@ -112,15 +112,15 @@ class Watch:
         os.kill(self.guest.pid, signal.SIGKILL)
 
     def crash(self) -> object:
-        """Make it fault: it comes back from the read in which it waits for us to a stack that is all zeros.
+        """Make it fault: overwrite its stack with zeros, so that it crashes when it returns from the read it waits in.
 
-        A SIGSEGV that is merely sent would be lost: the process is the first of its PID namespace. One in some hundreds comes
-        back unharmed, and is struck again at its next tick.
+        A SIGSEGV from outside would have no effect: the process is pid 1 of its namespace. One in some hundreds survives,
+        and is struck again at its next tick.
         """
         assert self.guest is not None
         pid, deadline = self.guest.pid, time.monotonic() + DEADLINE
         while time.monotonic() < deadline:
-            os.kill(pid, signal.SIGSTOP)  # so that what is found of it is still so when it is written over
+            os.kill(pid, signal.SIGSTOP)  # so that its stack does not move before it is overwritten
             stack = _stack_of_a_waiting(pid)
             if stack is not None:
                 with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
@@ -133,9 +133,9 @@ class Watch:
 
 
 def _stack_of_a_waiting(pid: int) -> int | None:
-    """Where the stack ends of the thread of a stopped process that waits for us: it reads from its socket."""
+    """Return the end of the stack of the thread that reads from the socket, in a stopped process."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(OSError):  # a thread that was about to end when the process was stopped
+        with contextlib.suppress(OSError):  # a thread that was ending when the process was stopped
             while (thread / "stat").read_text().rpartition(")")[2].split()[0] != "T":
                 pass
             words = (thread / "syscall").read_text().split()
@@ -151,7 +151,7 @@ def _is_socket(pid: int, fd: int) -> bool:
 async def _struck(
     port: Gloveport, clock: Clock, at: int, strike: Callable[[], object], engine: Engine, **limits: Any
 ) -> Outcome | None:
-    """How the program ended that was struck at a tick; None when the caller was cancelled."""
+    """Return how a program ended that was struck at a tick; None when the caller was cancelled."""
     program = said(Per(PROGRAM, PROGRAM_PY), engine)
     limits = {"wall_seconds": 30, "max_calls": 10**6, **limits}
     async with asyncio.timeout(DEADLINE):
@@ -164,12 +164,12 @@ async def _struck(
 
 
 def cancel() -> None:
-    """Stands for the cancelling of the caller."""
+    """Stands for the cancellation of the caller."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
 async def _others_at_rest(port: Gloveport) -> None:
-    """Let the other tests' port start all its sandboxes: their time would run on while their loop stands still."""
+    """Let the other tests' port start all its sandboxes: their timeouts would expire while their loop stands still."""
     await settled(port)
 
 
@@ -192,7 +192,7 @@ def _port(clock: Clock, spare: int, until: asyncio.Event | None = None) -> Glove
         return await clock.slow_call()
 
     async def wait() -> str:
-        """Take as long as the test does."""
+        """Wait until the test ends."""
         assert until is not None
         clock.waiting.set()
         await until.wait()
@@ -202,7 +202,7 @@ def _port(clock: Clock, spare: int, until: asyncio.Event | None = None) -> Glove
 
 
 async def _calm() -> None:
-    """Wait until what other tests left to be done in the background is done."""
+    """Wait for the background work of other tests."""
     try:
         async with asyncio.timeout(DEADLINE):
             while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - tasks have no event for it
@@ -257,7 +257,7 @@ async def _killed(port: Gloveport, clock: Clock, watch: Watch, engine: Engine, k
             watch.kill_the_next_newborn = True
             outcome = await _struck(port, clock, at, cancel, engine)
             assert _codes(outcome) in ("cancelled", "sandbox-crashed")
-            await settled(port)  # so that it is this run, and no later one, that the dead newborn was for
+            await settled(port)  # so that the killed process was starting for this run, and for no later one
             watch.kill_the_next_newborn = False
 
 
@@ -327,7 +327,7 @@ async def test_a_fork_server_that_is_killed_takes_its_guests_with_it_and_the_run
     async with _port(clock, spare=1) as port:
         how = {"language": engine.language, "engine": engine.name}
         assert (await port.run("return 1", **how)).value == 1
-        server = [*port._pools.values()][-1]._launcher._server  # behind that of the engine that the port was opened with
+        server = [*port._pools.values()][-1]._launcher._server  # after the pool of the engine that the port was opened with
         assert server is not None
         outcome = await _struck(port, clock, 5, lambda: os.kill(server.pid, signal.SIGKILL), engine)
         assert _codes(outcome) == "sandbox-crashed"

@@ -1,4 +1,4 @@
-"""Limits are enforced from outside, name themselves, and leave the host as it was (threats S11, S13, S14, B12)."""
+"""Limits are enforced from outside, the error names the limit, and the host is unharmed (threats S11, S13, S14, B12)."""
 
 import asyncio
 import resource
@@ -31,11 +31,11 @@ async def test_a_program_that_makes_much_garbage_lives(port: Gloveport) -> None:
 async def test_an_engine_with_more_threads_than_any_honest_one_is_ended(
     port: Gloveport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a guest has no user of its own, no limit of the kernel bounds them closely."""
-    monkeypatch.setattr(run_attempt, "MAX_THREADS", 2)  # the least that Deno ever has is more
+    """Without a user namespace of its own, no kernel limit bounds a guest's threads tightly."""
+    monkeypatch.setattr(run_attempt, "MAX_THREADS", 2)  # Deno always has more
     outcome = await port.run("while (true) {}")
     assert outcome.error is not None
-    assert (outcome.error.code, outcome.error.message[:35]) == ("sandbox-crashed", "the engine had more than 2 threads,")
+    assert (outcome.error.code, outcome.error.message[:35]) == ("sandbox-crashed", "the engine had more than 2 threads:")
 
 
 async def test_what_was_logged_and_called_is_kept_when_a_limit_ends_the_run(port: Gloveport) -> None:
@@ -186,7 +186,7 @@ async def test_a_hundred_large_calls_at_once_need_no_more_memory_than_a_few(engi
 
 
 async def length(text: str) -> int:
-    """How long a text is."""
+    """Return the length of a text."""
     return len(text)
 
 

@@ -1,4 +1,4 @@
-"""`tools.x.list.pages(args)`: a long answer, page by page, in both languages."""
+"""`tools.x.list.pages(args)`: a long result, page by page, in both languages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUP = Tool("count.book", "Has no pages", {"type": "object", "properties": {}})
 
 
 class Counting:
-    """A source whose answers have pages."""
+    """A source with paged results."""
 
     name = "count"
 

@@ -1,6 +1,6 @@
-"""Plays the host for a guest of the CPython engine: answers its calls, moves its clock, records events and frames.
+"""A host for guests of the CPython engine: it answers calls, moves the clock, and records events and frames.
 
-Guests are forked from one process that has preloaded, as the zygote does it, and without a jail.
+Guests are forked from one preloaded process, as the zygote does it, but without a jail.
 """
 
 import base64
@@ -61,7 +61,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 class Still:
-    """Gives guests that are processes of their own, with the same addresses in each: as the guests of the real zygote."""
+    """Starts guests as separate processes with the same addresses in each, like the guests of the real zygote."""
 
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -90,7 +90,7 @@ class Still:
 
 
 class Zygote:
-    """A process that gives guests: each is a socket to a fresh fork."""
+    """A process that forks guests; each is a socket to a new fork."""
 
     def __init__(self) -> None:
         self._asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -121,7 +121,7 @@ class Zygote:
 
 
 class Guest:
-    """The host's end of a guest's socket, and a look at what its process does."""
+    """The host's end of a guest's socket, with views of the state of its process."""
 
     def __init__(self, channel: socket.socket, pid: int) -> None:
         self.channel = channel
@@ -137,24 +137,24 @@ class Guest:
             os.kill(self._pid, signal.SIGKILL)
 
     def speaks(self, seconds: float = 0) -> bool:
-        """Is there something to read, or the end?"""
+        """Return whether there is something to read, or the end of the stream."""
         return bool(select.select([self.channel], [], [], seconds)[0])
 
     def ended(self) -> bool:
-        """Has its process gone, or does it go within the deadline?"""
+        """Return whether its process ends within the deadline."""
         end = time.monotonic() + DEADLINE
         while self._stat.exists() and time.monotonic() < end:
             time.sleep(0.001)
         return not self._stat.exists()
 
     def is_quiet(self) -> bool:
-        """Has it read all that was sent, and sleeps?"""
+        """Return whether the guest has read everything and sleeps."""
         unread = struct.unpack("i", fcntl.ioctl(self.channel, termios.TIOCOUTQ, bytes(4)))[0]
         return unread == 0 and self._stat.read_text().rpartition(")")[2].split()[0] == "S"
 
 
 class Failure(Exception):
-    """A tool's failure, with the fields that the guest is told."""
+    """A tool's failure, with the fields that the guest receives."""
 
     def __init__(self, message: str, **fields: Any) -> None:
         super().__init__(message)
@@ -166,17 +166,17 @@ HOLD = object()
 
 
 def echo(args: list[Any]) -> Any:
-    """Its argument `value`, or all of them."""
+    """Return the argument `value`, or all arguments."""
     return args[0]["value"] if args and isinstance(args[0], dict) and "value" in args[0] else args
 
 
 def add(args: list[Any]) -> Any:
-    """The sum of a and b."""
+    """Return the sum of a and b."""
     return args[0]["a"] + args[0]["b"]
 
 
 def fail(args: list[Any]) -> Any:
-    """A failure."""
+    """Fail."""
     raise Failure("no luck", tool="fail", status=418, hint="try later", data={"left": 3})
 
 
@@ -193,7 +193,7 @@ TOOLS: dict[str, Callable[[list[Any]], Any]] = {
 
 @dataclass
 class Run:
-    """What a guest did: the events it got, the frames it sent, and what the last one says."""
+    """What a guest did: the events it received, the frames it sent, and its result."""
 
     events: list[bytes] = field(default_factory=list)
     frames: list[bytes] = field(default_factory=list)
@@ -201,51 +201,51 @@ class Run:
 
     @property
     def done(self) -> list[Any]:
-        """The done frame."""
+        """Return the done frame."""
         assert self.messages[-1][0] == "done", self.messages
         return self.messages[-1]
 
     @property
     def value(self) -> Any:
-        """The result; an error fails the test."""
+        """Return the result; an error fails the test."""
         assert self.done[1] == "value", self.done
         return self.done[2]
 
     @property
     def error(self) -> dict[str, Any]:
-        """The description of what ended the program."""
+        """Return the error that ended the program."""
         assert self.done[1] == "error", self.done
         return self.done[2]
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What the guest adds to its end."""
+        """Return the notes of the done frame."""
         return self.done[3]
 
     def of(self, kind: str) -> list[list[Any]]:
-        """The frames of one kind, without it."""
+        """Return the frames of one kind, without the kind."""
         return [message[1:] for message in self.messages if message[0] == kind]
 
     @property
     def logs(self) -> list[tuple[str, str]]:
-        """Lines as (level, text)."""
+        """Return the log lines as (level, text)."""
         return [(level, text) for level, text in self.of("log")]
 
     @property
     def printed(self) -> str:
-        """What was printed to standard output."""
+        """Return what was printed to standard output."""
         return "\n".join(text for level, text in self.logs if level == "log")
 
 
 class Frames:
-    """Cuts what a guest sends into frames."""
+    """Splits what a guest sends into frames."""
 
     def __init__(self, guest: Guest) -> None:
         self._channel = guest.channel
         self._data = b""
 
     def next(self) -> list[bytes]:
-        """The frames that are there; waits for at least one."""
+        """Return the frames that have arrived; wait for at least one."""
         while True:
             frames = []
             while len(self._data) >= 4 and len(self._data) >= (size := int.from_bytes(self._data[:4]) + 4):
@@ -265,7 +265,7 @@ def pack(payload: bytes) -> bytes:
 
 
 def setup_of(code: str, **changes: Any) -> dict[str, Any]:
-    """The setup of a run."""
+    """Return the setup of a run."""
     setup = {
         "code": code,
         "dialect": "python",
@@ -281,19 +281,19 @@ def setup_of(code: str, **changes: Any) -> dict[str, Any]:
 
 
 class Host:
-    """Runs programs in guests. `order` chooses among what could happen next; without it calls are answered as they come."""
+    """Runs programs in guests. `order` chooses the next event; without it, calls are answered as they come."""
 
     def __init__(self, zygote: "Zygote | Still", tools: dict[str, Any] | None = None) -> None:
         self._zygote = zygote
         self._tools = TOOLS | (tools or {})
 
     def run(self, code: str, *, order: random.Random | None = None, **changes: Any) -> Run:
-        """A program, run to its end."""
+        """Run a program to its end."""
         with self._zygote.guest() as guest:
             return _Session(guest, self._tools, order).run(setup_of(code, **changes))
 
     def replay(self, run: Run) -> list[bytes]:
-        """The frames that a fresh guest sends for the events of a run, all sent at once."""
+        """Send the events of a run to a new guest, all at once; return its frames."""
         with self._zygote.guest() as guest:
             guest.channel.sendall(b"".join(pack(event) for event in run.events))
             frames, seen = Frames(guest), []
@@ -328,7 +328,7 @@ class _Session:
         return self._run
 
     def _hurry(self) -> bool:
-        """Now and then events come before the guest has gone quiet."""
+        """Sometimes send events before the guest has gone quiet."""
         return self._order is not None and bool(self._choices()) and self._order.random() < 0.3
 
     def _take(self, frames: list[bytes]) -> None:
@@ -344,7 +344,7 @@ class _Session:
                 self._answer(message[1], message[2], message[3])
 
     def _choices(self) -> list[Any]:
-        """What can happen next: the answer to an open call, or the timer."""
+        """Return what can happen next: the answer to an open call, or the timer."""
         calls = [call for call in self._open if self._tools.get(call[1]) is not TOOLS["never"]]
         return [*calls, *(["timer"] if self._due is not None else [])]
 

@@ -1,4 +1,4 @@
-"""Guests of the zygote start alike down to their addresses, share nothing, and leave nothing; weak platforms are refused."""
+"""Guests of the zygote start identical down to their addresses, share nothing, and leave nothing; weak jails are refused."""
 
 import asyncio
 import json
@@ -62,9 +62,9 @@ def zygote_of(launcher: Launcher, *guests: Guest) -> int:
     return zygote
 
 
-# ── alike ──
+# ── identical ──
 
-# Blocks of every size that Python keeps lists of free ones of, and more; and when the next collection comes.
+# Blocks of every size for which Python keeps free lists, and larger ones; and the time of the next collection.
 LAYOUT = """
 import gc
 kept, out = [], [gc.get_count(), gc.get_stats(), hash("x"), hash(b"y"), id(gc), id(object)]
@@ -174,7 +174,7 @@ for name in {installed!r}:
     assert wrong == []
 
 
-# ── alone ──
+# ── isolated ──
 
 PLANT = """
 import builtins, json, os, sys, types, gc, random, decimal, threading
@@ -309,7 +309,7 @@ async def test_a_guest_that_comes_to_its_end_exits_with_zero(launcher: Launcher)
 async def test_two_hundred_forked_guests_killed_at_any_moment_leave_nothing(user: str, without: list[str]) -> None:
     told = await play("churn", {"batches": 20, "guests": 10, "engine": "cpython"}, user=user, without=without)
     before, after = told["before"], told["after"]
-    before.pop("memory")  # others on this machine may have theirs there
+    before.pop("memory")  # other processes on this machine may have theirs there
     assert os.path.basename(told["directory"] or "") not in after.pop("memory")
     assert after == before
     assert max(told["server_fds"]) == min(told["server_fds"])
@@ -325,7 +325,7 @@ def test_neither_guests_nor_their_zygote_outlive_a_host_that_is_killed(user: str
     assert len(told["children"]) == 4
     assert set(told["guests"]) < set(told["children"])
     watched = [os.pidfd_open(pid) for pid in (told["server"], *told["children"])]
-    if frozen:  # a server that can do nothing for its guests' end any more: only the kernel can
+    if frozen:  # the server is stopped and can't end its guests: only the kernel can
         os.kill(told["server"], signal.SIGSTOP)
     host.kill()
     host.wait()
@@ -360,7 +360,7 @@ async def test_a_zygote_that_hangs_fails_the_spawn_and_not_the_next(launcher: La
     guest.close()
 
 
-# ── packages and platforms that won't do ──
+# ── unusable packages and platforms ──
 
 
 async def test_a_guest_package_that_fails_to_load_is_refused_with_its_own_words() -> None:
@@ -387,7 +387,7 @@ async def test_what_a_guest_package_raises_is_read_from_its_stderr() -> None:
 @pytest.mark.parametrize(
     ("without", "strength", "words"),
     [
-        (["namespaces", "signal scope"], "kernel", ("signal scope: Landlock ABI 5 knows no scopes", "Linux 6.12")),
+        (["namespaces", "signal scope"], "kernel", ("signal scope: Landlock ABI 5 has no scopes", "Linux 6.12")),
         (["namespaces", "landlock"], "none", ("landlock_create_ruleset", "Linux 5.13")),
         (["seccomp"], "none", ("seccomp: Operation not permitted", "CONFIG_SECCOMP_FILTER")),
     ],

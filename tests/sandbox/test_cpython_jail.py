@@ -1,6 +1,6 @@
-"""A Python with ctypes and raw system calls gets nothing out of the jail that it was forked in, and nothing of its sibling.
+"""A Python with ctypes and raw system calls can't get out of its jail, nor at its sibling.
 
-The same program outside of the jail is the control: there every attempt succeeds (those that need root, for root).
+The same program outside of the jail is the control: there every attempt succeeds (some only for root).
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.sandbox.jail.host import HERE
 from tests.sandbox.jail.stage import host_env, play
 from tests.sandbox.test_jail import FOR_ROOT, Lure, wins
 
-# Without namespaces the guests of root are nobody on the host, who must be able to walk to the interpreter.
+# Without namespaces, root's guests are nobody on the host, who must be able to reach the interpreter.
 SURROUNDINGS = [
     pytest.param("self", [], "full", id="full"),
     pytest.param("reachable", ["namespaces"], "kernel", id="kernel"),
@@ -31,7 +31,7 @@ SURROUNDINGS = [
     pytest.param("nobody", ["namespaces"], "kernel", id="kernel, unprivileged"),
 ]
 
-# More raw system calls than Deno's hostile program makes: name, (x86_64, aarch64), arguments.
+# Raw system calls beyond those of Deno's hostile program: name, (x86_64, aarch64), arguments.
 CALLS: list[tuple[str, tuple[int, int], list[Any]]] = [
     ("shmctl IPC_INFO", (31, 195), [0, 3, [0] * 200]),
     ("msgctl IPC_INFO", (71, 187), [0, 3, [0] * 200]),
@@ -133,7 +133,7 @@ async def test_in_the_jail_no_attempt_of_the_hostile_python_succeeds(
     told = await play("hostile_python", plan, user=user, without=without, inherit=str(lure.secret))
     won, lost = wins(told["said"])
     assert told["strength"] == strength
-    # Without a namespace of its own the guest may see what the host is called, as it may see names of files.
+    # Without its own namespaces, the guest may see the host's name, as it may see names of files.
     seen = {"the name of the host"} if strength == "kernel" else set[str]()
     assert won - seen == {"alive: raw system calls", "alive: native code made on the spot"}, told["stderr"]
     assert len(lost) > 230

@@ -1,4 +1,4 @@
-"""A coroutine that is started at once keeps everything that a task promises."""
+"""A coroutine that is started at once keeps all guarantees of a task."""
 
 import asyncio
 import contextvars

@@ -15,7 +15,7 @@ from gloveport.sandbox.jail.syscalls import MACHINE
 
 
 def loaded(pid: int | str) -> set[str]:
-    """The shared objects in a process's memory."""
+    """Return the shared objects in a process's memory."""
     lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
     return {path for line in lines if ".so" in (path := line.split(maxsplit=5)[-1]) and path.startswith("/")}
 

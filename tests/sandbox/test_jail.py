@@ -1,6 +1,6 @@
-"""A program with all of Deno's permissions gets nothing out of the jail, whoever runs it and however strong the jail is.
+"""A program with all of Deno's permissions can't get out of the jail, for any user and any strength of the jail.
 
-The same program outside of the jail is the control: there every attempt succeeds (those that need root, for root).
+The same program outside of the jail is the control: there every attempt succeeds (some only for root).
 """
 
 import asyncio
@@ -38,7 +38,7 @@ PATHS = """
 /proc/mounts /proc/kcore
 """.split()  # noqa: SIM905  a table of words
 
-# What raw system calls try, with arguments that succeed outside: name, (x86_64, aarch64), arguments.
+# Raw system calls, with arguments that succeed outside: name, (x86_64, aarch64), arguments.
 CALLS: list[tuple[str, tuple[int, int], list[Any]]] = [
     ("socket AF_INET", (41, 198), [2, 1]),
     ("socket AF_INET6 datagram", (41, 198), [10, 2]),
@@ -92,7 +92,7 @@ FOR_ROOT: list[tuple[str, tuple[int, int], list[Any]]] = [
 
 
 class Lure:
-    """A host with something to take: a secret file, a process, a listener on each kind of socket."""
+    """A host with targets: a secret file, a process, a listener on each kind of socket."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -109,7 +109,7 @@ class Lure:
             path.chmod(0o777)
         if self.victim.poll() is not None:
             self.victim = subprocess.Popen(["sleep", "1000"])
-        if os.geteuid() == 0:  # so that the guest's own user may signal it, if nothing else stands in the way
+        if os.geteuid() == 0:  # so that the guest's own user may signal it, if no layer prevents it
             os.kill(self.victim.pid, signal.SIGKILL)
             self.victim.wait()
             self.victim = subprocess.Popen(["sleep", "1000"], user=65534, group=65534, extra_groups=[])
@@ -143,7 +143,7 @@ class Lure:
     async def listen(self) -> None:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self.connections += 1
-            await reader.read(65536)  # a question, or the end of one who only connected
+            await reader.read(65536)  # a query, or the end of a connection without one
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
             writer.close()
 
@@ -165,7 +165,7 @@ class Lure:
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """Answers every question for an address with 192.0.2.1."""
+    """Answer every address query with 192.0.2.1."""
 
     def __init__(self, lure: Lure) -> None:
         self.lure = lure
@@ -183,7 +183,7 @@ class NameServer(asyncio.DatagramProtocol):
 
 @pytest.fixture
 async def lure() -> AsyncIterator[Lure]:
-    # Not under pytest's own folder, which is closed to other users: Landlock alone must keep them out.
+    # Not under pytest's folder, which other users can't read: Landlock alone must keep them out.
     with tempfile.TemporaryDirectory(prefix="lure-") as folder:
         made = Lure(Path(folder))
         made.reset()
@@ -225,8 +225,8 @@ async def test_in_the_jail_no_attempt_of_the_hostile_program_succeeds(
     told = await play("hostile", plan, user=user, without=without, inherit=str(lure.secret))
     won, lost = wins(told["said"])
     assert told["strength"] == strength
-    # Without a namespace of its own the guest may see what the host is called, as it may see names of files; and where its
-    # own memory lies, which the C library needs to know.
+    # Without its own namespaces, the guest may see the host's name, as it may see names of files, and its own memory map,
+    # which the C library needs.
     seen = {"the name of the host", "read /proc/self/maps"} if strength == "kernel" else set()
     assert won - seen == {"alive: raw system calls"}, told["stderr"]
     assert len(lost) > 150

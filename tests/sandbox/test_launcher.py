@@ -1,4 +1,4 @@
-"""Guests start, obey, and leave nothing behind; a platform that can't hold them is refused with the reason and the fix.
+"""Guests start, keep their limits and leave nothing behind; a jail that is too weak is refused with the reason and the fix.
 
 Threat S18.
 """
@@ -53,7 +53,7 @@ def proc_file(pid: int, name: str) -> str:
     return Path(f"/proc/{pid}/{name}").read_text()
 
 
-# ── life ──
+# ── start and stop ──
 
 
 @pytest.mark.parametrize("user", ["root", "nobody"])
@@ -155,7 +155,7 @@ async def test_a_cancelled_spawn_leaves_no_guest(launcher: Launcher) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    guest = await launcher.spawn()  # answered after the cancelled one: that guest has been delivered, and killed
+    guest = await launcher.spawn()  # answered after the cancelled one, whose guest has been delivered and killed by now
     for pid in set(children_of_server(launcher)) - {guest.pid}:
         with contextlib.suppress(ProcessLookupError):
             pidfd = os.pidfd_open(pid)
@@ -292,7 +292,7 @@ def test_guests_do_not_outlive_a_host_that_is_killed(without: list[str], frozen:
     told = json.loads(host.stdout.readline())
     watched = [os.pidfd_open(pid) for pid in (told["server"], *told["guests"])]
     assert not select.select(watched, [], [], 0)[0]
-    if frozen:  # a server that can do nothing for its guests' end any more: only the kernel can
+    if frozen:  # the server is stopped and can't end its guests: only the kernel can
         os.kill(told["server"], signal.SIGSTOP)
     host.kill()
     host.wait()
@@ -316,7 +316,7 @@ async def test_guests_do_not_outlive_their_fork_server_and_their_owner_is_told(l
         guest.close()
 
 
-# ── platforms that give less (S18) ──
+# ── platforms without some layers (S18) ──
 
 
 @pytest.mark.parametrize(
@@ -386,5 +386,5 @@ async def test_an_engine_that_is_no_program_is_refused_with_its_name() -> None:
 async def test_a_file_that_would_lie_outside_of_the_jail_is_refused() -> None:
     echo = launch("echo.js")
     launcher = Launcher(Launch(echo.executable, echo.argv, echo.env, {"/guest/../../tmp/x": b""}))
-    with pytest.raises(SandboxError, match="absolute and plain"):
+    with pytest.raises(SandboxError, match="absolute and normalised"):
         await launcher.start()

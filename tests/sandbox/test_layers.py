@@ -1,6 +1,6 @@
-"""Layers taken away for real: the label, `doctor` and the refusal are right, for every engine and every user (S18).
+"""Layers really missing: the strength, `doctor` and the refusal are right, for every engine and user (S18).
 
-A seccomp filter refuses the system calls that a layer is made with to the whole command, `gloveport` and all that it starts.
+A seccomp filter refuses the system calls of a layer to the whole command: `gloveport` and all that it starts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNAVAILABLE = 8
 
 
 class Seen:
-    """What a user of one place sees there: what `doctor` says, and what comes of a run on each engine."""
+    """What a user sees in one environment: the output of `doctor`, and the result of a run on each engine."""
 
     def __init__(self, told: dict[str, Any]) -> None:
         self.runs: dict[str, tuple[int, str, str]] = {name: tuple(ended) for name, ended in told.items()}
@@ -45,7 +45,7 @@ _seen: dict[tuple[str, tuple[str, ...]], Seen] = {}
 
 
 async def see(user: str, *without: str) -> Seen:
-    """What is seen there; looked at once."""
+    """Return what a user sees there; computed once."""
     if (user, without) not in _seen:
         asked = {engine.name: ["run", *_named(engine), "-e", said(PROGRAM, engine)] for engine in ENGINES}
         commands = {"doctor": ["doctor", "--json"], **asked, "any": ["run", "--language", "python", "-e", "40 + 2"]}
@@ -58,12 +58,12 @@ def _named(engine: Engine) -> list[str]:
 
 
 async def command(*args: str, user: str, without: str) -> tuple[int, str, str]:
-    """What one command says there."""
+    """Return the output of one command there."""
     told = await play("commands", {"commands": {"one": args}}, user=user, without=[without])
     return tuple(told["one"])
 
 
-# ── a layer that is needed ──
+# ── required layers ──
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -121,7 +121,7 @@ async def test_doctor_shows_the_engine_that_got_out_when_a_layer_is_missing() ->
     assert out.splitlines()[-1].startswith("✗ The sandbox is NOT sealed (strength, spawn, fork, execve).")
 
 
-# ── namespaces, which are not ──
+# ── namespaces, which are not required ──
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -179,11 +179,16 @@ async def test_in_a_container_on_an_older_kernel_monty_runs_python_and_cpython_i
     assert "hint: signal scope: use Linux 6.12 or later" in err
     python = seen.check("python engine")
     assert (seen.code, python["ok"], python["detail"].split()[0]) == (0, True, "monty")
-    assert seen.missing == {"namespaces", "root", "signal scope", "single exec"}  # the last: the filter here has a listener
+    assert seen.missing == {
+        "namespaces",
+        "root",
+        "signal scope",
+        "single exec",
+    }  # the last one: the filter here has a listener
 
 
 async def test_where_an_engine_could_be_started_once_more_doctor_says_so_and_holds_nothing_against_it() -> None:
     seen = await see("nobody", "listener")
     assert (seen.code, seen.strength, seen.missing) == (0, "full", {"single exec"})
     assert seen.proof["execve"]["held"]
-    assert seen.proof["execve"]["detail"] == "but for the engine itself, once more in the same jail"
+    assert seen.proof["execve"]["detail"] == "except for the engine itself, again in the same jail"

@@ -1,4 +1,4 @@
-"""What a taken-over Monty worker may say: any bytes are a message or a WireError, in bounded time and memory."""
+"""Messages of a compromised Monty worker: any bytes are a message or a WireError, in bounded time and memory."""
 
 import json
 import struct
@@ -113,7 +113,7 @@ def test_integers_made_to_collide_are_refused() -> None:
         Table(writer.table())
 
 
-# A driver whose worker says what it should not.
+# A driver whose worker breaks the protocol.
 
 START = {
     "code": "1",

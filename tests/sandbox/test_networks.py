@@ -1,4 +1,4 @@
-"""Each guest has an empty network while it lives, and no power over it or over any other namespace of its own.
+"""Each guest has an empty network namespace, and no privilege over it or over its other namespaces.
 
 Threat S7.
 """
@@ -50,7 +50,7 @@ async def end(*guests: Guest) -> None:
 
 
 def owner(pid: int, kind: str) -> int:
-    """The user namespace that a namespace of a process belongs to."""
+    """Return the user namespace that owns a namespace of a process."""
     fd = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
     user = fcntl.ioctl(fd, _GET_OWNER)
     try:
@@ -81,7 +81,7 @@ async def test_a_network_is_empty(launcher: Launcher) -> None:
     guest = await launcher.spawn()
     lines = read(guest.pid, "net/dev").splitlines()[2:]
     assert [line.split(":")[0].strip() for line in lines] == ["lo"]
-    assert read(guest.pid, "net/fib_trie") == ""  # not even loopback has an address: it is down
+    assert read(guest.pid, "net/fib_trie") == ""  # loopback is down: not even it has an address
     await end(guest)
 
 
@@ -102,6 +102,6 @@ async def test_after_many_at_once_only_a_few_networks_are_kept(launcher: Launche
 
 
 async def test_the_network_of_a_guest_that_could_not_be_jailed_comes_back() -> None:
-    told = await play("lost_scout", {}, user="self", without=[])
+    told = await play("lost_trial_guest", {}, user="self", without=[])
     assert "setns: Invalid argument" in told["said"]
     assert told["out"] == 0

@@ -1,4 +1,4 @@
-"""A pool gives workers, also when one dies while it is started. Threat S18."""
+"""A pool provides workers even when one dies during its start. Threat S18."""
 
 import os
 import select
@@ -26,7 +26,7 @@ async def pool() -> AsyncIterator[Pool]:
 
 
 def kill_newborns(patch: pytest.MonkeyPatch, count: int) -> None:
-    """Have so many guests die before they have said that they are ready."""
+    """Kill this many guests before they report ready."""
     spawn, left = Launcher.spawn, [count]
 
     async def spawn_watched(launcher: Launcher) -> Guest:
@@ -40,7 +40,7 @@ def kill_newborns(patch: pytest.MonkeyPatch, count: int) -> None:
 
 
 def kill_servers(patch: pytest.MonkeyPatch, count: int) -> None:
-    """Have so many fork servers die with an order in hand, and the host go on only when that has come to pass."""
+    """Kill this many fork servers while they hold a spawn request; let the host continue only after that."""
     send, left = Launcher._send, [count]
 
     async def send_watched(launcher: Launcher, message: Mapping[str, Any], fds: Sequence[int]) -> None:
@@ -66,7 +66,7 @@ async def test_who_waits_gets_a_worker_of_the_second_start(
     kill(monkeypatch, 1)
     worker = await pool.take()
     assert worker.alive()
-    assert "a sandbox died while it was started, and is started again" in caplog.text
+    assert "a sandbox died during its start and is started again" in caplog.text
     pool.retire(worker)
 
 

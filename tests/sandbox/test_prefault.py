@@ -1,4 +1,4 @@
-"""The pages that guests touch: seen on one of them, and given to the next before it asks."""
+"""Prefaulting: the pages that one guest touches are recorded, and mapped in the next before it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRITTEN = (3, 4, 5, 20, 63)
 
 
 def shared_with_children() -> tuple[mmap.mmap, int]:
-    """Memory that a fork shares until it writes, and its address."""
+    """Return memory that a fork shares until it writes, and its address."""
     memory = mmap.mmap(-1, PAGES * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     for page in range(PAGES):
         memory[page * mmap.PAGESIZE] = 1
@@ -25,7 +25,7 @@ def shared_with_children() -> tuple[mmap.mmap, int]:
 
 
 def seen_of_child(work: Callable[[], None]) -> bytes:
-    """The table made of a child that has done this work."""
+    """Return the table recorded from a child that has done this work."""
     done, told = os.pipe()
     stop, stopped = os.pipe()
     child = os.fork()
@@ -88,7 +88,7 @@ def test_a_fork_that_takes_its_pages_pays_for_none_of_them_later() -> None:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
     assert faults_of_writing(taken=False) >= PAGES
-    # A kernel that can't do it for a process itself leaves things as they are.
+    # A kernel that lacks process_madvise for the process itself changes nothing.
     assert (faults_of_writing(taken=True) < PAGES // 2) == kernel_can()
 
 

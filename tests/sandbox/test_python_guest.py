@@ -25,7 +25,7 @@ def host(zygote: Zygote) -> Host:
     return Host(zygote)
 
 
-# The forms that a program can have.
+# The forms of a program.
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_program_that_breaks_the_compiler_is_a_syntax_error_and_no_crash(host:
     assert host.run(code).error["load"] is True
 
 
-# What it finds.
+# Globals.
 
 
 def test_the_names_of_the_contract_are_there(host: Host) -> None:

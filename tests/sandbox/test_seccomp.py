@@ -1,4 +1,4 @@
-"""The allow-list decides the same on both architectures: simulated on all its rules, and tried for real by test_jail."""
+"""The allow-list is the same on both architectures: all its rules are simulated here; test_jail tries them for real."""
 
 import struct
 from errno import ENOSYS, EPERM
@@ -15,7 +15,7 @@ ALLOWED = seccomp.ALLOW
 PID = 4242
 HIGH = 1 << 32
 
-# Dangerous calls that the jail's own table doesn't even name: x86_64, aarch64 (None: not there).
+# Dangerous calls that the jail's table doesn't name: x86_64, aarch64 (None: the architecture lacks it).
 DANGEROUS: dict[str, tuple[int | None, int | None]] = {
     "accept4": (288, 242), "add_key": (248, 217), "bind": (49, 200), "bpf": (321, 280), "chmod": (90, None),
     "chroot": (161, 51), "connect": (42, 203), "creat": (85, None), "delete_module": (176, 106),
@@ -38,7 +38,7 @@ DANGEROUS: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282), "vfork": (58, None), "vmsplice": (278, 75),
 }  # fmt: skip
 
-# The jail's own set-up uses these, and its guests may not.
+# The jail's own set-up uses these; its guests may not.
 KEPT_BACK = """
 capset close_range landlock_add_rule landlock_create_ruleset landlock_restrict_self mount mount_setattr pivot_root seccomp
 sethostname socket umount2 unshare
@@ -51,7 +51,7 @@ def machine(request: pytest.FixtureRequest) -> str:
 
 
 def judge(machine: str, name: str, *args: int, may_exec: bool = True) -> int:
-    """What the guest's filter decides on a call."""
+    """Return the action of the guest's filter for a call."""
     return judge_number(machine, NUMBERS[machine][name], *args, may_exec=may_exec)
 
 

@@ -1,4 +1,4 @@
-"""The wire decoder is total: any bytes give frames or a WireError, within the budget (threats S5, S6, S13)."""
+"""The wire decoder is total: any bytes yield frames or a WireError, within the budget (threats S5, S6, S13)."""
 
 import random
 import time

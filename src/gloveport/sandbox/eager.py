@@ -1,9 +1,9 @@
-"""Starting coroutines now instead of in the next turn of the loop, with everything that a task promises.
+"""Start coroutines at once instead of in the next turn of the event loop, with all guarantees of a task.
 
-Most calls are answered without ever waiting; making a task and turning the loop would cost them more than the rest of the
-call. So a coroutine is stepped at once, as the current task and in that task's own context: `asyncio.timeout`, task groups
-and anyio look for the current task and would otherwise cancel whoever makes the call. A coroutine that ends in its first
-step leaves the task unused for the next one, unless it changed the context; one that waits goes on in the task.
+Most calls return without waiting. For them, creating a task and turning the loop would cost more than the rest of the
+call. So the starter steps a coroutine at once, as the current task and in that task's own context: `asyncio.timeout`,
+task groups and anyio look up the current task and would otherwise cancel the caller's. If the coroutine ends in its first
+step, the task stays unused for the next one, unless the context changed. If it waits, it continues in the task.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 
 class _Continuation(Coroutine[Any, Any, Any]):
-    """What a prepared task steps: first it waits for `slot`; once handed a coroutine, it goes on with that.
+    """The coroutine of a prepared task: it waits for `slot`, then continues with the coroutine it was given.
 
-    Invariant: `coroutine` is set exactly once, between the coroutine's first step and the task's next one.
+    Invariant: `coroutine` is set exactly once, between the coroutine's first step and the task's next step.
     """
 
     __slots__ = ("coroutine", "first", "slot")
@@ -30,7 +30,7 @@ class _Continuation(Coroutine[Any, Any, Any]):
 
     def send(self, value: Any) -> Any:
         if self.coroutine is None:
-            self.slot._asyncio_future_blocking = True  # what `yield slot` from an await would say to the task
+            self.slot._asyncio_future_blocking = True  # as an await of `slot` would set it
             return self.slot
         if self.first is not None:
             first, self.first = self.first, None
@@ -52,7 +52,7 @@ class _Continuation(Coroutine[Any, Any, Any]):
 
 
 class EagerTaskStarter:
-    """Starts coroutines at once; keeps one prepared task for those that end at once."""
+    """Starts coroutines at once. One prepared task serves all those that end in their first step."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -66,12 +66,12 @@ class EagerTaskStarter:
         return self._task
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any] | None:
-        """None when the coroutine ended at once, else the task that goes on with it; raises what the first step raises.
+        """Step a coroutine; return None if it ended, else the task that continues it. Raises what the first step raises.
 
-        To be called from a callback of the loop, not from a task.
+        Call it from a callback of the loop, not from a task.
         """
         task = self._task
-        if task is None or task.cancelling():  # a call that had ended left a cancel() behind
+        if task is None or task.cancelling():  # an earlier call cancelled it
             task = self._prepare()
         loop, rest, context = self._loop, self._rest, self._context
         _enter_task(loop, task)
@@ -93,7 +93,7 @@ class EagerTaskStarter:
         return task
 
     def close(self) -> None:
-        """End the prepared task."""
+        """Cancel the prepared task."""
         if self._task is not None:
             self._task.cancel()
             self._task = None

@@ -1,4 +1,4 @@
-"""How a guest ended: what it says of it, taken for what it is, and what its exit_error says."""
+"""Why a guest ended: what it reported itself, as unverified claims, and what its exit status shows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from gloveport.sandbox.guest import Exit
 from gloveport.types import Limits
 
-NEARLY_FULL_SHARE = 0.8  # a crash with this share of the memory in use is taken for the engine's failed allocation
+NEARLY_FULL_SHARE = 0.8  # a crash above this share of the memory limit counts as a failed allocation of the engine
 OUT_OF_MEMORY_TEXTS = ("out of memory", "allocation of", "Cannot allocate memory", "failed to allocate")
 
 
 @dataclass(frozen=True, slots=True)
 class GuestNotes:
-    """What the guest adds to its end, taken for what it is: claims of a hostile process."""
+    """What the guest reported at its end: the unverified claims of a hostile process."""
 
     pending: tuple[int, ...] = ()
     unhandled: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class GuestNotes:
 
     @classmethod
     def from_guest(cls, notes: Mapping[str, Any]) -> GuestNotes:
-        """The claims that have the right form; the rest is left out."""
+        """Return the claims that have the right form, cut to a bounded size; drop the rest."""
         pending, unhandled, dropped = notes.get("pending"), notes.get("unhandled"), notes.get("dropped")
         return cls(
             tuple(item for item in pending[:1000] if type(item) is int) if isinstance(pending, list) else (),
@@ -36,10 +36,10 @@ class GuestNotes:
         )
 
 
-def exit_error(exit_: Exit, said: str, limits: Limits, idle_mb: float) -> dict[str, Any]:
-    """Why a guest died by itself: memory, CPU time, or a crash."""
+def exit_error(exit_: Exit, stderr: str, limits: Limits, idle_mb: float) -> dict[str, Any]:
+    """Return the error for a guest that died by itself: memory limit, CPU limit or crash."""
     full = exit_.signal is not None and exit_.max_rss_kb / 1024 - idle_mb > NEARLY_FULL_SHARE * limits.memory_mb
-    if full or any(sign in said for sign in OUT_OF_MEMORY_TEXTS):
+    if full or any(text in stderr for text in OUT_OF_MEMORY_TEXTS):
         return memory_error(limits)
     if exit_.cpu_seconds > limits.cpu_seconds:
         return {"code": "cpu-limit", "message": f"the program computed longer than {limits.cpu_seconds:g} s"}
@@ -48,4 +48,5 @@ def exit_error(exit_: Exit, said: str, limits: Limits, idle_mb: float) -> dict[s
 
 
 def memory_error(limits: Limits) -> dict[str, Any]:
+    """Return the error for a program that exceeded its memory limit."""
     return {"code": "memory-limit", "message": f"the program needed more than {limits.memory_mb} MB of memory"}

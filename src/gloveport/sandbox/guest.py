@@ -1,4 +1,4 @@
-"""A guest as its host holds it: a jailed process with two channels, that can be limited, killed and waited for."""
+"""A guest as the host sees it: a jailed process that the host can talk to, limit, kill and wait for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gloveport.errors import SandboxError
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a guest ended: its exit code or the signal that ended it, and what it used from its fork on."""
+    """How a guest ended: its exit code or the signal that killed it, and what it used since its fork."""
 
     code: int | None
     signal: int | None
@@ -26,13 +26,13 @@ class Exit:
 
     @classmethod
     def from_status(cls, status: int, cpu_seconds: float, max_rss_kb: int) -> Exit:
-        """The exit that a wait status tells of."""
+        """Return the exit that a wait status describes."""
         code = os.waitstatus_to_exitcode(status)
         return cls(code if code >= 0 else None, -code if code < 0 else None, cpu_seconds, max_rss_kb)
 
 
 class Guest:
-    """A jailed process that is an engine, exec'd or forked: `socket` is its stdin and stdout, `stderr` reads its fd 2."""
+    """A jailed engine process, exec'd or forked. `socket` is its stdin and stdout; `stderr` reads its fd 2."""
 
     def __init__(
         self,
@@ -53,20 +53,20 @@ class Guest:
         self._closed = False
 
     def kill(self) -> None:
-        """End the guest now, if it still runs."""
+        """Kill the guest if it is still running."""
         if not self._closed:
             _kill(self.pidfd)
 
     def has_ended(self) -> bool:
-        """True once the process is dead."""
+        """Return whether the process is dead."""
         return self._closed or _has_ended(self.pidfd)
 
     async def wait(self) -> Exit:
-        """How the guest ended, once it has."""
+        """Wait for the guest to end; return how it ended."""
         return await asyncio.shield(self._exit)
 
     def set_limits(self, *, data_bytes: int | None, cpu_seconds: int | None) -> None:
-        """Bound the guest's memory (RLIMIT_DATA) and processor time (RLIMIT_CPU) from now on; None changes nothing."""
+        """Set the guest's memory limit (RLIMIT_DATA) and CPU time limit (RLIMIT_CPU); None leaves a limit unchanged."""
         wanted = ((resource.RLIMIT_DATA, data_bytes), (resource.RLIMIT_CPU, cpu_seconds))
         limits = [(name, value) for name, value in wanted if value is not None]
         if self._closed or _has_ended(self.pidfd):
@@ -90,12 +90,12 @@ class Guest:
         os.close(self.pidfd)
 
     def on_exit(self, exit: Exit) -> None:
-        """Told by the launcher: the guest has ended, and was reaped."""
+        """Record the exit of the guest. The launcher calls this once the fork server has reaped it."""
         if not self._exit.done():
             self._exit.set_result(exit)
 
     def on_server_exit(self) -> None:
-        """Told by the launcher: the fork server is gone. The guest ends with it, and nobody can say what it used."""
+        """Kill the guest and record an exit of unknown usage. The launcher calls this when the fork server has died."""
         unknown = Exit(None, signal.SIGKILL, 0.0, 0)
         if self._closed or self._exit.done():
             self.on_exit(unknown)
@@ -106,7 +106,7 @@ class Guest:
 
         def reap() -> None:
             loop.remove_reader(pidfd)
-            with contextlib.suppress(ChildProcessError):  # it is ours only where this process adopts orphans (pid 1)
+            with contextlib.suppress(ChildProcessError):  # it is our child only if this process adopts orphans (pid 1)
                 os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
             os.close(pidfd)
             self.on_exit(unknown)

@@ -1,4 +1,4 @@
-"""The host's side of the jail: a `Launcher` runs a fork server, and through it starts jailed guests, one by one."""
+"""The host's side of the jail: a `Launcher` runs a fork server and asks it for jailed guests, one at a time."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _SERVER = f"import sys; sys.path.insert(0, {_PACKAGE_ROOT!r}); from gloveport.sa
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What a launcher starts, again and again.
+    """What a launcher starts for each guest.
 
-    `files` are laid into the jail (guest path → content). In a jail of `kernel` strength they lie elsewhere, and
-    arguments and environment values that begin with the path of one are changed to match. Nothing in a jail can be
-    written: Deno wants DENO_EMIT_CACHE_MODE=disable for that, or else spends 150 ms in vain on its first TypeScript.
+    `files` appear in the jail (guest path → content). At `kernel` strength they lie elsewhere on the host, and arguments
+    and environment values that begin with the path of one are changed to match. Nothing in a jail is writable: Deno
+    needs DENO_EMIT_CACHE_MODE=disable, or it wastes 150 ms on its first TypeScript.
 
-    `folders` of the host are to be seen in the jail (guest path → folder), where they are in one of `kernel` strength.
-    With `zygote` the engine is exec'd once and forks guests that are ready to run, as `gloveport.sandbox.jail.zygote` does;
-    it needs a jail that holds native code: of strength `full`, or `kernel` with the layer `signal scope`.
+    `folders` of the host appear in the jail (guest path → folder); at `kernel` strength they keep their host paths.
+    With `zygote`, the engine is exec'd once and forks guests that are ready to run (see `jail.zygote`). That needs a jail
+    that holds native code: strength `full`, or `kernel` with the layer `signal scope`.
 
-    `first_input` is what each guest finds on its standard input before all else, `idle_input` what a pool then sends to one
-    that nobody waits for yet: it has time to make the run quicker that it will get.
+    Each guest receives `first_input` on its standard input. A pool sends `idle_input` to a guest that no run waits for
+    yet, so that it can use the time to speed up its run.
     """
 
     executable: str
@@ -62,7 +62,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class _PendingSpawn:
-    """A guest that was asked for: our ends of its channels, and who waits for it."""
+    """A requested guest: our ends of its channels, and the future of the caller who waits for it."""
 
     socket: socket.socket
     stderr: int
@@ -74,7 +74,7 @@ class _PendingSpawn:
 
 
 class Launcher:
-    """One fork server and the guests that it has started; used from one event loop."""
+    """One fork server and the guests that it has started. Use it from one event loop."""
 
     report: JailReport
 
@@ -84,13 +84,13 @@ class Launcher:
         self._numbers = itertools.count(1)
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None  # None before the start and after the end
-        self._server_stderr = -1  # a file in memory that is the server's stderr
-        self._directory: str | None = None  # on the host, and the server's to remove; ours if the server was killed
+        self._server_stderr = -1  # a file in memory
+        self._directory: str | None = None  # on the host; the server removes it, or we do if the server was killed
         self._pending: dict[int, _PendingSpawn] = {}
         self._guests: dict[int, Guest] = {}
 
     async def start(self) -> JailReport:
-        """What the jail here consists of, once the fork server stands; SandboxError if it is less than the minimum."""
+        """Start the fork server and return its report on the jail; SandboxError if the strength is below the minimum."""
         if self._server is not None:
             raise SandboxError("the launcher was started before", code="closed")
         self._loop = asyncio.get_running_loop()
@@ -111,7 +111,7 @@ class Launcher:
         return self.report
 
     async def spawn(self) -> Guest:
-        """A new guest: in its jail, its engine exec'd, or forked ready to run."""
+        """Start a guest and return it, jailed, with its engine exec'd or forked ready to run."""
         if self._control is None:
             raise SandboxError("the launcher is not running", code="closed", hint="start it; once closed, make another")
         number = next(self._numbers)
@@ -125,20 +125,20 @@ class Launcher:
             async with asyncio.timeout(_SPAWN_SECONDS):
                 guest = await pending.guest
                 if self._launch.first_input:
-                    with contextlib.suppress(ConnectionError):  # it has died: who listens to it will hear
+                    with contextlib.suppress(ConnectionError):  # it has died: the reader of its socket will notice
                         await self._loop.sock_sendall(guest.socket, self._launch.first_input)
                 return guest
         except BaseException as error:
             if self._pending.pop(number, None):
                 pending.cancel()
             elif pending.guest.done() and not pending.guest.cancelled() and not pending.guest.exception():
-                pending.guest.result().close()  # it came too late, or takes nothing in
+                pending.guest.result().close()  # it started too late, or does not read its input
             if isinstance(error, TimeoutError):
                 raise SandboxError("a guest did not start in time", code="sandbox-crashed") from None
             raise
 
     async def close(self) -> None:
-        """Kill all guests and end the fork server; when this returns, nothing of them is left."""
+        """Kill all guests and end the fork server; no process is left when this returns."""
         if self._server is None:
             return
         for guest in self._guests.values():
@@ -155,11 +155,11 @@ class Launcher:
 
     @property
     def alive(self) -> bool:
-        """True from the start of the fork server until it ends."""
+        """Whether the fork server is running."""
         return self._control is not None
 
     def abandon(self) -> None:
-        """Kill the fork server, and with it its guests, when the event loop is no more; closes every descriptor."""
+        """Kill the fork server and its guests and close every descriptor, after the event loop has closed."""
         if self._server is None:
             return
         self._server.kill()
@@ -204,7 +204,7 @@ class Launcher:
         self._loop.add_reader(self._server_pidfd, self._server_ended)
 
     def _server_ended(self) -> None:
-        """The server is dead, and so are its guests, or dying: by the kernel's promise, not by the server's."""
+        """Clean up after the server. Its guests are dead or dying: the kernel guarantees that (PDEATHSIG)."""
         assert self._server is not None
         self._loop.remove_reader(self._server_pidfd)
         os.close(self._server_pidfd)
@@ -214,9 +214,9 @@ class Launcher:
         self._hang_up()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
-        said = _read_tail(self._server_stderr)
+        stderr = _read_tail(self._server_stderr)
         os.close(self._server_stderr)
-        problem = SandboxError("the fork server died", code="sandbox-crashed", hint=said or None)
+        problem = SandboxError("the fork server died", code="sandbox-crashed", hint=stderr or None)
         if not self._ready.done():
             self._ready.set_exception(problem)
             self._ready.exception()
@@ -252,7 +252,7 @@ class Launcher:
     # ── messages ──
 
     async def _send(self, message: Mapping[str, Any], fds: Sequence[int]) -> None:
-        """Send a message and let go of the descriptors that go with it."""
+        """Send a message with descriptors, and close our copies of them."""
         try:
             async with self._sending:
                 while not self._try_send(message, fds):
@@ -283,7 +283,7 @@ class Launcher:
                 self._loop.remove_writer(fd)
 
     def _receive(self) -> bool:
-        """Handle one message; false when there is none."""
+        """Handle one message; return false when there is none."""
         if self._control is None:
             return False
         try:
@@ -321,7 +321,7 @@ class Launcher:
 
     def _deliver(self, number: int, pid: int, pidfd: int) -> None:
         pending = self._pending.pop(number, None)
-        if pending is None:  # nobody waits for it any more
+        if pending is None:  # no caller waits for it any more
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
@@ -347,7 +347,7 @@ class Launcher:
                 pending.guest.set_exception(error)
 
     def _limit(self, number: int, limits: Sequence[tuple[int, int]]) -> None:
-        """Have the fork server set limits that this process may not; done, or raised, when this returns."""
+        """Have the fork server set limits that this process may not set; blocks until they are set or raises."""
         reader, writer = os.pipe()
         try:
             if not self._try_send({"op": "limit", "id": number, "limits": limits}, [writer]):

@@ -1,4 +1,4 @@
-"""Processes that are already started and jailed, each for one run."""
+"""A pool of workers that are already started and jailed, each for one run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gloveport.types import Strength
 
 logger = logging.getLogger(__name__)
 
-# Starting an engine is all CPU; more at once than this only makes the first one later.
+# Starting an engine is CPU-bound: starting more at once only delays the first.
 MAX_STARTING_WORKERS = 2 * (os.cpu_count() or 1)
-EARLY_DEATH_SECONDS = 5.0
+EARLY_DEATH_SECONDS = 5.0  # a worker that dies within this time is started a second time
 
 Start = Callable[[Launcher], Awaitable[Worker]]
 
@@ -29,7 +29,7 @@ Start = Callable[[Launcher], Awaitable[Worker]]
 class Pool:
     """Keeps `size` workers of one kind ready. A worker that was taken never comes back.
 
-    Invariant: while anyone waits for a worker, none is ready, and one is being started for them or has just failed.
+    Invariant: while a caller waits for a worker, none is ready, and one is being started for it or has just failed.
     """
 
     def __init__(self, launch: Launch, *, size: int, minimum: Strength, start: Start = Worker.start) -> None:
@@ -46,7 +46,7 @@ class Pool:
         self._closed = False
 
     async def open(self) -> JailReport:
-        """Start the fork server (once) and begin to fill the pool; what the jail holds."""
+        """Start the fork server (once), begin to fill the pool, and return the report on the jail."""
         report = await self._open()
         self.refill()
         return report
@@ -55,7 +55,7 @@ class Pool:
         if self._closed:
             raise SandboxError("the sandboxes were closed", code="closed")
         if self._opening is not None and self._opening.done() and not self._launcher.alive:
-            # It could not be started, or has died since (the kernel may take it when memory runs out): make another.
+            # It failed to start, or died since (the kernel may kill it when memory runs out): replace it.
             self._launcher = Launcher(self._launch, minimum=self._minimum)
             self._opening = None
         if self._opening is None:
@@ -63,7 +63,7 @@ class Pool:
         return await asyncio.shield(self._opening)
 
     async def take(self) -> Worker:
-        """A ready worker, the one that has waited longest, or the next that becomes ready."""
+        """Return the worker that has been ready longest, or the next that becomes ready."""
         if self._closed or self._opening is None or not self._launcher.alive:
             await self._open()
         while self._ready:
@@ -71,7 +71,7 @@ class Pool:
             if worker.alive():
                 return worker
             self.retire(worker)
-        if self._closed:  # while the fork server was being started
+        if self._closed:  # closed while the fork server was starting
             raise SandboxError("the sandboxes were closed", code="closed")
         promised = asyncio.get_running_loop().create_future()
         self._waiting.append(promised)
@@ -84,13 +84,13 @@ class Pool:
             raise
 
     def retire(self, worker: Worker) -> None:
-        """Kill a worker now; its remains are cleared in the background."""
+        """Kill a worker now and reap it in the background."""
         task = worker.end()
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
 
     def refill(self) -> None:
-        """Start as many workers as are missing, in the background."""
+        """Start the missing workers in the background."""
         if self._closed:
             return
         wanted = self._size + len(self._waiting) - len(self._ready)
@@ -115,7 +115,7 @@ class Pool:
             self._offer(worker)
 
     async def _start_worker(self) -> Worker:
-        """A worker. One that dies at once is started a second time: nothing of a run has reached it."""
+        """Start a worker. If it dies early, start it once more: it has received no data of a run."""
         await self._open()
         began = time.monotonic()
         try:
@@ -123,7 +123,7 @@ class Pool:
         except SandboxError as error:
             if error.code != "sandbox-crashed" or time.monotonic() - began > EARLY_DEATH_SECONDS:
                 raise
-            logger.warning("a sandbox died while it was started, and is started again: %s", error)
+            logger.warning("a sandbox died during its start and is started again: %s", error)
         await self._open()
         return await self._start(self._launcher)
 
@@ -146,7 +146,7 @@ class Pool:
             if not promised.done():
                 promised.set_exception(error)
                 return
-        if not self._closed:  # nobody waits: the next take() tries again and reports to its caller
+        if not self._closed:  # no caller waits: the next take() tries again and raises its own error
             logger.warning("a sandbox could not be started in advance: %s", error)
 
     async def close(self) -> None:
@@ -168,6 +168,6 @@ class Pool:
         await self._launcher.close()
 
     def abandon(self) -> None:
-        """End the fork server, and with it every process, when the event loop of this pool is no more."""
+        """End the fork server, and with it every guest, after the event loop of this pool has closed."""
         self._closed = True
         self._launcher.abandon()

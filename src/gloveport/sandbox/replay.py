@@ -1,4 +1,4 @@
-"""Running a recording again: the same events, in their order, to a fresh worker; the same frames must come back."""
+"""Replay a recording: send its events to a fresh worker, in order, and expect the same frames back."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gloveport.types import Divergence, Limits, Recording
 
 
 async def replay(worker: Worker, recording: Recording, limits: Limits) -> Divergence | None:
-    """The first difference between the recording and what the worker says now; None when there is none.
+    """Return the first difference between the recording and the worker's frames; None when they are equal.
 
-    Nothing is called and nothing is decided: every reply is in the recording. The clock of the host plays no part.
+    A replay makes no tool call and no decision: the recording holds every reply. It does not depend on the host's clock.
     """
     loop = asyncio.get_running_loop()
     reader = wire.FrameReader(limits.max_frame_bytes, 2**40)

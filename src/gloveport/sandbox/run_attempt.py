@@ -1,7 +1,7 @@
-"""One program in one worker, from its start event to its end.
+"""Run one program in one worker, from the start event to the result.
 
-Everything the guest can observe goes through `RunAttempt._event`, in one order: that order is the run. Everything it says
-is hostile: it gets what its run may call, and nothing else.
+Everything that the guest can observe passes through `RunAttempt._event`, in one order: that order defines the run. The
+guest is hostile, and nothing that it sends is trusted: it can reach what its run may call, and nothing else.
 """
 
 from __future__ import annotations
@@ -28,61 +28,61 @@ from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
 from gloveport.values import encode, from_wire
 
 MAX_SYNC_CALLS = 10_000
-MAX_TIMER_MICROSECONDS = 2**62  # microseconds that a timer may be away from the epoch
-EMIT_OVERHEAD_BYTES = 64  # bytes of the budget for results that an emitted value takes beside its own
-LOG_LINE_OVERHEAD_BYTES = 16  # bytes of the log budget that a line takes beside its text
+MAX_TIMER_MICROSECONDS = 2**62  # distance of a timer from the epoch
+EMIT_OVERHEAD_BYTES = 64  # charged to the result budget for each emitted value, beside its size
+LOG_LINE_OVERHEAD_BYTES = 16  # charged to the log budget for each line, beside its text
 MEMORY_CHECK_SECONDS = 0.05
-MAX_SLICE_SECONDS = 0.01
-HIGH_WATER_BYTES = 8 * MIB  # of replies that wait for the guest; above it nothing more of it is handled
+MAX_SLICE_SECONDS = 0.01  # for handling frames in one turn of the loop
+HIGH_WATER_BYTES = 8 * MIB  # unread replies; above this, no more frames of the guest are handled
 MAX_UNSENT_BYTES = 128 * MIB
 MAX_IN_FLIGHT_BYTES = 64 * MIB
 MAX_ERROR_DATA_BYTES = 1 * MIB
 MAX_TIMERS = 1_000_000
 MAX_TOTAL_BYTES = 512 * MIB
 LOG_LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
-CANCEL_GRACE_SECONDS = 1.0  # for a cancelled call to give up; one that does not is left to itself
-RESIDENT_SLACK_FACTOR = 1.1
+CANCEL_GRACE_SECONDS = 1.0  # for a cancelled call to end; after that, nothing waits for it
+RESIDENT_SLACK_FACTOR = 1.1  # resident memory may exceed the limit by this factor
 
 
 class HostCallbacks(Protocol):
-    """What a run can reach; the host hands it in."""
+    """What a run can reach on the host."""
 
     async def call(self, call: ToolCall) -> Any:
-        """The tool's result; a ToolError is given to the guest, any other GloveportError ends the run."""
+        """Return the tool's result. The guest receives a ToolError; any other GloveportError ends the run."""
         ...
 
     def call_sync(self, name: str, args: list[Any]) -> Any:
-        """The answer to a synchronous look-up."""
+        """Return the answer to a synchronous look-up."""
         ...
 
     def report_defect(self, error: Exception) -> ToolError:
-        """What is told of a call or a run that failed by a defect of the host."""
+        """Log a defect of the host; return an error that shows the guest none of its internals."""
         ...
 
     def log(self, line: LogLine) -> None:
-        """Takes a line of output."""
+        """Receive a line of output."""
         ...
 
     def emit(self, value: Any) -> None:
-        """Takes a value for the user."""
+        """Receive a value for the user."""
         ...
 
 
 class Recorder(Protocol):
-    """Keeps what passes between host and guest, in its order."""
+    """Records what passes between host and guest, in order."""
 
     def event(self, payload: bytes) -> None:
-        """Takes an event before it is sent to the guest."""
+        """Record an event, before it is sent to the guest."""
         ...
 
     def frame(self, payload: bytes) -> None:
-        """Takes a frame that the guest sent."""
+        """Record a frame that the guest sent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:
-    """What a run is given besides its program. `now` is in microseconds since the epoch."""
+    """What a run receives besides its program. `now` is in microseconds since the epoch."""
 
     sources: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -98,9 +98,7 @@ class AttemptResult:
 
     value: Any = None
     error: Mapping[str, Any] | None = None
-    reported_by_guest: bool = (
-        False  # the guest itself described the error, so that nothing in it can be taken for the host's word
-    )
+    reported_by_guest: bool = False  # the guest wrote `error`: trust none of it
     pending: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     cpu_seconds: float = 0.0
@@ -108,11 +106,11 @@ class AttemptResult:
 
 
 class RunAttempt:
-    """Drives one worker through one program. `run` gives the ending; it never raises for what the guest did."""
+    """Drives one worker through one program. `run` never raises for anything that the guest did."""
 
-    def __init__(self, worker: Worker, port: HostCallbacks, limits: Limits, recorder: Recorder | None = None) -> None:
+    def __init__(self, worker: Worker, host: HostCallbacks, limits: Limits, recorder: Recorder | None = None) -> None:
         self._worker = worker
-        self._port = port
+        self._host = host
         self._recorder = recorder
         self._limits = limits
         self._loop = asyncio.get_running_loop()
@@ -138,23 +136,23 @@ class RunAttempt:
         self._began = 0
 
     async def run(self, program: Program, setup: RunSetup) -> AttemptResult:
-        """Run the program to its end. Cancelling this ends the guest."""
+        """Run the program and return its result. Cancelling this kills the guest."""
         self._epoch, self._began = setup.now or time.time_ns() // 1000, time.monotonic_ns()
         try:
             self._worker.limit(memory_mb=self._limits.memory_mb, cpu_seconds=self._limits.cpu_seconds)
             self._event(self._start(program, setup))
-            self._flush()  # at once: what follows is done while the guest works
+            self._flush()  # now, so that the rest happens while the guest works
             self._start_watchdogs()
             self._worker.listen(self._receive)
             end = await self._ended
             usage = self._worker.run_cpu_seconds(), self._worker.peak_mb()
             if end.kind == "died":
-                exit_, said = await self._worker.end()
+                exit_, stderr = await self._worker.end()
                 usage = exit_.cpu_seconds, exit_.max_rss_kb / 1024
-                end = replace(end, content=exit_error(exit_, said, self._limits, self._worker.idle_mb))
+                end = replace(end, content=exit_error(exit_, stderr, self._limits, self._worker.idle_mb))
             await self._finish_calls(end)
         except asyncio.CancelledError:
-            await asyncio.shield(self._worker.end())  # whoever cancels a run finds it gone afterwards
+            await asyncio.shield(self._worker.end())  # the guest is dead when the cancellation completes
             raise
         finally:
             self._stop_watchdogs()
@@ -163,7 +161,7 @@ class RunAttempt:
             await self._abandon_calls()
         return self._result(end, *usage)
 
-    # The stream of events, out to the guest.
+    # ── events to the guest ──
 
     def _now(self) -> int:
         return self._epoch + (time.monotonic_ns() - self._began) // 1000
@@ -189,7 +187,7 @@ class RunAttempt:
         return b'["start",%d,' % self._epoch + orjson.dumps(fields)[:-1] + rest + b"}]"
 
     def _event(self, payload: bytes) -> None:
-        """The one way for anything to reach the guest; what is ready in one turn of the loop goes in one write."""
+        """Send an event: the only way to the guest. All events of one turn of the loop go out in one write."""
         if self._recorder is not None:
             self._recorder.event(payload)
         if not self._outgoing and not self._receiving:
@@ -214,26 +212,25 @@ class RunAttempt:
             return
         if len(payload) > self._limits.max_frame_bytes:
             size = f"{len(payload):,} bytes, over the limit of {self._limits.max_frame_bytes:,}"
-            self._reply_error(
-                call_id, ToolError(f"the result of tools.{name} has {size}", code="frame-too-large", tool=name)
-            )
+            error = ToolError(f"the result of tools.{name} has {size}", code="frame-too-large", tool=name)
+            self._reply_error(call_id, error)
             return
         self._event(b'["reply",%d,%d,true,%b]' % (self._now(), call_id, payload))
 
     def _reply_error(self, call_id: int, error: ToolError) -> None:
         fields = {"code": error.code, "message": error.message, "tool": error.tool, "hint": error.hint}
-        told: dict[str, Any] = {name: _sendable(text) for name, text in fields.items() if text}
-        told["retryable"] = error.retryable
+        shown: dict[str, Any] = {name: _sendable(text) for name, text in fields.items() if text}
+        shown["retryable"] = error.retryable
         if error.status is not None:
-            told["status"] = error.status
-        payload = encode(told)
+            shown["status"] = error.status
+        payload = encode(shown)
         with contextlib.suppress(ValueCrossingError):
             data = encode(error.data) if error.data else b""
             if 0 < len(data) <= MAX_ERROR_DATA_BYTES:
                 payload = payload[:-1] + b',"data":' + data + b"}"
         self._event(b'["reply",%d,%d,false,%b]' % (self._now(), call_id, payload))
 
-    # What the guest says.
+    # ── frames from the guest ──
 
     def _receive(self, data: bytes) -> None:
         if self._ended.done():
@@ -257,14 +254,14 @@ class RunAttempt:
         except GloveportError as error:
             self._end("error", {"code": error.code, "message": error.message})
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours ends the run, not the host
-            told = self._port.report_defect(error)
-            self._end("error", {"code": told.code, "message": told.message})
+            defect = self._host.report_defect(error)
+            self._end("error", {"code": defect.code, "message": defect.message})
         finally:
             self._receiving = False
             self._flush()
 
     def _handle_queued(self) -> None:
-        """Handle what has come, but not for long, and not while the guest leaves replies lying: then it has to wait."""
+        """Handle queued frames for at most one slice, and pause while the guest leaves too many replies unread."""
         until = self._loop.time() + MAX_SLICE_SECONDS
         frames = self._frames
         while frames and not self._ended.done():
@@ -286,7 +283,7 @@ class RunAttempt:
             self._process()
 
     def _queue(self, frames: list[bytes], size: int) -> None:
-        """Keep what the guest says while it leaves replies lying: it reads none before it has written all."""
+        """Queue frames while the guest leaves replies unread: it reads none before it has written everything."""
         self._frames.extend(frames)
         assert self._queued_bytes is not None
         self._queued_bytes += size
@@ -299,7 +296,7 @@ class RunAttempt:
         message = wire.parse(frame)
         if b'"$' in frame:
             message = [from_wire(part) for part in message]
-        # Calls come first and without `match`, which takes as long as the rest of this.
+        # Calls come first and without `match`, which would take as long as the rest of this method.
         if message[0] == "call" and len(message) == 4:
             self._call(message[1], message[2], message[3], len(frame))
             return
@@ -335,13 +332,13 @@ class RunAttempt:
     async def _serve(self, call: ToolCall) -> None:
         self._in_flight += call.size
         try:
-            self._reply(call.id, await self._port.call(call), call.name)
+            self._reply(call.id, await self._host.call(call), call.name)
         except ToolError as error:
             self._reply_error(call.id, error)
         except GloveportError as error:
             self._end("error", {"code": error.code, "message": error.message, "hint": error.hint})
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours ends the call, not the host
-            self._reply_error(call.id, self._port.report_defect(error))
+            self._reply_error(call.id, self._host.report_defect(error))
         finally:
             self._in_flight -= call.size
 
@@ -353,7 +350,7 @@ class RunAttempt:
         if self._sync_calls > MAX_SYNC_CALLS:
             raise WireError(f"the program made more than {MAX_SYNC_CALLS:,} look-ups", code="call-limit")
         try:
-            value = self._port.call_sync(name, args)
+            value = self._host.call_sync(name, args)
         except ToolError as error:
             self._reply_error(call_id, error)
         else:
@@ -386,14 +383,14 @@ class RunAttempt:
         if len(data) > room:
             self._log_dropped += len(data) - room
             text = data[:room].decode("utf-8", "ignore")
-        self._port.log(LogLine(level, text))
+        self._host.log(LogLine(level, text))
 
     def _emit(self, value: Any, size: int) -> None:
         self._emit_left -= size + EMIT_OVERHEAD_BYTES
         if self._emit_left < 0:
             limit = self._limits.max_result_bytes
             raise WireError(f"the emitted values are larger than {limit:,} bytes together", code="result-too-large")
-        self._port.emit(value)
+        self._host.emit(value)
 
     def _done(self, value: Any, notes: dict[str, Any], size: int) -> None:
         if size > self._limits.max_result_bytes:
@@ -408,7 +405,7 @@ class RunAttempt:
             error = {"type": error.get("type"), "message": f"an error of {size:,} bytes, which is too large to show"}
         self._end("error", error, notes)
 
-    # The end.
+    # ── the end ──
 
     def _end(self, kind: str, content: Any, notes: dict[str, Any] | None = None) -> None:
         if not self._ended.done():
@@ -422,8 +419,8 @@ class RunAttempt:
         ]
 
     def _stop_watchdogs(self) -> None:
-        for watch in [*self._watchdogs, *([self._timer] if self._timer else [])]:
-            watch.cancel()
+        for watchdog in [*self._watchdogs, *([self._timer] if self._timer else [])]:
+            watchdog.cancel()
 
     def _out_of_time(self) -> None:
         message = f"the run took longer than {self._limits.wall_seconds:g} s"
@@ -438,20 +435,21 @@ class RunAttempt:
             self._watchdogs[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)
 
     def _check_memory(self) -> None:
-        """What RLIMIT_DATA does not count (shared and read-only pages, page tables) is in what the process holds.
+        """Check what the kernel's limits miss: memory outside RLIMIT_DATA, and threads.
 
-        RLIMIT_NPROC bounds threads closely only where a guest has a user namespace of its own.
+        RLIMIT_DATA does not count shared and read-only pages or page tables. RLIMIT_NPROC bounds threads tightly only
+        where a guest has its own user namespace.
         """
         if self._worker.resident_mb() > self._worker.idle_mb + self._limits.memory_mb * RESIDENT_SLACK_FACTOR:
             self._end("error", memory_error(self._limits))
         elif self._worker.threads() > MAX_THREADS:
-            message = f"the engine had more than {MAX_THREADS} threads, as only one that was taken over has"
+            message = f"the engine had more than {MAX_THREADS} threads: the program has taken it over"
             self._end("error", {"code": "sandbox-crashed", "message": message})
         else:
             self._watchdogs[2] = self._loop.call_later(MEMORY_CHECK_SECONDS, self._check_memory)
 
     async def _finish_calls(self, end: _End) -> None:
-        """Calls that a program had made before it ended by itself are finished, within the time that it had."""
+        """Wait for the calls that a program made before it ended by itself, within its time limit."""
         if end.notes is not None and self._calls:
             self._worker.end()
             left = self._limits.wall_seconds - (time.monotonic_ns() - self._began) / 1e9
@@ -481,7 +479,7 @@ class RunAttempt:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What ended the attempt: kind `value`, `error` or `died`; `notes` only when the guest said done itself."""
+    """What ended the attempt: kind `value`, `error` or `died`. `notes` is set only when the guest sent `done`."""
 
     kind: str
     content: Any
@@ -489,5 +487,5 @@ class _End:
 
 
 def _sendable(text: str) -> str:
-    """Text that can be sent: what Python's file names hold of undecodable bytes becomes `?`."""
+    """Return text that UTF-8 can encode: surrogates, as Python uses for undecodable file names, become `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

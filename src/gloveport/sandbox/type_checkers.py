@@ -1,7 +1,8 @@
-"""Type checkers: language servers that read agents' programs, kept warm, in the same jail as the programs themselves.
+"""Type checkers: language servers that check agents' programs, kept running in the same jail as the programs themselves.
 
-A checker reads hostile text and follows what it says (`import "file:///…"`), so it gets no more than a guest: no files but
-its own, no network, no environment. It runs nothing. It may be slow, wrong or dead without harm: its findings are advice.
+A checker reads hostile text and follows its imports (`import "file:///…"`), so it gets no more than a guest: no files but
+its own, no network, no environment. It runs no program. If it is slow, wrong or dead, a run goes on: its findings are
+advice.
 """
 
 from __future__ import annotations
@@ -23,33 +24,33 @@ from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import Finding, Strength
 
-FOLDER = "/guest"
+GUEST_FOLDER = "/guest"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 FIRST_CHECK_SECONDS, CHECK_SECONDS = 30.0, 3.0
 MAX_MEMORY_BYTES = 2 * 1024 * 1024 * 1024
-# A server that has seen this many programs is replaced: whatever they left in it goes with it.
+# A server is replaced after this many programs, so that nothing they left in it lasts.
 MAX_CHECKS_PER_SERVER = 2000
 _SETTINGS = {"enable": True, "lint": False}
 _OPTIONS = {"compilerOptions": {"strict": False, "noImplicitAny": False, "lib": ["deno.ns", "esnext", "dom"]}}
 
 
 def typescript_launch() -> Launch:
-    """How to start the checker of TypeScript."""
-    files = {f"{FOLDER}/deno.json": orjson.dumps(_OPTIONS), **STACK_MAP}
+    """Return the launch of the checker for TypeScript."""
+    files = {f"{GUEST_FOLDER}/deno.json": orjson.dumps(_OPTIONS), **STACK_MAP}
     return Launch(find_deno(), ("deno", "lsp", "--quiet"), {**DENO_ENVIRONMENT, "HOME": "/"}, files)
 
 
 def python_launch() -> Launch:
-    """How to start the checker of Python."""
+    """Return the launch of the checker for Python."""
     beside = os.path.join(os.path.dirname(sys.executable), "ty")
     found = beside if os.path.isfile(beside) else shutil.which("ty")
     if found is None:
         raise SandboxError("the checker `ty` is not installed", hint="pip install 'gloveport[types]'")
-    return Launch(os.path.realpath(found), ("ty", "server"), {"HOME": "/"}, {f"{FOLDER}/ty.toml": b""})
+    return Launch(os.path.realpath(found), ("ty", "server"), {"HOME": "/"}, {f"{GUEST_FOLDER}/ty.toml": b""})
 
 
 class TypeChecker:
-    """One language server: `check` gives what it finds in a text. Texts are looked at one after the other."""
+    """One language server. It checks one text at a time."""
 
     def __init__(self, launch: Launch, *, language: str, minimum: Strength) -> None:
         self._launch = launch
@@ -60,10 +61,9 @@ class TypeChecker:
         self._checks = 0
 
     async def check(self, text: str) -> tuple[Finding, ...]:
-        """What the checker finds; raises SandboxError when it can't be had, or TimeoutError when it takes too long."""
-        async with asyncio.timeout(
-            CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS
-        ):  # for a turn: others may be slow
+        """Return the findings in a text; SandboxError when the checker can't run, TimeoutError when it takes too long."""
+        # The wait for its turn has its own timeout: earlier checks may be slow.
+        async with asyncio.timeout(CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS):
             await self._turn.acquire()
         try:
             async with asyncio.timeout(CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS):
@@ -80,19 +80,19 @@ class TypeChecker:
             self._server = await _LanguageServer.start(self._launch, self._minimum)
             self._checks = 0
         self._checks += 1
-        # One name for all of them: at a new one Deno makes up its mind about its whole project again, for 10 ms.
-        uri = f"file://{FOLDER}/program.{'ts' if self._language == 'typescript' else 'py'}"
+        # One file name for all programs: for a new one, Deno analyses its whole project again, for 10 ms.
+        uri = f"file://{GUEST_FOLDER}/program.{'ts' if self._language == 'typescript' else 'py'}"
         document = {"uri": uri, "languageId": self._language, "version": self._checks, "text": text}
-        self._server.tell("textDocument/didOpen", {"textDocument": document})
-        answer = await self._server.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
-        self._server.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+        self._server.notify("textDocument/didOpen", {"textDocument": document})
+        answer = await self._server.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        self._server.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         try:
             return tuple(_finding(item) for item in answer.get("items", ()))
         except (AttributeError, KeyError, TypeError):
-            raise SandboxError("the type checker does not speak its protocol", code="wire-violation") from None
+            raise SandboxError("the type checker broke the protocol", code="wire-violation") from None
 
     async def close(self) -> None:
-        """Ends the server."""
+        """End the server."""
         async with self._turn:
             await self._end()
 
@@ -116,7 +116,7 @@ class _LanguageServer:
 
     @classmethod
     async def start(cls, launch: Launch, minimum: Strength) -> _LanguageServer:
-        """A server that has introduced itself."""
+        """Start a server and complete its handshake."""
         launcher = Launcher(launch, minimum=minimum)
         try:
             await launcher.start()
@@ -127,29 +127,29 @@ class _LanguageServer:
             await launcher.close()
             raise
         server = cls(launcher, guest, reader, writer)
-        root = f"file://{FOLDER}"
+        root = f"file://{GUEST_FOLDER}"
         can = {"textDocument": {"diagnostic": {}}, "workspace": {"configuration": True}}
         folders = [{"uri": root, "name": "guest"}]
         about = {"processId": None, "rootUri": root, "capabilities": can, "workspaceFolders": folders}
         try:
-            await server.ask("initialize", {**about, "initializationOptions": _SETTINGS})
+            await server.request("initialize", {**about, "initializationOptions": _SETTINGS})
         except BaseException:
             await server.end()
             raise
-        server.tell("initialized", {})
+        server.notify("initialized", {})
         return server
 
     @property
     def alive(self) -> bool:
-        """True while it can answer."""
+        """Whether the server can still answer."""
         return not self._listening.done()
 
-    def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Have something that has no answer sent together with the next request: each sending wakes the server."""
-        self._unsent_notifications += _packed({"jsonrpc": "2.0", "method": method, "params": params})
+    def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Queue a notification to go out with the next request: each write wakes the server."""
+        self._unsent_notifications += _pack({"jsonrpc": "2.0", "method": method, "params": params})
 
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
-        """The answer to a request."""
+    async def request(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Send a request and return its answer."""
         self._last += 1
         answer = self._answers[self._last] = asyncio.get_running_loop().create_future()
         if self._listening.done():
@@ -158,7 +158,7 @@ class _LanguageServer:
         return await answer
 
     async def end(self) -> None:
-        """Ends the process and its jail."""
+        """End the process and its jail."""
         self._listening.cancel()
         with contextlib.suppress(asyncio.CancelledError, OSError, SandboxError):
             await self._listening
@@ -167,31 +167,31 @@ class _LanguageServer:
         await self._launcher.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        self._writer.write(self._unsent_notifications + _packed(message))
+        self._writer.write(self._unsent_notifications + _pack(message))
         self._unsent_notifications = b""
 
     async def _listen(self) -> None:
         try:
             while True:
-                self._take(orjson.loads(await self._reader.readexactly(await self._length())))
+                self._handle(orjson.loads(await self._reader.readexactly(await self._read_length())))
         except (asyncio.IncompleteReadError, ValueError, OSError, AttributeError, KeyError, TypeError):
-            pass  # it has ended, or does not speak the protocol: either way nothing more comes
+            pass  # it has ended or broke the protocol: nothing more will come
         finally:
             for answer in self._answers.values():
                 if not answer.done():
                     answer.set_exception(SandboxError("the type checker has ended", code="sandbox-crashed"))
 
-    async def _length(self) -> int:
+    async def _read_length(self) -> int:
         length = 0
         while line := (await self._reader.readuntil(b"\r\n")).strip():
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 length = int(value)
         if not 0 < length <= MAX_MESSAGE_BYTES:
-            raise ValueError("a message of no sensible length")
+            raise ValueError("a message has an invalid length")
         return length
 
-    def _take(self, message: Any) -> None:
+    def _handle(self, message: Any) -> None:
         number, method = message.get("id"), message.get("method")
         if method is None:
             answer = self._answers.pop(number, None)
@@ -202,7 +202,7 @@ class _LanguageServer:
             self._send({"jsonrpc": "2.0", "id": number, "result": [_SETTINGS] * wanted or None})
 
 
-def _packed(message: Mapping[str, Any]) -> bytes:
+def _pack(message: Mapping[str, Any]) -> bytes:
     data = orjson.dumps(message)
     return b"Content-Length: %d\r\n\r\n" % len(data) + data
 

@@ -5,7 +5,7 @@
     host → guest   ["rehearse"] · ["start", now, setup] · ["timer", now]
                    ["reply", now, id, true, value] · ["reply", now, id, false, error]
 
-The guest is hostile, so decoding is total: any bytes give a frame or a `WireError`, in time and memory proportional to
+The guest is hostile, so decoding is total: any bytes yield a frame or a `WireError`, in time and memory proportional to
 the bytes received, and never more than the budget allows.
 """
 
@@ -22,13 +22,13 @@ from gloveport.values import MAX_DEPTH
 HEADER_BYTES = 4
 PROTOCOL_VERSION = 1
 
-# What a message may hold beside its size: Python spends up to a microsecond and a hundred bytes on each.
+# Limits beside the size of a message: Python spends up to a microsecond and a hundred bytes on each of these.
 MAX_CONTAINERS = 100_000
 MAX_ITEMS = 2_000_000
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames, under a budget for one frame and one for the whole stream."""
+    """Splits a stream of bytes into frames, with a limit for one frame and one for the whole stream."""
 
     def __init__(self, max_frame_bytes: int, max_total_bytes: int) -> None:
         self._buffer = bytearray()
@@ -36,7 +36,7 @@ class FrameReader:
         self._left = max_total_bytes
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The frames that are complete once `data` has arrived."""
+        """Add received bytes and return the frames that are now complete."""
         self._left -= len(data)
         if self._left < 0:
             raise WireError("the guest sent more than a run may send", code="frame-too-large")
@@ -66,12 +66,12 @@ class FrameReader:
 
 
 def pack(payload: bytes) -> bytes:
-    """One frame: the payload behind its length."""
+    """Return a frame: the length, then the payload."""
     return len(payload).to_bytes(HEADER_BYTES) + payload
 
 
 def parse(payload: bytes) -> list[Any]:
-    """The JSON array in a frame; anything else is a WireError."""
+    """Return the JSON array in a frame; WireError for anything else."""
     try:
         if len(payload) > MAX_DEPTH:  # before any JSON library sees it: a million levels have crashed a host inside one
             check(payload, MAX_CONTAINERS, MAX_ITEMS, MAX_ITEMS, MAX_DEPTH)

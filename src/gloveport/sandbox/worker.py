@@ -1,4 +1,4 @@
-"""One guest process that has said it is ready: its socket, its limits and how it died."""
+"""One guest process that has reported ready: its socket, its limits and how it died."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gloveport.sandbox.guest import Exit, Guest
 from gloveport.sandbox.launcher import Launcher
 from gloveport.types import MIB
 
-READY_SECONDS = 30.0
-REAP_SECONDS = 10.0
-READ_BYTES = 256 * 1024
-STDERR_BYTES = 16 * 1024
-_BESIDE = (b"VmPTE:", b"VmSwap:")  # what a process has the machine hold beside its resident pages
+READY_TIMEOUT_SECONDS = 30.0
+REAP_TIMEOUT_SECONDS = 10.0
+READ_BUFFER_BYTES = 256 * 1024
+MAX_STDERR_BYTES = 16 * 1024
+_NOT_RESIDENT = (b"VmPTE:", b"VmSwap:")  # memory that a process costs the machine beside its resident pages
 
 
 class Worker:
@@ -28,33 +28,33 @@ class Worker:
     def __init__(self, guest: Guest, engine: str) -> None:
         self.guest = guest
         self.engine = engine
-        self._idle_data, *held = _status_bytes(guest.pid, b"VmData:", b"VmRSS:", *_BESIDE)
+        self._idle_data, *held = _status_bytes(guest.pid, b"VmData:", b"VmRSS:", *_NOT_RESIDENT)
         self.idle_mb = sum(held) / MIB
-        self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for a process's CPU time
+        self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for the CPU time of a process
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
-        self._fd = guest.socket.fileno()  # for the loop, which has the socket itself written out each time it is new
-        # One buffer for all reads, made while nobody waits: asking recv() for this much would allocate it each time.
-        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._fd = guest.socket.fileno()  # for the loop: given a socket object, it would format it each time it is added
+        # One buffer for all reads, allocated while no run waits: recv() of this size would allocate it each time.
+        self._buffer = memoryview(bytearray(READ_BUFFER_BYTES))
         self._unsent = bytearray()
         self._when_sent: Callable[[], None] | None = None
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
 
     @classmethod
     async def start(cls, launcher: Launcher, greet: Callable[[Guest], Awaitable[str]] | None = None) -> Worker:
-        """A new worker, once `greet` knows that it is ready, and which engine it is; the prelude of most says so itself."""
+        """Start a worker and wait until it is ready. `greet` returns its engine; by default a frame names it."""
         guest = await launcher.spawn()
         try:
-            async with asyncio.timeout(READY_SECONDS):
+            async with asyncio.timeout(READY_TIMEOUT_SECONDS):
                 engine = await (greet or _read_ready)(guest)
             return cls(guest, engine)
         except (TimeoutError, WireError, OSError) as error:
             guest.kill()
             await guest.wait()
-            said = _read_stderr(guest)
+            stderr = _read_stderr(guest)
             guest.close()
             raise SandboxError(
-                f"the engine did not start: {said or error or type(error).__name__}",
+                f"the engine did not start: {stderr or error or type(error).__name__}",
                 code="sandbox-crashed",
                 hint="run `gloveport doctor`",
             ) from None
@@ -63,29 +63,29 @@ class Worker:
             raise
 
     def alive(self) -> bool:
-        """False once the process has died while it waited."""
+        """Return whether the process is still running."""
         return not self.guest.has_ended()
 
     def limit(self, *, memory_mb: int, cpu_seconds: float) -> None:
-        """Put the run's caps on the process, from outside: memory above what it held idle, CPU time as a backstop."""
+        """Set the run's limits on the process, from outside: memory above its idle size, CPU time as a backstop."""
         self._idle_cpu = self.cpu_seconds()
         self.guest.set_limits(
             data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=int(self._idle_cpu + cpu_seconds) + 2
         )
 
     def cpu_seconds(self) -> float:
-        """CPU time that the process has used so far; 0 when it is gone."""
+        """Return the CPU time that the process has used so far; 0 after it has ended."""
         try:
             return time.clock_gettime(self._cpu_clock)
         except OSError:
             return 0.0
 
     def run_cpu_seconds(self) -> float:
-        """CPU time used since the worker's run began."""
+        """Return the CPU time used since the worker's run began."""
         return max(0.0, self.cpu_seconds() - self._idle_cpu)
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
-        """Give every piece that the guest sends to `on_bytes`; empty bytes mean that it is gone."""
+        """Pass everything that the guest sends to `on_bytes`; empty bytes mean that it has ended."""
         buffer, receive = self._buffer, self.guest.socket.recv_into
 
         def readable() -> None:
@@ -105,7 +105,7 @@ class Worker:
         self._loop.add_reader(self._fd, readable)
 
     def pause(self) -> None:
-        """Stop listening for a while; the guest waits when it has filled its socket."""
+        """Stop listening until `resume`. The guest blocks once its socket is full."""
         self._loop.remove_reader(self._fd)
 
     def resume(self) -> None:
@@ -114,7 +114,7 @@ class Worker:
             self._loop.add_reader(self._fd, self._readable)
 
     def send(self, data: bytes) -> int:
-        """Send bytes; what the socket does not take now goes when it can. How many wait for that."""
+        """Send bytes, now or when the socket accepts them; return how many bytes still wait."""
         if self._ending is not None:
             return 0
         if not self._unsent:
@@ -123,7 +123,7 @@ class Worker:
             except BlockingIOError:
                 sent = 0
             except OSError:
-                return 0  # it is gone; listen() tells
+                return 0  # it has ended; listen() reports it
             if sent == len(data):
                 return 0
             data = data[sent:]
@@ -133,11 +133,11 @@ class Worker:
 
     @property
     def unsent(self) -> int:
-        """How many bytes the guest has not taken yet."""
+        """The number of bytes that the guest has not read yet."""
         return len(self._unsent)
 
     def when_sent(self, callback: Callable[[], None]) -> None:
-        """Call back once the guest has taken all that it was sent."""
+        """Call `callback` once, when the guest has read everything sent to it."""
         self._when_sent = callback
 
     def _send_rest(self) -> None:
@@ -157,30 +157,30 @@ class Worker:
                 callback()
 
     def resident_mb(self) -> float:
-        """The memory that the process holds now; 0 when it is gone."""
+        """Return the memory that the process holds now; 0 after it has ended."""
         try:
             return held_bytes(self.guest.pid) / MIB
         except OSError:
             return 0.0
 
     def threads(self) -> int:
-        """How many threads the process has; 0 when it is gone."""
+        """Return the number of threads of the process; 0 after it has ended."""
         try:
             return count_threads(self.guest.pid)
         except OSError:
             return 0
 
     def peak_mb(self) -> float:
-        """The most memory that the process has held at once; 0 when it is gone."""
+        """Return the peak memory of the process; 0 after it has ended."""
         try:
             return held_bytes(self.guest.pid, b"VmHWM:") / MIB
         except OSError:
             return 0.0
 
     def end(self) -> asyncio.Task[tuple[Exit, str]]:
-        """Hear no more of the process and kill it; await the task for how it ended and the tail of what it wrote to stderr.
+        """Stop listening and kill the process; the returned task gives its exit and the end of its stderr.
 
-        The kill itself goes out in the next turn of the loop: it takes half a millisecond, which a finished run would wait.
+        The kill happens in the next turn of the loop: it takes half a millisecond, for which a finished run would wait.
         """
         if self._ending is None:
             self._ending = self._loop.create_task(self._reap())
@@ -191,13 +191,13 @@ class Worker:
         self._loop.remove_writer(self._fd)
         self.guest.kill()
         try:
-            async with asyncio.timeout(REAP_SECONDS):
+            async with asyncio.timeout(REAP_TIMEOUT_SECONDS):
                 exit_ = await self.guest.wait()
-        except TimeoutError:  # the fork server does not answer; the kernel has its kill
+        except TimeoutError:  # the fork server does not answer; the kernel has the signal
             exit_ = Exit(None, signal.SIGKILL, 0.0, 0)
-        said = _read_stderr(self.guest)
+        stderr = _read_stderr(self.guest)
         self.guest.close()
-        return exit_, said
+        return exit_, stderr
 
 
 async def _read_ready(guest: Guest) -> str:
@@ -211,26 +211,26 @@ async def _read_ready(guest: Guest) -> str:
             match wire.parse(frame):
                 case ["ready", wire.PROTOCOL_VERSION, str(engine)]:
                     return engine
-            raise WireError("it did not say ready")
+            raise WireError("its first message was not `ready`")
 
 
 def _read_stderr(guest: Guest) -> str:
     with contextlib.suppress(OSError):
-        return os.read(guest.stderr, STDERR_BYTES).decode("utf-8", "replace").strip()
+        return os.read(guest.stderr, MAX_STDERR_BYTES).decode("utf-8", "replace").strip()
     return ""
 
 
 def held_bytes(pid: int, pages: bytes = b"VmRSS:") -> int:
-    """The memory that a process has the machine hold, with its page tables; OSError when it is gone.
+    """Return the memory that a process costs the machine: resident pages, page tables and swap; OSError if it has ended.
 
-    A page table costs the kernel 4 KiB for each 2 MiB in which the process has as much as read one empty page, and is
-    neither in its resident size nor under any limit. What lies in swap is held, too.
+    A page table costs the kernel 4 KiB for each 2 MiB in which the process has read even one empty page. It is not part
+    of the resident size, and no limit bounds it.
     """
-    return sum(_status_bytes(pid, pages, *_BESIDE))
+    return sum(_status_bytes(pid, pages, *_NOT_RESIDENT))
 
 
 def count_threads(pid: int) -> int:
-    """How many threads a process has; OSError when it is gone."""
+    """Return the number of threads of a process; OSError if it has ended."""
     return _status(pid, b"Threads:")[0]
 
 
@@ -240,15 +240,15 @@ def _status_bytes(pid: int, *fields: bytes) -> list[int]:
 
 def _status(pid: int, *fields: bytes) -> list[int]:
     text = _read_status(f"/proc/{pid}")
-    if b"\nVmRSS:" not in text:  # its first thread has ended; the others may well go on without it
+    if b"\nVmRSS:" not in text:  # its first thread has ended; others may still run
         threads = (_read_status(f"/proc/{pid}/task/{thread}") for thread in os.listdir(f"/proc/{pid}/task"))
-        text = next((told for told in threads if b"\nVmRSS:" in told), b"")
+        text = next((status for status in threads if b"\nVmRSS:" in status), b"")
     return [_read_number(text, field) for field in fields]
 
 
-def _read_status(place: str) -> bytes:
+def _read_status(folder: str) -> bytes:
     try:
-        status = os.open(f"{place}/status", os.O_RDONLY | os.O_CLOEXEC)
+        status = os.open(f"{folder}/status", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # it has ended
         return b""
     try:
@@ -260,8 +260,8 @@ def _read_status(place: str) -> bytes:
 
 
 def _read_number(text: bytes, field: bytes) -> int:
-    # From the start of a line: the first line holds the process's name, which it chooses, and which may be a field's.
+    # Match at the start of a line: the first line holds the process's name, which it can set to any text.
     _, found, rest = text.partition(b"\n" + field)
     if not found:
-        raise OSError("the process is gone")
+        raise OSError("the process has ended")
     return int(rest.split(None, 1)[0])

@@ -1,1 +1,1 @@
-"""What the tests of the jail share: hostile programs, hosts that run them in reduced surroundings, a BPF simulator."""
+"""What the tests of the jail share: hostile programs, hosts that run them in reduced environments, a BPF simulator."""

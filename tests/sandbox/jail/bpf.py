@@ -1,10 +1,10 @@
-"""A simulator of the BPF that seccomp runs, so that both architectures' programs are tested on either."""
+"""A simulator of seccomp's BPF, so that either architecture can test the filters of both."""
 
 import struct
 
 
 def decide(code: bytes, *, arch: int, number: int, args: tuple[int, ...] = ()) -> int:
-    """The action that a seccomp program decides on for a system call."""
+    """Return the action of a seccomp filter for a system call."""
     padded = [value & 0xFFFFFFFFFFFFFFFF for value in (*args, 0, 0, 0, 0, 0, 0)[:6]]
     data = struct.pack("=IIQ6Q", number & 0xFFFFFFFF, arch, 0, *padded)
     program = list(struct.iter_unpack("=HBBI", code))

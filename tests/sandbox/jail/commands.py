@@ -1,4 +1,4 @@
-"""Scenes for a host in surroundings of its own: what a user sees there who runs `gloveport`, and what the host may do."""
+"""Scenes for a host in its own environment: what a user of `gloveport` sees there, and what the host may do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLONE_NEWUSER = 0x10000000
 
 
 async def play_commands(plan: dict[str, Any]) -> dict[str, Any]:
-    """The exit code, stdout and stderr of each `gloveport` command, all run at once."""
+    """Return the exit code, stdout and stderr of each `gloveport` command; all run at once."""
     with tempfile.TemporaryDirectory() as home:
         ended = await asyncio.gather(*(_command(args, home) for args in plan["commands"].values()))
     return dict(zip(plan["commands"], ended, strict=True))
@@ -37,7 +37,7 @@ async def _command(args: list[str], home: str) -> tuple[int | None, str, str]:
 
 
 async def play_allowed(_: dict[str, Any]) -> dict[str, str]:
-    """What this host may do: its capabilities, its seccomp mode, and what comes of making a namespace."""
+    """Return what this host may do: its capabilities, its seccomp mode, and the result of creating a namespace."""
     status = _status()
     try:
         call("unshare", CLONE_NEWUSER)

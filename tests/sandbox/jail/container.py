@@ -1,4 +1,4 @@
-"""Surroundings as in a container: namespaces of its own, the few capabilities and the refusals that Docker gives by default."""
+"""The environment of a container: its own namespaces, and Docker's default capabilities and seccomp refusals."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
 
 
 def command() -> tuple[str, ...]:
-    """What stands before the command of a host that is to be in a container."""
+    """Return the prefix of the command of a host that runs in a container."""
     return UNSHARE if os.geteuid() == 0 else (*UNSHARE, "--user", "--map-root-user")
 
 
 def enter() -> None:
-    """Give up what a container's processes don't have; no_new_privs is not set, as it is not there."""
+    """Drop what processes in a container don't have. no_new_privs stays unset, as in a container."""
     _raise_loopback()
     seccomp.SeccompProgram(seccomp.compile_filter(REFUSED, machine=MACHINE, default=seccomp.ALLOW)).install()
     kept = sum(1 << capability for capability in KEPT)

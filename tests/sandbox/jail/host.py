@@ -1,6 +1,6 @@
-"""A host process in surroundings of its own: `python -m tests.sandbox.jail.host JSON` plays one scene, prints JSON.
+"""A host process in its own environment: `python -m tests.sandbox.jail.host JSON` plays one scene and prints JSON.
 
-The surroundings are real: another user (`nobody`), and layers taken away by a seccomp filter that refuses their calls.
+The environment is real: another user (`nobody`), and a seccomp filter that refuses the system calls of some layers.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ TAKEN_AWAY: dict[str, dict[str, seccomp.Rule]] = {
 
 
 def launch(program: str, *args: str, flags: tuple[str, ...] = ()) -> Launch:
-    """A Deno with one of the programs here as its main module."""
+    """Return the launch of a Deno whose main module is one of the programs here."""
     return Launch(
         executable=str(find_deno_bin()),
         argv=("deno", "run", *FLAGS, *flags, "/guest/main.js", *args),
@@ -70,14 +70,14 @@ def launch(program: str, *args: str, flags: tuple[str, ...] = ()) -> Launch:
 
 
 def python_launch(program: str) -> Launch:
-    """A Python whose guest package is one of the programs here."""
+    """Return the launch of a Python whose guest package is one of the programs here."""
     made = CPYTHON.launch(ProcessOptions("cpython"))
     files = {path: content for path, content in made.files.items() if not path.startswith(f"/guest/{PACKAGE}/")}
     return replace(made, files={**files, f"/guest/{PACKAGE}/__init__.py": (HERE / "python" / program).read_bytes()})
 
 
 def echo_launch(plan: dict[str, Any]) -> Launch:
-    """An engine of the kind that the plan asks for, that echoes."""
+    """Return the launch of an echoing guest on the engine that the plan names."""
     if plan.get("engine") != "cpython":
         return launch("echo.js")
     made = python_launch("echo.py")
@@ -86,11 +86,11 @@ def echo_launch(plan: dict[str, Any]) -> Launch:
     return made
 
 
-# ── surroundings ──
+# ── environment ──
 
 
 def become_nobody() -> None:
-    """Be an ordinary user who can still walk to the interpreter and the repository; nothing for who is one already."""
+    """Become an ordinary user who can still reach the interpreter and the repository; do nothing if already one."""
     if os.geteuid() != 0:
         return
     open_the_way()
@@ -101,7 +101,7 @@ def become_nobody() -> None:
 
 
 def leave_root() -> None:
-    """Be nobody, with no way back; in a user namespace that knows no nobody, be a root without any privilege."""
+    """Become nobody, irrevocably; in a user namespace that does not map nobody, become root without any privilege."""
     with contextlib.suppress(OSError):
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -111,7 +111,7 @@ def leave_root() -> None:
 
 
 def open_the_way() -> None:
-    """Have every user able to walk to the interpreter and the repository, as is usual; nothing for an ordinary user."""
+    """Let every user reach the interpreter and the repository, as is usual; do nothing as an ordinary user."""
     if os.geteuid() != 0:
         return
     needed = {os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, REPOSITORY)}
@@ -134,7 +134,7 @@ def _mount(source: str | None, target: str, flags: int, *, kind: str | None = No
 
 
 def take_away(layers: list[str]) -> None:
-    """Have the kernel refuse what these layers are made with, to this process and all that it starts."""
+    """Have the kernel refuse the system calls of these layers, to this process and all that it starts."""
     if not layers:
         return
     rules: dict[str, seccomp.Rule] = {}
@@ -147,7 +147,7 @@ def take_away(layers: list[str]) -> None:
 
 
 def _give_old_landlock() -> None:
-    """Have the kernel say that its Landlock is of ABI 5, which knows no scopes: a thread here answers for it."""
+    """Have the kernel report Landlock ABI 5, which has no scopes: a thread here answers the query."""
     rules: dict[str, seccomp.Rule] = {"landlock_create_ruleset": seccomp.NOTIFY}
     listener = seccomp.SeccompProgram(
         seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.ALLOW)
@@ -159,7 +159,7 @@ def _give_old_landlock() -> None:
             fcntl.ioctl(listener, 0xC0502100, notice)
             number, flags = *struct.unpack_from("=Q", notice), *struct.unpack_from("=Q", notice, 48)
             version = struct.pack("=QqiI", number, 5, 0, 0)
-            with contextlib.suppress(FileNotFoundError):  # who asked is gone
+            with contextlib.suppress(FileNotFoundError):  # the caller has ended
                 fcntl.ioctl(listener, 0xC0182101, version if flags == 1 else struct.pack("=QqiI", number, 0, 0, 1))
 
     threading.Thread(target=answer, daemon=True).start()
@@ -169,7 +169,7 @@ def _give_old_landlock() -> None:
 
 
 async def read_all(guest: Guest) -> str:
-    """Everything that a guest writes to its stdout until it ends."""
+    """Return everything that a guest writes to its stdout until it ends."""
     loop, pieces = asyncio.get_running_loop(), list[bytes]()
     with contextlib.suppress(ConnectionError):
         while piece := await loop.sock_recv(guest.socket, 65536):
@@ -178,7 +178,7 @@ async def read_all(guest: Guest) -> str:
 
 
 def facts(pid: int) -> dict[str, Any]:
-    """What the kernel says of a process, seen from the host."""
+    """Return what the kernel shows of a process, seen from the host."""
     status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
     spaces = ("user", "pid", "net", "ipc", "uts", "cgroup", "mnt")
     fds = Path(f"/proc/{pid}/fd")
@@ -193,17 +193,17 @@ def facts(pid: int) -> dict[str, Any]:
 
 
 def descriptors(pid: int) -> list[str]:
-    """What a process holds open."""
+    """Return what a process holds open."""
     return [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
 
 
 async def play_hostile(plan: dict[str, Any]) -> dict[str, Any]:
-    """What the hostile program got done, and how strong the jail was."""
+    """Return what the hostile program achieved, and the strength of the jail."""
     return await _play("hostile.js", json.dumps(plan), plan["minimum"])
 
 
 async def play_exec_again(plan: dict[str, Any]) -> dict[str, Any]:
-    """What came of a second exec of the engine."""
+    """Return the result of a second exec of the engine."""
     return await _play("exec_again.js", plan["engine"])
 
 
@@ -222,7 +222,7 @@ async def _play(program: str, argument: str, minimum: Strength = "kernel") -> di
 
 
 async def play_report(plan: dict[str, Any]) -> dict[str, Any]:
-    """The report on the jail here, or the refusal; and whether a guest starts."""
+    """Return the report on the jail here and the state of a guest, or the refusal."""
     launcher = Launcher(echo_launch(plan), minimum=plan["minimum"])
     try:
         report = await launcher.start()
@@ -241,7 +241,7 @@ async def play_report(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 async def play_run(plan: dict[str, Any]) -> dict[str, Any]:
-    """What a program in Python gives here, and which engine ran it."""
+    """Return the result of a Python program here, and the engine that ran it."""
     journal = MemoryJournal()
     port = Gloveport(spare=0, minimum=plan["minimum"], journal=journal)
     outcome = await port.run(plan["code"], language="python", engine=plan.get("engine"))
@@ -252,12 +252,12 @@ async def play_run(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 async def play_engines(_: dict[str, Any]) -> dict[str, Any]:
-    """The languages that each engine runs here when a run names none; None for an engine that can't be used."""
+    """Return the languages that each engine runs here by default; None for an engine that can't be used."""
     return {engine.name: engine.chosen if engine.available else None for engine in await try_engines()}
 
 
 async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:
-    """Start guests, tell their pids, and wait to be killed."""
+    """Start guests, print their pids, and wait to be killed."""
     launcher = Launcher(echo_launch(plan))
     await launcher.start()
     guests = [await launcher.spawn() for _ in range(plan["guests"])]
@@ -271,17 +271,17 @@ async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def children_of(pid: int) -> list[int]:
-    """The children of a process."""
+    """Return the children of a process."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def exists(pid: int) -> bool:
-    """True while there is a process of this number."""
+    """Return whether a process with this pid exists."""
     return Path(f"/proc/{pid}").exists()
 
 
 def left() -> dict[str, Any]:
-    """What this process holds, and what it has left on the machine."""
+    """Return what this process holds open and what it left on the machine."""
     return {
         "fds": len(os.listdir("/proc/self/fd")),
         "children": Path("/proc/self/task", str(os.getpid()), "children").read_text(),
@@ -291,7 +291,7 @@ def left() -> dict[str, Any]:
 
 
 def _is_orphan(name: str) -> bool:
-    """False for the directory of a fork server that lives, of ours or of anybody else's: it holds the lock."""
+    """Return whether a scratch directory is abandoned: a running fork server, ours or not, holds its lock."""
     try:
         fd = os.open(f"/dev/shm/{name}", os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
@@ -306,7 +306,7 @@ def _is_orphan(name: str) -> bool:
 
 
 async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
-    """What is left after many guests were killed at many moments: descriptors, processes, mounts, files in memory."""
+    """Kill many guests at many moments; return what is left: descriptors, processes, mounts, files in memory."""
     before = left()
     launcher = Launcher(echo_launch(plan))
     await launcher.start()
@@ -315,7 +315,7 @@ async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
     for _ in range(plan["batches"]):
         await asyncio.gather(*(_short_life(launcher, chance.random()) for _ in range(plan["guests"])))
         held = descriptors(launcher._server.pid)
-        server_fds.append(len([link for link in held if not link.startswith("net:")]))  # networks are kept for others
+        server_fds.append(len([link for link in held if not link.startswith("net:")]))  # networks stay for reuse
     await launcher.close()
     return {"before": before, "after": left(), "server_fds": server_fds, "directory": launcher._directory}
 
@@ -334,7 +334,7 @@ async def _short_life(launcher: Launcher, fate: float) -> None:
 
 
 async def play_orphan(_: dict[str, Any]) -> dict[str, Any]:
-    """Kill the fork server under its host; where the files lay that it can't remove any more."""
+    """Kill the fork server; return the path of the files that it can't remove any more."""
     launcher = Launcher(launch("echo.js"))
     await launcher.start()
     assert launcher._server is not None
@@ -344,7 +344,7 @@ async def play_orphan(_: dict[str, Any]) -> dict[str, Any]:
 
 
 async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
-    """What a spawn says when a layer that was found to hold fails for one guest."""
+    """Return the errors of spawns in which a layer fails that the probes found to work."""
     deno, null = os.open(str(find_deno_bin()), os.O_PATH), os.open(os.devnull, os.O_RDWR)
     whole = confinement.Confinement(
         holds=frozenset({"landlock", "seccomp", "single exec"}),
@@ -363,7 +363,7 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
         "single exec": replace(whole, watch=nonsense),
         "seccomp": replace(whole, calls=nonsense),
         "namespaces": replace(whole, holds=whole.holds | {"namespaces"}, proc=null),
-        "exec": whole,  # Landlock lets nothing be executed that it was not told of
+        "exec": whole,  # no Landlock rule allows the engine
     }
     said: dict[str, str] = {}
     for name, made in broken.items():
@@ -375,7 +375,7 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Dead(NoNetworkPool):
-    """NetworkPool that no guest can enter."""
+    """Networks that no guest can enter."""
 
     def __init__(self) -> None:
         self._null = os.open(os.devnull, os.O_RDWR)
@@ -389,8 +389,8 @@ class _Dead(NoNetworkPool):
         self.out -= 1
 
 
-async def play_lost_scout(_: dict[str, Any]) -> dict[str, Any]:
-    """What a zygote says whose first guest can't be jailed, and how many networks are still out then."""
+async def play_lost_trial_guest(_: dict[str, Any]) -> dict[str, Any]:
+    """Return the error of a zygote whose trial guest can't be jailed, and the number of networks still taken."""
     made, dead = python_launch("echo.py"), _Dead()
     spec = filesystem.LaunchSpec(made.executable, made.argv, made.env, made.files, made.folders, zygote=True)
     prepared, _, place, _ = fork_server.prepare(spec)
@@ -402,7 +402,7 @@ async def play_lost_scout(_: dict[str, Any]) -> dict[str, Any]:
 
 
 async def play_hostile_python(plan: dict[str, Any]) -> dict[str, Any]:
-    """What the hostile Python got done to its host, its fork server, its zygote and its sibling."""
+    """Return what the hostile Python achieved against its host, fork server, zygote and sibling."""
     launcher = Launcher(python_launch("hostile.py"))
     try:
         report = await launcher.start()
@@ -424,7 +424,7 @@ async def play_hostile_python(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 async def play_ask(plan: dict[str, Any]) -> dict[str, Any]:
-    """The answers of each guest to the questions."""
+    """Return the answers of each guest to the questions."""
     launcher = Launcher(python_launch("ask.py"))
     try:
         report = await launcher.start()
@@ -440,7 +440,7 @@ async def play_ask(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 async def ask(guest: Guest, source: str) -> Any:
-    """What `ask.py` answers when it has run the source."""
+    """Have `ask.py` run the source; return its answer."""
     await asyncio.get_running_loop().sock_sendall(guest.socket, json.dumps(source).encode() + b"\n")
     return await _line(guest)
 
@@ -455,7 +455,7 @@ async def _line(guest: Guest) -> Any:
 
 
 async def play_program(plan: dict[str, Any]) -> dict[str, Any]:
-    """How a program ends."""
+    """Return how a program ended."""
     async with Gloveport(minimum=plan.get("minimum", "kernel"), spare=0) as port:
         outcome = await port.run(plan["code"], language=plan["language"], engine=plan.get("engine"))
     return {"value": outcome.value, "error": outcome.error and outcome.error.message}
@@ -475,13 +475,13 @@ SCENES = {
     "linger": play_linger,
     "churn": play_churn,
     "broken": play_broken,
-    "lost_scout": play_lost_scout,
+    "lost_trial_guest": play_lost_trial_guest,
     "orphan": play_orphan,
 }
 
 
 def main() -> None:
-    """Play the scene that the argument asks for."""
+    """Play the scene that the argument names."""
     wanted = json.loads(sys.argv[1])
     if wanted.get("inherit"):
         os.set_inheritable(os.open(wanted["inherit"], os.O_RDONLY), True)

@@ -1,4 +1,4 @@
-"""Starts hosts in surroundings of their own, and other processes, for tests that wait for what they print."""
+"""Start hosts in their own environments, and other processes, for tests that read their output."""
 
 import asyncio
 import json
@@ -12,19 +12,19 @@ from tests.sandbox.jail.host import REPOSITORY
 
 
 def host_command(scene: str, plan: dict[str, Any], *, user: str, without: list[str], inherit: str = "") -> list[str]:
-    """The command that plays a scene."""
+    """Return the command that plays a scene."""
     wanted = {"scene": scene, "plan": plan, "user": user, "without": without, "inherit": inherit}
     before = container.command() if user.startswith("container") else ()
     return [*before, sys.executable, "-B", "-m", "tests.sandbox.jail.host", json.dumps(wanted)]
 
 
 def host_env() -> dict[str, str]:
-    """The environment for it, with something in it that no guest may see."""
+    """Return its environment, with a secret in it that no guest may see."""
     return {**os.environ, "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}", "GLOVEPORT_CANARY": "canary"}
 
 
 async def run(*command: str, env: dict[str, str], pass_fds: tuple[int, ...] = (), seconds: float = 60) -> tuple[str, str]:
-    """What a process printed, on stdout and stderr, once it has ended."""
+    """Return the stdout and stderr of a process, once it has ended."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env, pass_fds=pass_fds
     )
@@ -39,7 +39,7 @@ async def run(*command: str, env: dict[str, str], pass_fds: tuple[int, ...] = ()
 
 
 async def play(scene: str, plan: dict[str, Any], *, user: str, without: list[str], inherit: str = "") -> dict[str, Any]:
-    """What a host in these surroundings reports of the scene."""
+    """Return what a host in this environment reports on the scene."""
     out, err = await run(*host_command(scene, plan, user=user, without=without, inherit=inherit), env=host_env())
     assert out, err
     return json.loads(out.splitlines()[-1])

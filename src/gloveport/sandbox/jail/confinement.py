@@ -1,10 +1,10 @@
-"""The jail: what a guest is put through between fork and exec, layer by layer.
+"""Put a new process into the jail, layer by layer, between its fork and the engine's first instruction.
 
-    Confinement.clone()   a child, in fresh namespaces where they hold
-    Confinement.steps()   what the child then does to itself, in order; the child ends if one of them fails
+    Confinement.clone()   fork a child, in new namespaces where they work
+    Confinement.steps()   what the child then does to itself, in order; the child ends if one step fails
 
-An engine that is exec'd then gets the watch on exec and the filter, and execs `Confinement.engine`. An engine that is
-forked ready to run gets a filter without exec, and goes on as it is.
+A child of the fork server then installs the exec watch and the seccomp filter, and execs `Confinement.engine`. A child
+of the zygote installs a filter that forbids exec, and runs on as it is.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ Step = tuple[str, Callable[[], None]]
 
 
 class SpawnError(Exception):
-    """A guest could not be put into its jail; nothing of it is left."""
+    """A guest could not be jailed. Nothing of it is left."""
 
 
-def failure_text(word: bytes) -> str:
-    """What a guest's last word says to who waits for it; nothing when it had none."""
-    return f"the guest could not be jailed: {word.decode(errors='replace')}" if word else ""
+def failure_text(message: bytes) -> str:
+    """Return the error text for a guest's last message before it died; empty when it sent none."""
+    return f"the guest could not be jailed: {message.decode(errors='replace')}" if message else ""
 
 
-# The layers that a kernel or a container may not give. All else works everywhere, or the guest doesn't start.
+# The layers that a kernel or a container may lack. All other steps must succeed, or the guest does not start.
 OPTIONAL = frozenset({"namespaces", "landlock", "single exec", "seccomp"})
 
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What every guest of a fork server is put into. `holds` names the layers that were tried and found to hold."""
+    """The confinement of every guest of a fork server. `holds` names the layers that the probes found to work."""
 
     holds: frozenset[str]
-    proc: int  # a descriptor of the host's /proc, which no guest inherits
-    engine: int  # a descriptor of the program to exec
+    proc: int  # descriptor of the host's /proc; no guest inherits it
+    engine: int  # descriptor of the program to exec
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    files: tuple[tuple[int, int], ...]  # for Landlock: descriptors of files, and the access to each, without a `ruleset`
+    files: tuple[tuple[int, int], ...]  # Landlock rules (descriptor, access), used when `ruleset` is None
     watch: seccomp.SeccompProgram
     calls: seccomp.SeccompProgram
     threads: int  # RLIMIT_NPROC
-    ruleset: int | None = None  # the same for all guests, where they need nothing of the host's /proc
+    ruleset: int | None = None  # one Landlock ruleset for all guests, where none needs its own /proc/PID/maps
 
     def clone(self) -> tuple[int, int]:
-        """A new child, as `namespaces.clone` gives it."""
+        """Fork a child; return what `namespaces.clone` returns."""
         return namespaces.clone(namespaces.CLONE_FLAGS if "namespaces" in self.holds else 0)
 
     def steps(self, network: int) -> list[Step]:
-        """What a fresh child does to itself, outermost layer first, all but the watch on exec and the filter."""
+        """Return what a new child does to itself, outermost layer first; the exec watch and the filter come after these."""
         limits = privileges.resource_limits(self.threads)
         steps: list[Step] = [
             ("session", os.setsid),
@@ -71,21 +71,21 @@ class Confinement:
         if self.ruleset is not None:
             landlock.restrict(self.ruleset)
             return
-        # On the host's own /proc: what the C library reads to tell how far the stack of the main thread reaches.
+        # From the host's /proc: the C library reads it to find the extent of the main thread's stack.
         own_map = os.open(f"{os.getpid()}/maps", os.O_PATH | os.O_CLOEXEC, dir_fd=self.proc)
         landlock.restrict(landlock.ruleset([*self.files, (own_map, landlock.READ)]))
 
     def restrict_calls(self) -> None:
-        """Put the allow-list of system calls in force in this process."""
+        """Apply the allow-list of system calls to this process."""
         self.calls.install()
 
 
 def exec_watch() -> seccomp.SeccompProgram:
-    """What has every exec of a guest answered by the fork server."""
+    """Return the seccomp program that has the fork server answer every exec of a guest."""
     return seccomp.SeccompProgram(seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW))
 
 
 def guest_calls(*, may_exec: bool) -> seccomp.SeccompProgram:
-    """The allow-list of system calls for a guest on this machine."""
+    """Return the allow-list of system calls for a guest on this machine."""
     rules = seccomp.guest_rules(may_exec=may_exec)
     return seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM)))

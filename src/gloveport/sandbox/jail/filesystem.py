@@ -1,6 +1,9 @@
-"""Where guests live: a root of their own where namespaces can be had, else on the host with Landlock around them.
+"""The files that guests can see.
 
-GuestFilesystem are taken once, by the fork server, while it may still walk to the engine; its guests get descriptors.
+With namespaces, guests have their own root: a read-only tree in memory that holds the engine, its libraries and files,
+and nothing else. Without namespaces they see the host's root, and Landlock lets them open only those same files.
+
+The fork server prepares a `GuestFilesystem` once, while it can still reach the engine; guests work from descriptors.
 """
 
 from __future__ import annotations
@@ -18,12 +21,11 @@ from gloveport.sandbox.jail import elf, landlock, namespaces
 from gloveport.sandbox.jail.namespaces import NEWNS
 from gloveport.sandbox.jail.syscalls import call
 
-_RANDOM = "/dev/urandom"  # V8 seeds the randomisation of its addresses from it, and from the clock without it
+_RANDOM = "/dev/urandom"  # V8 seeds its address randomisation from it; without it, from the clock
 _LOADER_CACHE = "/etc/ld.so.cache"
 
-_PREFIX = "gloveport-"
-
-_BYTES = 16 * 1024 * 1024
+_SCRATCH_PREFIX = "gloveport-"
+_MAX_ROOT_BYTES = 16 * 1024 * 1024
 
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _MNT_DETACH = 2
@@ -33,13 +35,13 @@ _AT_FDCWD = -100
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A directory of the host that guests may read: all of it, or only the entries named."""
+    """A directory of the host that guests may read: all of it, or only the named entries."""
 
     path: str
     entries: tuple[str, ...] | None = None
 
     def binds(self, place: str) -> dict[str, str]:
-        """What of it is bound where, when it is to be found at `place`: guest path → host path."""
+        """Return the bind mounts (guest path → host path) that make this folder appear at `place`."""
         if self.entries is None:
             return {place: self.path}
         return {f"{place}/{name}": f"{self.path}/{name}" for name in self.entries}
@@ -47,9 +49,9 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """What a fork server starts again and again; the paths in `files` and `folders` are the guest's.
+    """What a fork server starts for each guest. The paths in `files` and `folders` are guest paths.
 
-    With `zygote`, it is started once and forks the guests.
+    With `zygote`, the fork server starts it once, and it forks the guests.
     """
 
     executable: str
@@ -62,9 +64,9 @@ class LaunchSpec:
 
 @dataclass(frozen=True, slots=True)
 class RootLayout:
-    """What the root holds: `binds` and `devices` map guest paths to host paths, `files` guest paths to content.
+    """What the guests' root holds: `binds` and `devices` map guest paths to host paths, `files` guest paths to content.
 
-    `folders` maps guest paths of directories to what is bound in each, in the same manner.
+    `folders` maps the guest path of each directory to the binds in it (guest path → host path).
     """
 
     engine: str
@@ -73,36 +75,38 @@ class RootLayout:
     devices: Mapping[str, str]
     files: Mapping[str, bytes]
     folders: Mapping[str, Mapping[str, str]]
-    loader_cache: bool = False  # on the host, the loader finds some of `binds` only through its cache
+    loader_cache: bool = False  # the host's loader finds some of `binds` only through its cache
 
 
 @dataclass(frozen=True, slots=True)
 class GuestFilesystem:
-    """A place for guests, seen from where they will be: a program to exec, by path and by descriptor, descriptors to
-    allow, arguments and environment."""
+    """The file system of guests, with paths as the guests see them.
+
+    `program` is the path of the engine and `engine` its descriptor; `rules` are Landlock rules (descriptor, access).
+    """
 
     program: str
     engine: int
     rules: tuple[tuple[int, int], ...]
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    directory: str | None = None  # on the host, to be removed at the end
+    directory: str | None = None  # scratch directory on the host, removed by `close`
 
     def close(self) -> None:
-        """Remove what lies on the host."""
+        """Remove the scratch directory from the host."""
         if self.directory is not None:
             remove_scratch(self.directory)
 
 
 def plan_root(spec: LaunchSpec) -> RootLayout:
-    """The root that a guest of this spec needs."""
+    """Return the layout of the root that guests of this spec need."""
     paths = (*spec.files, *spec.folders)
-    astray = [path for path in paths if not path.startswith("/") or path != os.path.normpath(path)]
-    if astray:
-        raise ValueError(f"a file's path must be absolute and plain, not {astray[0]!r}")
+    invalid = [path for path in paths if not path.startswith("/") or path != os.path.normpath(path)]
+    if invalid:
+        raise ValueError(f"a file's path must be absolute and normalised, not {invalid[0]!r}")
     folders = {place: folder.binds(place) for place, folder in spec.folders.items()}
-    needs = elf.needs(spec.executable, [host for host in _bound(folders) if host.endswith(".so")])
-    # A Python finds its library from where it lies itself.
+    needs = elf.needs(spec.executable, [host for host in _host_paths(folders) if host.endswith(".so")])
+    # Python finds its library relative to its own path.
     engine = f"{'/usr/bin' if spec.zygote else '/engine'}/{os.path.basename(spec.executable)}"
     binds = {engine: os.path.realpath(spec.executable), **dict(needs.libraries)}
     if needs.interpreter:
@@ -111,8 +115,8 @@ def plan_root(spec: LaunchSpec) -> RootLayout:
     return RootLayout(engine, needs.interpreter, binds, devices, spec.files, folders, needs.from_cache)
 
 
-def leave_host(tree: RootLayout, proc: int) -> None:
-    """Take this process out of the host's file system and out of its user, for good."""
+def leave_host(layout: RootLayout, proc: int) -> None:
+    """Move this process into the guests' root and into an unprivileged user namespace, irrevocably."""
     if os.geteuid() == 0:
         os.setgroups([])
     try:
@@ -120,26 +124,26 @@ def leave_host(tree: RootLayout, proc: int) -> None:
     except PermissionError:
         namespaces.enter_user_namespace(proc)
         own_mounts()
-        sources = open_sources(tree)
+        sources = open_sources(layout)
         namespaces.become_nobody()
-        change_root(tree, sources)
+        change_root(layout, sources)
         return
-    # With the privilege at hand everything is done as root, who may walk to an engine in anybody's home.
-    change_root(tree, open_sources(tree))
+    # While this process is root, it opens everything as root, who can reach an engine in any user's home.
+    change_root(layout, open_sources(layout))
     namespaces.enter_user_namespace(proc)
     namespaces.become_nobody()
 
 
-def own_root(spec: LaunchSpec, tree: RootLayout) -> GuestFilesystem:
-    """The quarters after `leave_host`: every path is the guest's path."""
-    hosts = {path: path for path in (*tree.binds, *tree.devices, *tree.files)}
-    folders = [*tree.folders, *(_folders_of(tree.files) if spec.zygote else ())]
-    rules = (*_rules(spec, tree, hosts), *((_open(path), landlock.LIST) for path in folders))
-    return GuestFilesystem(tree.engine, _open(tree.engine), rules, spec.argv, spec.env)
+def own_root(spec: LaunchSpec, layout: RootLayout) -> GuestFilesystem:
+    """Return the file system after `leave_host`: every path is a guest path."""
+    hosts = {path: path for path in (*layout.binds, *layout.devices, *layout.files)}
+    folders = [*layout.folders, *(_parent_folders(layout.files) if spec.zygote else ())]
+    rules = (*_landlock_rules(spec, layout, hosts), *((_open(path), landlock.LIST) for path in folders))
+    return GuestFilesystem(layout.engine, _open(layout.engine), rules, spec.argv, spec.env)
 
 
-def on_host(spec: LaunchSpec, tree: RootLayout) -> GuestFilesystem:
-    """The quarters without namespaces: engine and libraries where they are, the files in a directory in memory."""
+def on_host(spec: LaunchSpec, layout: RootLayout) -> GuestFilesystem:
+    """Return the file system without namespaces: the engine and libraries in place, `files` in a scratch directory."""
     remove_stale_scratch()
     directory = make_scratch()
     places: dict[str, str] = {}
@@ -148,15 +152,15 @@ def on_host(spec: LaunchSpec, tree: RootLayout) -> GuestFilesystem:
         os.makedirs(os.path.dirname(places[path]), mode=0o755, exist_ok=True)
         with open(places[path], "xb", opener=lambda name, flags: os.open(name, flags, 0o444)) as file:
             file.write(content)
-    hosts = {**tree.binds, **tree.devices, **places}
-    rules = list(_rules(spec, tree, hosts))
-    if tree.loader_cache:
+    hosts = {**layout.binds, **layout.devices, **places}
+    rules = list(_landlock_rules(spec, layout, hosts))
+    if layout.loader_cache:
         rules.append((_open(_LOADER_CACHE), landlock.READ))
-    # The entries one by one: what else lies in the same folder of the host is not for guests, nor are its names.
-    shared = [*_bound(tree.folders), *(map(directory.__add__, _folders_of(places)) if spec.zygote else ())]
+    # One rule for each entry: guests may not read anything else in the same host folder, nor the names in it.
+    shared = [*_host_paths(layout.folders), *(map(directory.__add__, _parent_folders(places)) if spec.zygote else ())]
     rules += [(_open(path), landlock.LIST if os.path.isdir(path) else landlock.READ) for path in shared]
 
-    bound = {guest: host for folder in tree.folders.values() for guest, host in folder.items()}
+    bound = {guest: host for folder in layout.folders.values() for guest, host in folder.items()}
 
     def moved(text: str) -> str:
         if text in bound:
@@ -165,20 +169,20 @@ def on_host(spec: LaunchSpec, tree: RootLayout) -> GuestFilesystem:
         return directory + text if inside else text
 
     env = {name: moved(value) for name, value in spec.env.items()}
-    program = hosts[tree.engine]
+    program = hosts[layout.engine]
     return GuestFilesystem(program, _open(program), tuple(rules), tuple(map(moved, spec.argv)), env, directory)
 
 
-def _bound(folders: Mapping[str, Mapping[str, str]]) -> list[str]:
+def _host_paths(folders: Mapping[str, Mapping[str, str]]) -> list[str]:
     return [host for bound in folders.values() for host in bound.values()]
 
 
-def _folders_of(files: Iterable[str]) -> list[str]:
+def _parent_folders(files: Iterable[str]) -> list[str]:
     return sorted({os.path.dirname(path) for path in files})
 
 
-def _rules(spec: LaunchSpec, tree: RootLayout, hosts: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
-    run = set() if spec.zygote else {tree.engine, tree.interpreter}
+def _landlock_rules(spec: LaunchSpec, layout: RootLayout, hosts: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
+    run = set() if spec.zygote else {layout.engine, layout.interpreter}
     return tuple((_open(host), landlock.RUN if path in run else landlock.READ) for path, host in hosts.items())
 
 
@@ -190,34 +194,34 @@ def _open(path: str) -> int:
 
 
 def own_mounts() -> None:
-    """Give this process a mount namespace whose changes stay in it."""
+    """Give this process a private mount namespace."""
     call("unshare", NEWNS)
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
 
 
-def open_sources(tree: RootLayout) -> dict[str, int]:
-    """Descriptors of what the tree binds, by guest path: taken while this process may still walk to it."""
-    sources = {**tree.binds, **tree.devices}
-    for bound in tree.folders.values():
+def open_sources(layout: RootLayout) -> dict[str, int]:
+    """Open what the layout binds, while this process can still reach it; return the descriptors by guest path."""
+    sources = {**layout.binds, **layout.devices}
+    for bound in layout.folders.values():
         sources.update(bound)
     return {guest: os.open(host, os.O_PATH | os.O_CLOEXEC) for guest, host in sources.items()}
 
 
-def change_root(tree: RootLayout, sources: Mapping[str, int]) -> None:
-    """Make the tree this process's root, and let go of the old one."""
+def change_root(layout: RootLayout, sources: Mapping[str, int]) -> None:
+    """Build the layout in a tmpfs, make it the root of this process, and unmount the old root."""
     new_root = next(place for place in ("/tmp", "/mnt", "/run", "/dev") if os.path.isdir(place))
-    _mount("guest", new_root, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=0755,size={_BYTES}")
+    _mount("guest", new_root, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=0755,size={_MAX_ROOT_BYTES}")
     os.chdir(new_root)
-    for path, content in tree.files.items():
-        _lay(path, content)
+    for path, content in layout.files.items():
+        _write_file(path, content)
     for path, fd in sources.items():
         if stat.S_ISDIR(os.fstat(fd).st_mode):
             os.makedirs(f".{path}", mode=0o755, exist_ok=True)
         else:
-            _lay(path, b"")
+            _write_file(path, b"")
         _mount(f"/proc/self/fd/{fd}", f".{path}", None, _MS_BIND)
         os.close(fd)
-        _set_attributes(f".{path}", _ATTR_RDONLY | _ATTR_NOSUID | (_ATTR_NOEXEC if path in tree.devices else _ATTR_NODEV))
+        _set_attributes(f".{path}", _ATTR_RDONLY | _ATTR_NOSUID | (_ATTR_NOEXEC if path in layout.devices else _ATTR_NODEV))
     _set_attributes(".", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV | _ATTR_NOEXEC)
     os.chdir(new_root)
     call("pivot_root", ctypes.c_char_p(b"."), ctypes.c_char_p(b"."))
@@ -225,7 +229,7 @@ def change_root(tree: RootLayout, sources: Mapping[str, int]) -> None:
     os.chdir("/")
 
 
-def _lay(path: str, content: bytes) -> None:
+def _write_file(path: str, content: bytes) -> None:
     os.makedirs(f".{os.path.dirname(path)}", mode=0o755, exist_ok=True)
     fd = os.open(f".{path}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
     with os.fdopen(fd, "wb") as file:
@@ -247,13 +251,19 @@ def _mount(source: str | None, target: str, kind: str | None, flags: int, option
 
 
 # ── scratch directories on the host ──
+#
+# Only a fork server without namespaces needs them. The imports stand inside the functions because they would double the
+# memory mappings that each guest gets a copy of.
 
 
 def make_scratch() -> str:
-    """A new directory that bears its name only once this process holds its lock; `sweep` leaves it alone until then."""
+    """Create a directory and return its path. It gets its final name only once this process holds its lock.
+
+    Until then `remove_stale_scratch` of another fork server does not see it.
+    """
     import tempfile
 
-    made = tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=_in_memory())
+    made = tempfile.mkdtemp(prefix=f".{_SCRATCH_PREFIX}", dir=_memory_folder())
     lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.chmod(made, 0o755)
@@ -263,18 +273,18 @@ def make_scratch() -> str:
 
 
 def remove_scratch(directory: str) -> None:
-    """Remove a directory and all in it."""
+    """Remove a scratch directory and its contents."""
     import shutil
 
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def remove_stale_scratch() -> None:
-    """Remove the directories of fork servers that were killed: nobody holds their lock any more."""
+    """Remove the directories of fork servers that were killed: no process holds their lock any more."""
     import glob
 
-    for path in glob.glob(f"{_in_memory()}/{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another's, or locked, or gone
+    for path in glob.glob(f"{_memory_folder()}/{_SCRATCH_PREFIX}*"):
+        with contextlib.suppress(OSError):  # owned by another user, locked, or gone
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -284,7 +294,7 @@ def remove_stale_scratch() -> None:
                 os.close(fd)
 
 
-def _in_memory() -> str:
+def _memory_folder() -> str:
     if os.access("/dev/shm", os.W_OK | os.X_OK):
         return "/dev/shm"
     import tempfile

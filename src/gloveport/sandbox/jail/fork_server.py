@@ -1,9 +1,9 @@
-"""The process that starts guests: exec'd with an empty environment, one thread, no secret, one control socket.
+"""The fork server: the process that starts guests. It has an empty environment, one thread, no secret, one socket.
 
     host ── launch, spawn + (stdin, stderr), limit ──► fork server ── clone ──► guest
     host ◄── ready, spawned + (pidfd), failed, exited ──┘
 
-It ends when its host ends, and its guests end with it.
+It ends when the host ends, and its guests end with it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NOTIF_CONTINUE = 1
 
 
 def main() -> None:
-    """Serve guests to the host whose socket is descriptor 0, until it goes away."""
+    """Start guests for the host, whose socket is descriptor 0, until the host ends."""
     control = socket.socket(fileno=os.dup(0))
     control.set_inheritable(False)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -56,7 +56,7 @@ def main() -> None:
     os.dup2(null, 1)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for name in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
-        signal.signal(name, _ignore_signal)  # not ignored: that a guest would inherit, and its exec undoes this
+        signal.signal(name, _ignore_signal)  # a handler, not SIG_IGN: exec resets a handler, a guest would inherit SIG_IGN
     os.umask(0o022)
     os.chdir("/")
     launch = _receive_launch(control)
@@ -65,20 +65,20 @@ def main() -> None:
         sys.exit(0)
     spec = _spec(launch)
     try:
-        jail, report, place, networks = prepare(spec)
-        client = ZygoteClient(jail, place, networks) if spec.zygote else None
-        if client is not None and holds_native_code(report):  # if not, the host refuses to go on
+        confinement, report, files, networks = prepare(spec)
+        client = ZygoteClient(confinement, files, networks) if spec.zygote else None
+        if client is not None and holds_native_code(report):  # if not, the host refuses this jail
             client.open()
     except (OSError, ValueError, SpawnError) as error:
         _send(control, {"op": "refused", "message": str(error)})
         sys.exit(1)
-    _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": place.directory})
-    server = ForkServer(control, host, jail, client, networks)
+    _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": files.directory})
+    server = ForkServer(control, host, confinement, client, networks)
     try:
         server.serve()
     finally:
         server.end()
-        place.close()
+        files.close()
 
 
 def _ignore_signal(*_: object) -> None: ...
@@ -100,7 +100,10 @@ def _spec(launch: dict[str, Any]) -> LaunchSpec:
 def prepare(
     spec: LaunchSpec,
 ) -> tuple[Confinement, JailReport, filesystem.GuestFilesystem, NetworkPool | NoNetworkPool]:
-    """The jail for guests of this spec, as strong as this machine gives it, after this process has confined itself."""
+    """Confine this process as far as the machine allows; return the confinement of its guests, its report and file system.
+
+    The last value gives guests their networks.
+    """
     if MACHINE not in NUMBERS:
         raise ValueError(f"there is no table of system calls for {MACHINE}")
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -132,7 +135,7 @@ def prepare(
 
 
 def _make_ruleset(rules: tuple[tuple[int, int], ...]) -> int | None:
-    """What guests get Landlock by, once for all of them; None where there is no Landlock, which a probe will report."""
+    """Create the Landlock ruleset that all guests share; None where Landlock is missing, which a probe reports."""
     try:
         return landlock.ruleset(rules)
     except OSError as error:
@@ -140,33 +143,33 @@ def _make_ruleset(rules: tuple[tuple[int, int], ...]) -> int | None:
             return None
         raise
     finally:
-        for fd, _ in rules:  # hundreds, for some engines; a guest may not have that many
+        for fd, _ in rules:  # hundreds for some engines; more than a guest's RLIMIT_NOFILE
             os.close(fd)
 
 
 class ForkServer:
-    """The guests of one host, by pidfd; it holds each pidfd until it has reaped the guest."""
+    """Holds the guests of one host, by pidfd. Each pidfd stays open until the guest is reaped."""
 
     def __init__(
         self,
         control: socket.socket,
         host: int,
-        jail: Confinement,
+        confinement: Confinement,
         zygote_client: ZygoteClient | None,
         networks: NetworkPool | NoNetworkPool,
     ) -> None:
         self._control = control
         self._host = host
-        self._jail = jail
+        self._confinement = confinement
         self._zygote_client = zygote_client
         self._networks = networks
-        self._guests: dict[int, tuple[int, int, int]] = {}  # pidfd → (the host's number for the guest, pid, network)
+        self._guests: dict[int, tuple[int, int, int]] = {}  # pidfd → (guest number, pid, network)
         self._poll = select.epoll()
         for fd in (control.fileno(), host):
             self._poll.register(fd, select.EPOLLIN)
 
     def serve(self) -> None:
-        """Answer the host until it goes away."""
+        """Answer the host until it ends."""
         while True:
             ready = {fd for fd, _ in self._poll.poll()}
             for fd in ready & self._guests.keys():
@@ -220,10 +223,10 @@ class ForkServer:
     def _start(self, network: int, stdio: int, stderr: int) -> tuple[int, int]:
         if self._zygote_client is not None:
             return self._zygote_client.spawn(network, stdio=stdio, stderr=stderr)
-        return spawn(self._jail, network, stdio=stdio, stderr=stderr)
+        return spawn(self._confinement, network, stdio=stdio, stderr=stderr)
 
     def _limit(self, request: dict[str, Any], answer: int) -> None:
-        """Set limits for a host that may not: a root without CAP_SYS_RESOURCE, whose guests have another uid."""
+        """Set limits on behalf of a host that may not: root without CAP_SYS_RESOURCE, whose guests have another uid."""
         pid = next((pid for number, pid, _ in self._guests.values() if number == request["id"]), None)
         try:
             if pid is None:
@@ -247,7 +250,7 @@ class ForkServer:
 
 @contextlib.contextmanager
 def _as_nobody() -> Iterator[None]:
-    """Have the uid and gid of the guests, which makes this process their equal, and then its own again."""
+    """Run a block with the uid and gid of the guests, which permits `prlimit` on them."""
     uids, gids = os.getresuid(), os.getresgid()
     os.setresgid(namespaces.NOBODY, namespaces.NOBODY, gids[2])
     os.setresuid(namespaces.NOBODY, namespaces.NOBODY, uids[2])
@@ -259,25 +262,25 @@ def _as_nobody() -> Iterator[None]:
 
 
 def _send(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
-    with contextlib.suppress(ConnectionError):  # the host is gone: the next poll says so
+    with contextlib.suppress(ConnectionError):  # the host has ended: the next poll reports it
         channel.send(control, message, fds)
 
 
 # ── one guest ──
 
 
-def spawn(jail: Confinement, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
-    """A new guest that has exec'd its engine inside the jail, as (pid, pidfd)."""
+def spawn(confinement: Confinement, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
+    """Start a guest that has exec'd its engine inside the jail; return (pid, pidfd)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         with theirs:
-            steps = jail.steps(network)  # made here: what a child writes, be it a count of references, it first has to copy
-            pid, pidfd = jail.clone()
+            steps = confinement.steps(network)  # before the clone: a child copies each page it writes
+            pid, pidfd = confinement.clone()
             if pid == 0:
                 ours.close()
-                _become_guest(jail, steps, theirs, stdio, stderr)
+                _become_guest(confinement, steps, theirs, stdio, stderr)
         try:
-            _await_guest(jail, ours, pid)
+            _await_guest(confinement, ours, pid)
         except BaseException:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -286,49 +289,49 @@ def spawn(jail: Confinement, network: int, *, stdio: int, stderr: int) -> tuple[
     return pid, pidfd
 
 
-def _become_guest(jail: Confinement, steps: list[Step], sync: socket.socket, stdio: int, stderr: int) -> None:
-    """The child's whole life up to its exec. It tells the parent what failed, and never returns."""
+def _become_guest(confinement: Confinement, steps: list[Step], sync: socket.socket, stdio: int, stderr: int) -> None:
+    """Run the child up to its exec; report a failure to the parent. Never returns."""
     layer = "start"
     try:
         for target, source in ((0, stdio), (1, stdio), (2, stderr)):
             os.dup2(source, target)
-        for layer, step in steps:  # noqa: B007  the name outlives the loop when a step fails
+        for layer, step in steps:  # noqa: B007  `layer` is used after the loop when a step fails
             step()
         privileges.close_descriptors_on_exec()
         layer = "single exec"
-        if layer in jail.holds:
-            listener = jail.watch.install_with_listener()
+        if layer in confinement.holds:
+            listener = confinement.watch.install_with_listener()
             socket.send_fds(sync, [b"ready"], [listener])
             os.close(listener)
         else:
             sync.send(b"ready")
-            # Death with the parent is armed by now: if the parent is still there to answer, it can't be missed.
+            # PDEATHSIG is set by now. The parent's answer proves that it did not die before that.
             if not sync.recv(1):
                 os._exit(1)
         layer = "seccomp"
-        if layer in jail.holds:
-            jail.restrict_calls()
+        if layer in confinement.holds:
+            confinement.restrict_calls()
         layer = "exec"
-        os.execve(jail.engine, jail.argv, dict(jail.env))
-    except BaseException as error:  # noqa: BLE001  the outer edge of the child: whatever it was, the parent hears of it
+        os.execve(confinement.engine, confinement.argv, dict(confinement.env))
+    except BaseException as error:  # noqa: BLE001  the outer edge of the child: report any failure to the parent
         os.write(sync.fileno(), f"{layer}: {error}".encode()[:1000])
     finally:
         os._exit(127)
 
 
-def _await_guest(jail: Confinement, sync: socket.socket, pid: int) -> None:
-    """Wait until the child has exec'd; SpawnError with its own words when it fails."""
+def _await_guest(confinement: Confinement, sync: socket.socket, pid: int) -> None:
+    """Wait until the child has exec'd; SpawnError with the child's message when it fails."""
     sync.settimeout(_SPAWN_SECONDS)
     try:
         word, listeners = channel.receive_bytes(sync)
         if word != b"ready":
             raise SpawnError(failure_text(word) or "the guest died before it was jailed")
         execs = True
-        if "single exec" in jail.holds:
+        if "single exec" in confinement.holds:
             execs = _let_exec_once(listeners[0], pid)
         else:
             sync.send(b"g")
-        word = sync.recv(1024)  # nothing, when all is well: the exec closes the child's end
+        word = sync.recv(1024)  # empty on success: the exec closes the child's end
     except TimeoutError:
         raise SpawnError("the guest did not start in time") from None
     if word or not execs:
@@ -336,9 +339,9 @@ def _await_guest(jail: Confinement, sync: socket.socket, pid: int) -> None:
 
 
 def _let_exec_once(listener: int, pid: int) -> bool:
-    """Let the one exec through that the child is about to make; false if it dies first.
+    """Allow the one exec that the child is about to make; return false if the child dies first.
 
-    With the listener closed, every later exec gets ENOSYS.
+    After the listener is closed, every later exec fails with ENOSYS.
     """
     try:
         waiter = select.poll()

@@ -1,10 +1,11 @@
-"""The memory that every guest of a zygote touches: learned once, from one guest, and had by the others in two calls.
+"""Prefault pages in new guests: map the pages that every guest of a zygote touches, before the guest runs.
 
-A fork shares its parent's memory. It pays for each page when it first writes there, with an exception and a copy, a
-thousand times in its first milliseconds; told beforehand which pages, the kernel copies all of them in one go.
+A fork shares its parent's memory and pays a page fault and a copy for each page that it first writes, a thousand times
+in its first milliseconds. When it names the pages in advance, the kernel copies all of them in two calls. The pages are
+recorded once, from a trial guest that does what a run does.
 
-    fork server:  record_touched_pages() looks at a guest that has walked the way of a run, and gives the zygote what it saw
-    guest:        the calls of make_prefaulter(), first of all
+    fork server   record_touched_pages() reads the trial guest's page map; the zygote receives the table
+    guest         the function from make_prefaulter() maps the pages in the table, before anything else
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from contextlib import suppress
 
 from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 
-_MAX_RANGES = 1024  # ranges in one call
+_MAX_RANGES = 1024  # in one call; the kernel's UIO_MAXIOV
 _RANGE = struct.Struct("=QQ")
 _HALF_BYTES = _MAX_RANGES * _RANGE.size
-TABLE_BYTES = 2 * _HALF_BYTES  # what is written to, then what is only read
+TABLE_BYTES = 2 * _HALF_BYTES  # pages to write first, then pages that are only read
 
 _POPULATE_READ, _POPULATE_WRITE = 22, 23
 _PAGE_BYTES = mmap.PAGESIZE
-_PRESENT, _OF_A_FILE, _ALONE = 1 << 63, 1 << 61, 1 << 56
+_PRESENT, _FILE_BACKED, _EXCLUSIVE = 1 << 63, 1 << 61, 1 << 56
 
 
 def make_prefaulter(table: mmap.mmap) -> Callable[[], None]:
-    """What has the kernel map the pages of a table here; nothing where it does not know how (before Linux 6.13).
+    """Return a function that has the kernel map the pages in a table; it has no effect before Linux 6.13.
 
-    It leaves the heap as it found it, whatever the table holds: guests must not differ by it.
+    The function leaves the heap unchanged, whatever the table holds: guests must not differ because of it.
     """
     syscall = ctypes.PyDLL(None)["syscall"]
     number, start = NUMBERS[MACHINE]["process_madvise"], ctypes.addressof(ctypes.c_char.from_buffer(table))
@@ -47,7 +48,7 @@ def make_prefaulter(table: mmap.mmap) -> Callable[[], None]:
 
 
 def record_touched_pages(proc: int, guest: int, zygote: int) -> bytes:
-    """The pages that a guest of this zygote has of its own, and those of files that it has read; empty if none may look."""
+    """Return the table of pages that a guest has copied from this zygote or read from files; empty if it can't be read."""
     written: list[tuple[int, int]] = []
     read: list[tuple[int, int]] = []
     with suppress(OSError):
@@ -57,23 +58,23 @@ def record_touched_pages(proc: int, guest: int, zygote: int) -> bytes:
                 pagemap.seek(start // _PAGE_BYTES * 8)
                 flags = struct.unpack(f"={(end - start) // _PAGE_BYTES}Q", pagemap.read((end - start) // _PAGE_BYTES * 8))
                 if "w" in access:
-                    written += _ranges(start, flags, (_PRESENT | _ALONE, _OF_A_FILE))
+                    written += _ranges(start, flags, (_PRESENT | _EXCLUSIVE, _FILE_BACKED))
                 elif "r" in access:
-                    read += _ranges(start, flags, (_PRESENT | _OF_A_FILE, 0))
+                    read += _ranges(start, flags, (_PRESENT | _FILE_BACKED, 0))
     return _pack(written) + _pack(read)
 
 
 def _mappings(proc: int, pid: int) -> Iterator[tuple[tuple[int, int], str]]:
     with open(os.open(f"{pid}/maps", os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)) as lines:
         for line in lines:
-            place, access = line.split()[:2]
-            start, end = (int(edge, 16) for edge in place.split("-"))
-            if access.endswith("p") and "[v" not in line:  # not the kernel's own: vvar, vdso, vsyscall
+            addresses, access = line.split()[:2]
+            start, end = (int(edge, 16) for edge in addresses.split("-"))
+            if access.endswith("p") and "[v" not in line:  # skip the kernel's own: vvar, vdso, vsyscall
                 yield (start, end), access
 
 
 def _ranges(start: int, flags: tuple[int, ...], wanted: tuple[int, int]) -> list[tuple[int, int]]:
-    """Address and length of each run of pages that have all of the first flags and none of the second."""
+    """Return (address, length) of each run of pages that have all flags of `wanted[0]` and none of `wanted[1]`."""
     yes, no = wanted
     found: list[tuple[int, int]] = []
     for index, page in enumerate(flags):

@@ -1,4 +1,4 @@
-"""Which layers of the jail this machine gives, found out by putting a child of the fork server into each of them."""
+"""Find out which layers of the jail work on this machine, by putting a child of the fork server into each of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gloveport.sandbox.jail.namespaces import NetworkPool
 from gloveport.sandbox.jail.strength import Layer
 from gloveport.sandbox.jail.syscalls import call
 
-Record = Callable[[str, bool, str], None]
+RecordLayer = Callable[[str, bool, str], None]
 
 _FIXES = {
     "namespaces": "allow user namespaces: {sysctl}in a container, a seccomp profile that permits unshare and clone",
@@ -37,81 +37,81 @@ _SYSCTLS = {
 }
 
 
-def probe_namespaces(tree: RootLayout, proc: int) -> list[Layer]:
-    """The layers `namespaces` and `root`: a child leaves the host just as the fork server would, and clones a guest."""
+def probe_namespaces(layout: RootLayout, proc: int) -> list[Layer]:
+    """Probe the layers `namespaces` and `root`: a child leaves the host as the fork server would, and clones a guest."""
 
-    def attempt(note: Record) -> None:
-        with recording(note, "namespaces", "user, PID, network, IPC, UTS and cgroup namespaces for each guest"):
+    def attempt(record: RecordLayer) -> None:
+        with recording(record, "namespaces", "user, PID, network, IPC, UTS and cgroup namespaces for each guest"):
             _clone_guest(namespaces.GUEST_FLAGS, lambda: None)
-        with recording(note, "root", "pivot_root into a read-only tree in memory"):
-            filesystem.leave_host(tree, proc)
+        with recording(record, "root", "pivot_root into a read-only tree in memory"):
+            filesystem.leave_host(layout, proc)
             network = NetworkPool(proc).take()
             _clone_guest(namespaces.CLONE_FLAGS, lambda: namespaces.enter_guest_namespaces(proc, network))
 
-    noted = _in_child(_fork, attempt)
-    if not noted.get("root", (False, ""))[0] and noted.get("namespaces", (False, ""))[0]:
-        noted["namespaces"] = (False, "could be had, but not a root to go with them")
-    return _layers(noted, ("namespaces", "root"))
+    recorded = _in_child(_fork, attempt)
+    if not recorded.get("root", (False, ""))[0] and recorded.get("namespaces", (False, ""))[0]:
+        recorded["namespaces"] = (False, "available, but without a root of their own")
+    return _layers(recorded, ("namespaces", "root"))
 
 
 def probe_fixed_addresses() -> list[Layer]:
-    """The layer `fixed addresses`: what a zygote execs lies at the same addresses each time, for exact replays."""
+    """Probe the layer `fixed addresses`: a zygote's program gets the same addresses each time, for exact replays."""
 
-    def attempt(note: Record) -> None:
-        with recording(note, "fixed addresses", "objects lie at the same addresses in every process"):
+    def attempt(record: RecordLayer) -> None:
+        with recording(record, "fixed addresses", "objects lie at the same addresses in every process"):
             zygote_client.fix_addresses()
 
     return _layers(_in_child(_fork, attempt), ("fixed addresses",))
 
 
-def _clone_guest(flags: int, settle: Callable[[], None]) -> None:
+def _clone_guest(flags: int, enter: Callable[[], None]) -> None:
     pid, pidfd = namespaces.clone(flags)
     if pid == 0:
         failed = 1
         try:
-            settle()
+            enter()
             failed = 0 if os.getpid() == 1 else 1
         finally:
             os._exit(failed)
     _, status = os.waitpid(pid, 0)
     os.close(pidfd)
     if status:
-        raise OSError(EPERM, "a guest could not settle in its namespaces")
+        raise OSError(EPERM, "a guest could not enter its namespaces")
 
 
 def find_unreadable(folders: Sequence[str]) -> str | None:
-    """The first of these folders that the user of a guest without namespaces can't read; None when it can read all."""
+    """Return the first folder that a guest's user can't read without namespaces; None when it can read all."""
 
-    def attempt(note: Record) -> None:
+    def attempt(record: RecordLayer) -> None:
         privileges.leave_root()
         for folder in folders:
-            with recording(note, folder, "open"):
+            with recording(record, folder, "open"):
                 os.listdir(folder)
 
-    noted = _in_child(_fork, attempt)
-    return next((folder for folder in folders if not noted.get(folder, (False, ""))[0]), None)
+    recorded = _in_child(_fork, attempt)
+    return next((folder for folder in folders if not recorded.get(folder, (False, ""))[0]), None)
 
 
-def probe_layers(jail: Confinement, network: int) -> list[Layer]:
-    """The other layers: a child is put into each and then tries what it should now be unable to do."""
+def probe_layers(confinement: Confinement, network: int) -> list[Layer]:
+    """Probe the other layers: a child enters each and then tries what the layer must refuse."""
 
-    def attempt(note: Record) -> None:
-        for name, step in jail.steps(network):
-            with recording(note, name, _DETAILS.get(name, "in force")):
+    def attempt(record: RecordLayer) -> None:
+        for name, step in confinement.steps(network):
+            with recording(record, name, _DETAILS.get(name, "in force")):
                 step()
                 _CHECKS.get(name, _nothing)()
-        with recording(note, "signal scope", "Landlock keeps signals and abstract sockets among a guest's own threads"):
+        with recording(record, "signal scope", "Landlock keeps signals and abstract sockets among a guest's own threads"):
             if landlock.version() < landlock.SCOPE_ABI:
-                raise OSError(ENOSYS, f"Landlock ABI {landlock.version()} knows no scopes")
-        with recording(note, "single exec", "the fork server lets a guest exec once"):
-            os.close(jail.watch.install_with_listener())
-            _refused(lambda: os.execve("/nonexistent", ["none"], {}), ENOSYS)
-        with recording(note, "seccomp", "an allow-list of system calls"):
-            jail.restrict_calls()
-            _refused(lambda: call("socket", socket.AF_INET, socket.SOCK_STREAM, 0), EPERM)
+                raise OSError(ENOSYS, f"Landlock ABI {landlock.version()} has no scopes")
+        with recording(record, "single exec", "the fork server lets a guest exec once"):
+            os.close(confinement.watch.install_with_listener())
+            _expect_refusal(lambda: os.execve("/nonexistent", ["none"], {}), ENOSYS)
+        with recording(record, "seccomp", "an allow-list of system calls"):
+            confinement.restrict_calls()
+            _expect_refusal(lambda: call("socket", socket.AF_INET, socket.SOCK_STREAM, 0), EPERM)
 
     names = ("landlock", "seccomp", "single exec", "signal scope", "identity", "limits")
-    return _layers(_in_child(jail.clone, attempt), names)
+    return _layers(_in_child(confinement.clone, attempt), names)
 
 
 _DETAILS = {
@@ -126,7 +126,7 @@ def _nothing() -> None:
 
 
 def _check_landlock() -> None:
-    _refused(lambda: os.open("/", os.O_RDONLY | os.O_DIRECTORY), EACCES)
+    _expect_refusal(lambda: os.open("/", os.O_RDONLY | os.O_DIRECTORY), EACCES)
 
 
 def _check_identity() -> None:
@@ -137,33 +137,33 @@ def _check_identity() -> None:
 _CHECKS: dict[str, Callable[[], None]] = {"landlock": _check_landlock, "identity": _check_identity}
 
 
-def _refused(attempt: Callable[[], object], code: int) -> None:
+def _expect_refusal(attempt: Callable[[], object], code: int) -> None:
     try:
         attempt()
     except OSError as error:
         if error.errno == code:
             return
         raise
-    raise OSError(EPERM, "put in force, yet nothing was refused")
+    raise OSError(EPERM, "applied, but it refuses nothing")
 
 
 @contextmanager
-def recording(note: Record, name: str, detail: str) -> Iterator[None]:
-    """Record the layer as in force when the block ends well, with `detail`; else as missing, with the error."""
+def recording(record: RecordLayer, name: str, detail: str) -> Iterator[None]:
+    """Record the layer as in force, with `detail`, when the block succeeds; else as missing, with the error."""
     try:
         yield
     except OSError as error:
-        note(name, False, error.strerror or str(error))
+        record(name, False, error.strerror or str(error))
     else:
-        note(name, True, detail)
+        record(name, True, detail)
 
 
 def _fork() -> tuple[int, int]:
     return namespaces.clone(0)
 
 
-def _in_child(start: Callable[[], tuple[int, int]], attempt: Callable[[Record], None]) -> dict[str, tuple[bool, str]]:
-    """What a forked child noted; a layer that was noted as missing once is missing."""
+def _in_child(start: Callable[[], tuple[int, int]], attempt: Callable[[RecordLayer], None]) -> dict[str, tuple[bool, str]]:
+    """Run `attempt` in a forked child; return what it recorded. A layer recorded as missing once stays missing."""
     reader, writer = os.pipe()
     pid, pidfd = start()
     if pid == 0:
@@ -173,11 +173,11 @@ def _in_child(start: Callable[[], tuple[int, int]], attempt: Callable[[Record], 
             os._exit(0)
     os.close(writer)
     with open(reader, encoding="utf-8") as lines:
-        noted = [json.loads(line) for line in lines]
+        recorded = [json.loads(line) for line in lines]
     os.waitpid(pid, 0)
     os.close(pidfd)
     result: dict[str, tuple[bool, str]] = {}
-    for name, holds, detail in noted:
+    for name, holds, detail in recorded:
         if result.get(name, (True, ""))[0]:
             result[name] = (holds, detail)
     return result
@@ -187,18 +187,18 @@ def _write(fd: int, words: tuple[str, bool, str]) -> None:
     os.write(fd, json.dumps(words).encode() + b"\n")
 
 
-def _layers(noted: dict[str, tuple[bool, str]], names: tuple[str, ...]) -> list[Layer]:
+def _layers(recorded: dict[str, tuple[bool, str]], names: tuple[str, ...]) -> list[Layer]:
     layers: list[Layer] = []
     for name in names:
-        holds, detail = noted.get(name, (False, "could not be tried"))
-        layers.append(Layer(name, holds, detail, None if holds else _fix(name, noted)))
+        holds, detail = recorded.get(name, (False, "could not be tried"))
+        layers.append(Layer(name, holds, detail, None if holds else _fix(name, recorded)))
     return layers
 
 
-def _fix(name: str, noted: dict[str, tuple[bool, str]]) -> str:
-    """What would bring a layer; first of all the one that it is made with."""
+def _fix(name: str, recorded: dict[str, tuple[bool, str]]) -> str:
+    """Return how to get a missing layer, or the layer that it depends on when that one is missing too."""
     below = _DEPENDS_ON.get(name)
-    if below and not noted.get(below, (False, ""))[0]:
+    if below and not recorded.get(below, (False, ""))[0]:
         name = below
     return _FIXES.get(name, "see the detail").format(sysctl=_sysctl_fix())
 

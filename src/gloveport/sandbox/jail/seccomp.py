@@ -1,6 +1,6 @@
-"""The system calls that a guest may make, as a seccomp program: an allow-list; everything else is EPERM.
+"""The system calls that a guest may make, as a seccomp filter: an allow-list; every other call fails with EPERM.
 
-`compile_filter` is pure: rules in, BPF bytes out, for either architecture. A `SeccompProgram` puts them in force.
+`compile_filter` is pure: rules in, BPF bytes out, for either architecture. A `SeccompProgram` applies them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ KILL_PROCESS = 0x80000000
 
 
 def errno_action(code: int) -> int:
-    """The action that fails a call with an errno."""
+    """Return the action that fails a call with this errno."""
     return 0x00050000 | code
 
 
-# BPF: load a word of the seccomp data, compare, and, return.
+# BPF opcodes: load a word of the seccomp data, compare (equal, greater or equal), bitwise and, return.
 _LD, _JEQ, _JGE, _AND, _RET = 0x20, 0x15, 0x35, 0x54, 0x06
-_MAX_LINEAR_SEARCH = 4  # calls that are compared one after the other
+_MAX_LINEAR_SEARCH = 4  # system calls compared one after the other, at a leaf of the binary search
 _NR, _ARCH, _ARGS = 0, 4, 16
 
-SELF = -1  # stands for the guest's own pid in a test; `SeccompProgram` fills it in
+SELF = -1  # placeholder for the guest's own pid in a test; `SeccompProgram` fills it in
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentTest:
-    """A test on one argument: `(argument & mask) == value`, on 32 bits or, for pointers and flag words, on all 64."""
+    """A test on one argument: `(argument & mask) == value`, on 32 bits, or on all 64 for pointers and flag words."""
 
     argument: int
     value: int
@@ -45,12 +45,12 @@ class ArgumentTest:
     whole: bool = False
 
 
-# A rule is an action, or the alternatives of which one must hold for ALLOW (each a tuple of tests that all must hold).
+# A rule is an action, or alternatives: the call is allowed when all tests of at least one alternative hold.
 Rule = int | tuple[tuple[ArgumentTest, ...], ...]
 
 
 def one_of(argument: int, *values: int) -> Rule:
-    """The rule that an int argument is one of the values."""
+    """Return the rule that allows a call when an int argument is one of the values."""
     return tuple((ArgumentTest(argument, value),) for value in values)
 
 
@@ -59,19 +59,19 @@ Instruction = tuple[int, int, int, int]  # code, k, jt, jf
 
 @dataclass(frozen=True, slots=True)
 class BpfFilter:
-    """A BPF program and the places in it where the guest's own pid belongs."""
+    """A BPF program, and the offsets in it that receive the guest's own pid."""
 
     code: bytes
     pid_offsets: tuple[int, ...] = ()
 
 
 def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> BpfFilter:
-    """The program that applies `rules` by call name; names that the machine doesn't have are left out."""
+    """Compile rules by call name into a filter; names that the machine doesn't have are left out."""
     numbers = NUMBERS[machine]
     steps: list[Instruction] = [
         (_LD, _ARCH, 0, 0),
         (_JEQ, AUDIT_ARCH[machine], 1, 0),
-        (_RET, KILL_PROCESS, 0, 0),  # a call of another ABI (i386) has other numbers: there is no honest reason for it
+        (_RET, KILL_PROCESS, 0, 0),  # another ABI (i386) has other call numbers; no honest guest uses one
         (_LD, _NR, 0, 0),
     ]
     if machine == "x86_64":
@@ -82,11 +82,14 @@ def compile_filter(rules: Mapping[str, Rule], *, machine: str, default: int) -> 
 
 
 def _search(rules: list[tuple[int, Rule]], default: int) -> list[Instruction]:
-    """Finds the rule of a number by halves: for each process the kernel tries the filter with every number there is."""
+    """Return a binary search for the rule of a call number.
+
+    It is worth it because the kernel evaluates the filter for every call number when a process installs it.
+    """
     if len(rules) > _MAX_LINEAR_SEARCH:
         middle = len(rules) // 2
         below, above = _search(rules[:middle], default), _search(rules[middle:], default)
-        return [(_JGE, rules[middle][0], len(below), 0), *below, *above]  # no jump can go over 255 steps
+        return [(_JGE, rules[middle][0], len(below), 0), *below, *above]  # a jump spans at most 255 instructions
     steps: list[Instruction] = []
     for number, rule in rules:
         block = [(_RET, rule, 0, 0)] if isinstance(rule, int) else _alternatives(rule)
@@ -98,7 +101,7 @@ def _alternatives(alternatives: tuple[tuple[ArgumentTest, ...], ...]) -> list[In
     block: list[Instruction] = []
     for tests in alternatives:
         steps = [step for test in tests for step in _test(test)]
-        # Every comparison that fails leaves for the next alternative, just behind this one's RET.
+        # A failed comparison jumps to the next alternative, just behind this one's RET.
         for place, (code, k) in enumerate(steps):
             block.append((code, k, 0, len(steps) - place if code == _JEQ else 0))
         block.append((_RET, ALLOW, 0, 0))
@@ -129,10 +132,10 @@ epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 poll ppoll
 rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_group
 """
 
-# What pthread_create asks for: any other clone makes a process, or a namespace.
+# The flags of pthread_create. Any other clone creates a process or a namespace.
 _THREAD_FLAGS = 0x3D0F00
-# Without F_SETOWN and F_SETSIG, with which a guest could have SIGKILL sent to any process of its user.
-# Without locks, by which two guests could talk over the files that they share.
+# No F_SETOWN or F_SETSIG: with them a guest could have the kernel send SIGKILL to any process of its user.
+# No locks: with them two guests could communicate over the files that they share.
 _FCNTL = (0, 1, 2, 3, 4, 1030)  # dup, descriptor and file flags, dup with close-on-exec
 _IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX
 _PRCTL = (15, 16, 0x53564D41)  # PR_SET_NAME PR_GET_NAME PR_SET_VMA; never PR_SET_PDEATHSIG
@@ -140,16 +143,16 @@ _ARCH_SET_FS = 0x1002
 _AF_UNIX = 1
 _MSG_OOB = 0x1
 _MAP_SHARED, _MAP_GROWSDOWN, _MAP_HUGETLB = 0x1, 0x100, 0x40000
-# What allocators ask for. Never MADV_MERGEABLE, by which guests could tell what others hold in their memory, nor
-# MADV_PAGEOUT, by which they could hold more than is seen.
+# What allocators need. Never MADV_MERGEABLE: it reveals what other guests hold in memory. Never MADV_PAGEOUT: with it a
+# guest could hold more memory than its resident size shows.
 _MADVISE = (0, 1, 2, 3, 4, 8, 10, 14, 15, 16, 17, 102, 103)
 _CLOCKS = ("clock_gettime", "clock_getres", "clock_nanosleep")
 
 
 def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
-    """What a guest may call; `may_exec` is for an engine that is exec'd once, and has threads.
+    """Return the rules for a guest. `may_exec` is for an engine that is exec'd once and starts threads.
 
-    An engine that is forked ready to run has neither: all of it is one thread of one process, from its first call on.
+    A forked engine may do neither: it is one thread of one process from its first call on.
     """
     rules: dict[str, Rule] = {
         "fcntl": one_of(1, *_FCNTL),
@@ -157,22 +160,22 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
         "prctl": one_of(0, *_PRCTL),
         "arch_prctl": one_of(0, _ARCH_SET_FS),
         "clone": ((ArgumentTest(0, _THREAD_FLAGS, whole=True),),),
-        "clone3": errno_action(ENOSYS),  # its flags lie in memory, where no filter sees them; libc falls back to clone
-        # Shared and downward-growing memory is not counted by RLIMIT_DATA; huge pages are in no resident size.
+        "clone3": errno_action(ENOSYS),  # its flags lie in memory, where a filter can't read them; libc falls back to clone
+        # RLIMIT_DATA does not count shared or downward-growing memory; the resident size does not count huge pages.
         "mmap": ((ArgumentTest(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN | _MAP_HUGETLB),),),
         "madvise": one_of(2, *_MADVISE),
         "socketpair": one_of(0, _AF_UNIX),
-        # Only on what is connected already: an address would make them a way out. No urgent data: CVE-2025-38236.
+        # Only on connected sockets: an address would be a way out. No urgent data: CVE-2025-38236.
         "recvfrom": ((ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),),
         "sendto": ((ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),),
         "prlimit64": ((ArgumentTest(0, 0), ArgumentTest(2, 0, whole=True)),),
-        # Landlock lets anyone read where a symbolic link leads: to a guest, nothing is one.
+        # Landlock does not restrict reading the target of a symbolic link: for a guest, nothing is a link.
         "readlink": errno_action(EINVAL),
         "readlinkat": errno_action(EINVAL),
         "kill": one_of(0, SELF),
         "tgkill": one_of(0, SELF),
     }
-    # The clocks of the system and its own; a negative number is the processor time of another process.
+    # The system's clocks and the guest's own. A negative clock id is the CPU time of another process.
     rules.update(dict.fromkeys(_CLOCKS, ((ArgumentTest(0, 0, mask=0xFFFFFFF0),),)))
     rules.update(dict.fromkeys(_ALWAYS.split(), ALLOW))
     if may_exec:
@@ -185,14 +188,14 @@ def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
 
 EXEC_WATCH: dict[str, Rule] = {"execve": NOTIFY, "execveat": NOTIFY}
 
-# ── putting it in force ──
+# ── installation ──
 
 _SET_MODE_FILTER = 1
 _NEW_LISTENER = 1 << 3
 
 
 class SeccompProgram:
-    """A filter laid out for the kernel. Made before a fork, it costs the child nothing but its own pid to fill in."""
+    """A filter in the kernel's layout. Built before a fork, so that the child only fills in its own pid."""
 
     def __init__(self, filter_: BpfFilter) -> None:
         self.filter = filter_
@@ -200,11 +203,11 @@ class SeccompProgram:
         self._header = struct.pack("@HP", len(filter_.code) // 8, ctypes.addressof(self._code))
 
     def install(self) -> None:
-        """Put it in force for this process, for good; it needs no_new_privs."""
+        """Apply the filter to this process, irrevocably; it needs no_new_privs."""
         self._install(0)
 
     def install_with_listener(self) -> int:
-        """Put it in force, NOTIFY actions and all; the descriptor on which those are answered."""
+        """Apply the filter with its NOTIFY actions; return the descriptor on which those are answered."""
         return self._install(_NEW_LISTENER)
 
     def _install(self, flags: int) -> int:

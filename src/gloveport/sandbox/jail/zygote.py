@@ -1,15 +1,15 @@
-"""The process that guests of a forked engine are copies of. It lives in their root and runs under their interpreter.
+"""The zygote: the process whose forks become the guests of a forked engine. It runs in the guests' root.
 
-    fork server ── pages ───► zygote                       (once, see `pages`)
+    fork server ── pages ───► zygote                       (once; see `prefault`)
     fork server ── "fork" ──► zygote ── clone ──► guest    (a child of the fork server, not of the zygote)
     fork server ◄── pid ────────┘                   │
     fork server ── (stdin, stderr, sync, network) ─►│
-    fork server ◄── "ready", when it is jailed ─────┘
+    fork server ◄── "ready", once it is jailed ─────┘
 
-Between two clones the zygote reads one byte and writes one number, and its memory is then what it was before: the first
-guest and the thousandth find the same objects at the same addresses. It never gets anything that belongs to a run.
+Between two forks the zygote reads one byte and writes one number, and its memory is then as it was before. So the first
+guest and the thousandth find the same objects at the same addresses. The zygote never receives data of a run.
 
-It has one thread, which goes on in the guest as it is: so Python is not told of the fork, and resets nothing.
+It has one thread, which continues in the guest. Python's fork hooks do not run, so nothing is reset.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from types import ModuleType
 from gloveport.sandbox.jail import channel, namespaces, prefault, privileges, seccomp
 from gloveport.sandbox.jail.confinement import Confinement, exec_watch
 
-# The descriptors that a zygote is exec'd with.
-WAKE_FD, ORDERS_FD, PROC_FD, RULESET_FD = 3, 4, 5, 6
+# The descriptors that the zygote inherits at its exec.
+WAKE_FD, REQUESTS_FD, PROC_FD, RULESET_FD = 3, 4, 5, 6
 FIRST_FREE_FD = 3
 
 READY, FORK, PREFAULT = b"r", b"f", b"p"
-GUEST, TRIAL = b"guest", b"scout"  # a scout walks the way of a run for nobody, and waits to be looked at
+GUEST, TRIAL = b"guest", b"trial"  # a trial guest does what a run does, then waits while its pages are recorded
 _STATE_BYTES = 64 * 1024
 _PACKAGE = "gloveport_guest"
 
 
 def main(folder: str) -> None:
-    """Load the guest's package from `folder`, then fork guests until the fork server goes away."""
+    """Load the guest package from `folder`, then fork guests until the fork server ends."""
     privileges.die_with_parent()
     state = json.loads(os.read(WAKE_FD, _STATE_BYTES))
-    jail = Confinement(
+    confinement = Confinement(
         holds=frozenset(state["holds"]),
         proc=PROC_FD,
         engine=-1,
@@ -53,7 +53,7 @@ def main(folder: str) -> None:
         threads=state["threads"],
         ruleset=RULESET_FD,
     )
-    clone = namespaces.make_sibling_cloner(namespaces.CLONE_FLAGS if "namespaces" in jail.holds else 0)
+    clone = namespaces.make_sibling_cloner(namespaces.CLONE_FLAGS if "namespaces" in confinement.holds else 0)
     table = mmap.mmap(-1, prefault.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     prefault_pages = prefault.make_prefaulter(table)
     package = _load(folder)
@@ -62,7 +62,7 @@ def main(folder: str) -> None:
     if not _fork_guests(clone, table):
         os._exit(0)
     prefault_pages()
-    if _enter(jail) == TRIAL:
+    if _enter(confinement) == TRIAL:
         _run_trial(package)
     _run(package.main)
 
@@ -75,7 +75,7 @@ def _load(folder: str) -> ModuleType:
 
 
 def _tidy() -> None:
-    """Leave guests nothing of ours to find, and memory that they share for as long as they can."""
+    """Remove our modules and paths from what guests can see, and freeze the heap so that its pages stay shared."""
     own = __name__.partition(".")[0]
     for name in [name for name in sys.modules if name.partition(".")[0] == own]:
         del sys.modules[name]
@@ -84,7 +84,7 @@ def _tidy() -> None:
     for place in [place for place in sys.path_importer_cache if place == ours or place.startswith(f"{ours}/")]:
         del sys.path_importer_cache[place]
     for finder in sys.path_importer_cache.values():
-        # Nothing changes here, and in a jail of `kernel` strength the library's folder can't be listed again.
+        # The folders never change, and at `kernel` strength the library's folder can't be listed a second time.
         if finder is not None:
             vars(finder)["invalidate_caches"] = object
     script = vars(sys.modules["__main__"])
@@ -92,19 +92,19 @@ def _tidy() -> None:
         del script[name]
     sys.argv[:] = [""]
     gc.collect()
-    gc.freeze()  # no collection touches, and so copies, what every guest shares
+    gc.freeze()  # no collection writes to, and so copies, the pages that all guests share
 
 
 def _fork_guests(clone: Callable[[], int], table: mmap.mmap) -> bool:
-    """True in each guest; false in the zygote, at its end."""
+    """Return true in each guest, and false in the zygote when the fork server has ended."""
     while not _has_ended(table):
         if _fork_one(clone):
             return True
     return False
 
 
-# Two functions, whose ends free what they made before it is made again: two that take turns in memory would make the even
-# guests differ from the odd.
+# Separate functions, so that each frees its objects before the next call creates them again. Otherwise two objects would
+# alternate between two addresses, and every second guest would differ.
 
 
 def _has_ended(table: mmap.mmap) -> bool:
@@ -123,43 +123,43 @@ def _fork_one(clone: Callable[[], int]) -> bool:
     return False
 
 
-def _enter(jail: Confinement) -> bytes:
-    """The guest's way into the jail, and what it is to be there; it tells the fork server what failed, and ends."""
+def _enter(confinement: Confinement) -> bytes:
+    """Confine this guest and return its role, GUEST or TRIAL. On a failure, report it to the fork server and exit."""
     layer = "start"
-    with socket.socket(fileno=ORDERS_FD) as orders:
-        order, fds = channel.receive_bytes(orders)
-    if not fds:  # a rehearsal
+    with socket.socket(fileno=REQUESTS_FD) as requests:
+        role, fds = channel.receive_bytes(requests)
+    if not fds:  # a warm-up fork
         os._exit(0)
-    stdio, stderr, sync, *network = fds  # no network, where there are no namespaces
+    stdio, stderr, sync, *network = fds  # without namespaces there is no network
     try:
         for target, source in ((0, stdio), (1, stdio), (2, stderr)):
             os.dup2(source, target)
-        for layer, step in jail.steps(*network or (-1,)):  # noqa: B007  the name outlives the loop when a step fails
+        for layer, step in confinement.steps(*network or (-1,)):  # noqa: B007  `layer` is used after the loop
             step()
         layer = "descriptors"
         os.dup2(sync, FIRST_FREE_FD)
         privileges.close_descriptors_from(FIRST_FREE_FD + 1)
         sync = FIRST_FREE_FD
         layer = "seccomp"
-        if layer in jail.holds:
-            jail.restrict_calls()
+        if layer in confinement.holds:
+            confinement.restrict_calls()
         os.write(sync, b"ready")
-        # Death with the parent is armed by now: if the parent is still there to answer, it can't be missed.
+        # PDEATHSIG is set by now. The parent's answer proves that it did not die before that.
         if not os.read(sync, 1):
             os._exit(1)
         os.close(sync)
-        return order
-    except BaseException as error:  # noqa: BLE001  the outer edge of the child: whatever it was, the parent hears of it
+        return role
+    except BaseException as error:  # noqa: BLE001  the outer edge of the child: report any failure to the parent
         os.write(sync, f"{layer}: {error}".encode()[:1000])
         os._exit(127)
 
 
 def _run_trial(package: ModuleType) -> None:
-    back = os.dup(0)
+    reply = os.dup(0)  # rehearse() takes over descriptor 0
     if hasattr(package, "rehearse"):
         package.rehearse()
-    os.write(back, READY)
-    os.read(back, 1)
+    os.write(reply, READY)
+    os.read(reply, 1)
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""The fork server's side of a zygote: starts it, has it fork guests, and starts another when it was lost."""
+"""The fork server's side of the zygote: start it, have it fork guests, and replace it when it dies."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from gloveport.sandbox.jail.syscalls import call
 
 START_SECONDS = 25.0
 _SPAWN_SECONDS = 10.0
-# The first fork leaves traces in the zygote's memory that later ones don't: it is made for nobody.
+# The first forks change the zygote's memory in ways that later ones don't, so they exit at once.
 _WARM_UP_FORKS = 2
 _STACK_BYTES = 8 * 1024 * 1024
 _ADDR_NO_RANDOMIZE = 0x0040000
-_STDERR_FD = 2  # our stderr, a file in memory that the zygote writes to as well
+_STDERR_FD = 2  # our stderr: a file in memory that the zygote shares
 
 
 def fix_addresses() -> None:
-    """Have what this process execs find the same addresses each time; OSError where a container forbids it."""
+    """Turn off address randomisation for the next exec of this process; OSError where a container forbids it."""
     _, hard = resource.getrlimit(resource.RLIMIT_STACK)
-    most = _STACK_BYTES if hard == resource.RLIM_INFINITY else min(_STACK_BYTES, hard)
-    resource.setrlimit(resource.RLIMIT_STACK, (most, most))  # mappings begin below the room that the stack may take
+    stack_bytes = _STACK_BYTES if hard == resource.RLIM_INFINITY else min(_STACK_BYTES, hard)
+    # Mappings begin below the space reserved for the stack, so its limit must be the same each time.
+    resource.setrlimit(resource.RLIMIT_STACK, (stack_bytes, stack_bytes))
     call("personality", _ADDR_NO_RANDOMIZE)
 
 
@@ -39,34 +40,34 @@ class _Zygote:
     pid: int
     pidfd: int
     wake: socket.socket
-    orders: socket.socket
+    requests: socket.socket
 
 
 class ZygoteClient:
-    """A zygote that forks guests. Nothing of a run has reached it when it fails: it can be replaced at any time."""
+    """Starts one zygote and forks guests from it. The zygote holds no data of a run, so it can be replaced at any time."""
 
-    def __init__(self, jail: Confinement, place: GuestFilesystem, networks: NetworkPool | NoNetworkPool) -> None:
-        self._jail = jail
-        self._place = place
+    def __init__(self, confinement: Confinement, files: GuestFilesystem, networks: NetworkPool | NoNetworkPool) -> None:
+        self._confinement = confinement
+        self._files = files
         self._networks = networks
         self._zygote: _Zygote | None = None
 
     def open(self) -> None:
-        """Start a zygote and wait until it can fork; SpawnError with its own words when it can't be started."""
+        """Start a zygote and wait until it can fork; SpawnError with its message when it can't start."""
         wake, their_wake = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        orders, their_orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with their_wake, their_orders:
+        requests, their_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with their_wake, their_requests:
             pid, pidfd = namespaces.clone(0)
             if pid == 0:
-                self._exec(their_wake.fileno(), their_orders.fileno())
-        self._zygote = _Zygote(pid, pidfd, wake, orders)
+                self._exec(their_wake.fileno(), their_requests.fileno())
+        self._zygote = _Zygote(pid, pidfd, wake, requests)
         wake.settimeout(START_SECONDS)
-        filter_ = self._jail.calls.filter
+        filter_ = self._confinement.calls.filter
         state = {
-            "holds": sorted(self._jail.holds),
+            "holds": sorted(self._confinement.holds),
             "filter": filter_.code.hex(),
             "pid_offsets": filter_.pid_offsets,
-            "threads": self._jail.threads,
+            "threads": self._confinement.threads,
         }
         try:
             wake.send(json.dumps(state).encode())
@@ -74,19 +75,19 @@ class ZygoteClient:
         except OSError:
             answer = b""
         wake.settimeout(_SPAWN_SECONDS)
-        if answer != zygote.READY or not all(self._fork_for_nobody() for _ in range(_WARM_UP_FORKS)):
+        if answer != zygote.READY or not all(self._warm_up_fork() for _ in range(_WARM_UP_FORKS)):
             self.close()
-            raise SpawnError(f"the zygote did not start: {_stderr_tail() or 'it ended without a word'}")
+            raise SpawnError(f"the zygote did not start: {_stderr_tail() or 'it ended without a message'}")
         try:
             table = self._record_pages(pid)
             wake.send(zygote.PREFAULT)
             wake.send(table)
         except OSError as error:
             self.close()
-            raise SpawnError(f"the guest that was sent ahead did not come through: {_stderr_tail() or error}") from None
+            raise SpawnError(f"the trial guest failed: {_stderr_tail() or error}") from None
 
     def _record_pages(self, parent: int) -> bytes:
-        """The pages that guests of this zygote touch, as one of them did that was sent ahead."""
+        """Return the table of pages to prefault in new guests, recorded from a trial guest."""
         network = self._networks.take()
         try:
             return self._run_trial_guest(network, parent)
@@ -102,31 +103,31 @@ class ZygoteClient:
                 ours.settimeout(_SPAWN_SECONDS)
                 if ours.recv(1) != zygote.READY:
                     raise ConnectionResetError("it ended")
-                return prefault.record_touched_pages(self._jail.proc, pid, parent)
+                return prefault.record_touched_pages(self._confinement.proc, pid, parent)
             finally:
                 _end(pid, pidfd)
 
-    def _fork_for_nobody(self) -> bool:
+    def _warm_up_fork(self) -> bool:
         with suppress(ConnectionError):
             pid = self._ask([])
             return pid > 0 and os.waitpid(pid, 0)[1] == 0
         return False
 
     def close(self) -> None:
-        """End the zygote; its guests live on."""
+        """Kill the zygote. Its guests keep running."""
         gone, self._zygote = self._zygote, None
         if gone is None:
             return
         _end(gone.pid, gone.pidfd)
         gone.wake.close()
-        gone.orders.close()
+        gone.requests.close()
 
     def spawn(self, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
-        """A new guest that is jailed and about to run its package's main, as (pid, pidfd)."""
+        """Fork a guest that is jailed and about to run its package's main; return (pid, pidfd)."""
         try:
             return self._spawn(network, stdio, stderr, zygote.GUEST)
         except ConnectionError:
-            # The zygote is gone. If it forked before it went, the child finds all its ends closed, and ends.
+            # The zygote has died. If it forked first, the child finds its sockets closed, and exits.
             self.close()
         try:
             return self._spawn(network, stdio, stderr, zygote.GUEST)
@@ -134,12 +135,12 @@ class ZygoteClient:
             self.close()
             raise SpawnError(f"the zygote could not fork: {_stderr_tail() or 'it ended'}") from None
 
-    def _spawn(self, network: int, stdio: int, stderr: int, order: bytes) -> tuple[int, int]:
+    def _spawn(self, network: int, stdio: int, stderr: int, role: bytes) -> tuple[int, int]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with ours:
                 with theirs:
-                    pid = self._ask([stdio, stderr, theirs.fileno(), *([network] if network >= 0 else [])], order)
+                    pid = self._ask([stdio, stderr, theirs.fileno(), *([network] if network >= 0 else [])], role)
                 if pid < 0:
                     raise SpawnError(f"the zygote could not fork: {os.strerror(-pid)}")
                 pidfd = os.pidfd_open(pid)
@@ -150,14 +151,14 @@ class ZygoteClient:
                     raise
                 return pid, pidfd
         except SpawnError:
-            self.close()  # an order that its guest didn't live to take must not become the next one's
+            self.close()  # a request that a dead guest did not read must not reach the next guest
             raise
 
-    def _ask(self, fds: list[int], order: bytes = zygote.GUEST) -> int:
+    def _ask(self, fds: list[int], role: bytes = zygote.GUEST) -> int:
         if self._zygote is None:
             self.open()
         assert self._zygote is not None
-        socket.send_fds(self._zygote.orders, [order], fds)
+        socket.send_fds(self._zygote.requests, [role], fds)
         self._zygote.wake.send(zygote.FORK)
         try:
             answer = self._zygote.wake.recv(4)
@@ -167,19 +168,19 @@ class ZygoteClient:
             raise ConnectionResetError("the zygote has ended")
         return int.from_bytes(answer, "little", signed=True)
 
-    def _exec(self, wake: int, orders: int) -> None:
-        """The zygote's first steps, up to its exec."""
+    def _exec(self, wake: int, requests: int) -> None:
+        """Run the child up to the zygote's exec. Never returns."""
         try:
             privileges.die_with_parent()
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            with suppress(OSError):  # the report says so
+            with suppress(OSError):  # the probe of the layer `fixed addresses` reports it
                 fix_addresses()
-            assert self._jail.ruleset is not None  # a jail that holds forks has Landlock
-            wanted = (wake, orders, self._jail.proc, self._jail.ruleset)
+            assert self._confinement.ruleset is not None  # a jail that holds native code has Landlock
+            wanted = (wake, requests, self._confinement.proc, self._confinement.ruleset)
             apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, zygote.RULESET_FD + 1) for fd in wanted]
             for target, source in enumerate(apart, zygote.WAKE_FD):
                 os.dup2(source, target)
-            os.execve(self._place.program, (self._place.program, *self._place.argv[1:]), dict(self._place.env))
+            os.execve(self._files.program, (self._files.program, *self._files.argv[1:]), dict(self._files.env))
         except BaseException as error:  # noqa: BLE001  the outer edge of the child
             os.write(_STDERR_FD, str(error).encode())
         finally:

@@ -1,6 +1,7 @@
-"""The jail, proven from inside: an engine with all its permissions tries to get out, and the host watches its canaries.
+"""The self-test of the jail: an engine with all its permissions tries to break out, and the host watches its canaries.
 
-Every attempt is also made by the host itself, where it must succeed: a check that can't fail proves nothing.
+This file runs in the host process; `attempts.js` runs in the guest. The host also makes every attempt itself, outside
+the jail, where it must succeed: a check that can't fail proves nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ ATTEMPTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class EscapeAttempt:
-    """One way out that was tried: `control` says that it works outside, `reported` that the guest said how it ended."""
+    """One way out that was tried. `control`: it works outside the jail. `reported`: the guest reported how it ended."""
 
     name: str
     what: str
@@ -63,49 +64,49 @@ class EscapeAttempt:
 
     @property
     def held(self) -> bool:
-        """True when the jail was put to the test and held."""
+        """Whether the attempt was made, could have worked, and was refused."""
         return self.reported and self.control and not self.escaped
 
 
 @dataclass(frozen=True, slots=True)
 class SelfTestResult:
-    """What the jail consists of, and how each attempt to leave it ended."""
+    """The layers of the jail, and how each attempt to leave it ended."""
 
     report: JailReport
     attempts: tuple[EscapeAttempt, ...]
 
     @property
     def held(self) -> bool:
-        """True when every attempt was made and none got out."""
+        """Whether every attempt was made and none got out."""
         return all(attempt.held for attempt in self.attempts)
 
 
 async def run_self_test() -> SelfTestResult:
-    """Try to break out of a sandbox on this machine; SandboxError when none can be started."""
+    """Try to break out of a sandbox on this machine; SandboxError when no sandbox can be started."""
     with Canaries() as canaries:
         controls = canaries.controls()
         launcher = Launcher(self_test_launch(canaries.plan()), minimum="none")
         report = await launcher.start()
         try:
-            said = await _listen(await launcher.spawn())
+            reports = await _listen(await launcher.spawn())
         finally:
             await launcher.close()
         tripped = canaries.tripped()
-    attempts = {name: _judge(name, said.get(name), name in tripped, controls) for name in ATTEMPTS}
+    attempts = {name: _judge(name, reports.get(name), name in tripped, controls) for name in ATTEMPTS}
     if report.strength != "none" and not report.layer("single exec").in_force:
         attempts["execve"] = _with_more_execs(attempts["execve"])
     return SelfTestResult(report, tuple(attempts.values()))
 
 
 def _with_more_execs(attempt: EscapeAttempt) -> EscapeAttempt:
-    """An exec that leaves nobody to tell of it was the engine's own: Landlock lets nothing else be started."""
+    """Accept a missing report on execve: the guest exec'd the engine itself, and Landlock allows no other program."""
     if attempt.reported or attempt.escaped:
         return attempt
-    return replace(attempt, reported=True, detail="but for the engine itself, once more in the same jail")
+    return replace(attempt, reported=True, detail="except for the engine itself, again in the same jail")
 
 
 def self_test_launch(plan: Mapping[str, Any]) -> Launch:
-    """The launch of an ordinary engine, but with every permission, and with the proof as its program."""
+    """Return the launch of an ordinary engine, but with every permission, and with the attempts as its program."""
     ordinary = ENGINE.launch(ProcessOptions("deno"))
     script = importlib.resources.files(__name__) / "attempts.js"
     engines = [f"/engine/{os.path.basename(ordinary.executable)}", ordinary.executable]
@@ -121,7 +122,7 @@ def self_test_launch(plan: Mapping[str, Any]) -> Launch:
 
 
 async def _listen(guest: Guest) -> dict[str, dict[str, Any]]:
-    """What the guest said of each attempt, until it ended or its time was up."""
+    """Return what the guest reported on each attempt, until it ended or its time was up."""
     loop = asyncio.get_running_loop()
     data = b""
     try:
@@ -129,50 +130,50 @@ async def _listen(guest: Guest) -> dict[str, dict[str, Any]]:
             async with asyncio.timeout(SELF_TEST_SECONDS):
                 while len(data) < MAX_REPORT_BYTES and (piece := await loop.sock_recv(guest.socket, 65536)):
                     data += piece
-        complaint = _complaint(guest)
+        stderr = _read_stderr(guest)
     finally:
         guest.kill()
         await guest.wait()
         guest.close()
-    said = dict(_lines(data))
-    if not said:
-        raise SandboxError(f"the proof did not start: {complaint or 'the engine said nothing'}", code="sandbox-crashed")
-    return said
+    reports = dict(_lines(data))
+    if not reports:
+        raise SandboxError(f"the self-test did not start: {stderr or 'the engine wrote nothing'}", code="sandbox-crashed")
+    return reports
 
 
 def _lines(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     for line in data.split(b"\n"):
         with contextlib.suppress(ValueError):
             match json.loads(line):
-                case {"name": str(name), "escaped": bool(), "detail": str()} as said:
-                    yield name, said
+                case {"name": str(name), "escaped": bool(), "detail": str()} as report:
+                    yield name, report
 
 
-def _complaint(guest: Guest) -> str:
+def _read_stderr(guest: Guest) -> str:
     with contextlib.suppress(OSError):
         return os.read(guest.stderr, 2000).decode("utf-8", "replace").strip()
     return ""
 
 
-def _judge(name: str, said: dict[str, Any] | None, tripped: bool, controls: Mapping[str, bool]) -> EscapeAttempt:
+def _judge(name: str, reported: dict[str, Any] | None, tripped: bool, controls: Mapping[str, bool]) -> EscapeAttempt:
     control = controls.get(name, True)
     what = ATTEMPTS[name]
-    if said is None:
-        return EscapeAttempt(name, what, tripped, "the guest did not come to say how it ended", control, reported=False)
-    detail = "the host's canary tripped" if tripped and not said["escaped"] else _in_words(said["detail"])
+    if reported is None:
+        return EscapeAttempt(name, what, tripped, "the guest did not report how it ended", control, reported=False)
+    detail = "the host's canary tripped" if tripped and not reported["escaped"] else _readable_detail(reported["detail"])
     if not control:
         loopback = " (is the loopback interface up?)" if name in ("tcp", "udp", "dns") else ""
         detail = f"it does not work outside of the jail either{loopback}"
-    return EscapeAttempt(name, what, said["escaped"] or tripped, detail, control)
+    return EscapeAttempt(name, what, reported["escaped"] or tripped, detail, control)
 
 
-def _in_words(detail: str) -> str:
+def _readable_detail(detail: str) -> str:
     detail = re.sub(r" \(os error \d+\)|: (readfile|readdir|writefile) '.*", "", detail)
     return re.sub(r"errno (\d+)", lambda found: os.strerror(int(found[1])), detail)
 
 
 class Canaries:
-    """Things of the host that a guest must not reach, each of which shows that it was reached."""
+    """Things on the host that a guest must not reach. Each one shows when something reaches it."""
 
     def __init__(self) -> None:
         self._open = contextlib.ExitStack()
@@ -180,7 +181,7 @@ class Canaries:
         self._signals = 0
 
     def __enter__(self) -> Canaries:
-        # Nothing but the jail may stand before them: world-readable, world-writable, on loopback.
+        # World-readable, world-writable, on loopback: only the jail protects them.
         self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="gloveport-self-test-")))
         self._folder.chmod(0o777)
         self._file = self._folder / "canary"
@@ -193,7 +194,7 @@ class Canaries:
         self._udp, self._dns = self._datagrams(), self._datagrams()
         os.environ[CANARY_VARIABLE] = self._canary
         self._open.callback(os.environ.pop, CANARY_VARIABLE, None)
-        with contextlib.suppress(ValueError):  # only the main thread can hear signals; the control says so elsewhere
+        with contextlib.suppress(ValueError):  # only the main thread can handle signals; elsewhere the control fails
             before = signal.signal(signal.SIGURG, self._signalled)
             self._open.callback(signal.signal, signal.SIGURG, before)
         return self
@@ -218,7 +219,7 @@ class Canaries:
         self._signals += 1
 
     def plan(self) -> dict[str, Any]:
-        """Where everything is, for the guest to try."""
+        """Return what the guest needs to find the canaries."""
         return {
             "tcp_port": self._tcp.getsockname()[1],
             "udp_port": self._udp.getsockname()[1],
@@ -231,7 +232,7 @@ class Canaries:
         }
 
     def controls(self) -> dict[str, bool]:
-        """Which attempts succeed from the host; what they tripped is reset."""
+        """Return which attempts succeed from the host, and reset the canaries."""
         for touch in (self._touch_itself, self._touch_datagrams, self._touch_listeners):
             with contextlib.suppress(OSError):
                 touch()
@@ -266,7 +267,7 @@ class Canaries:
         return os.environ.get(CANARY_VARIABLE) == self._canary
 
     def tripped(self) -> set[str]:
-        """The names of the attempts that reached their canary since the last look."""
+        """Return the names of the attempts that reached their canary since the last call."""
         found = {name for name, own in (("tcp", self._tcp), ("unix-socket", self._unix)) if _accepted(own)}
         found |= {name for name, own in (("udp", self._udp), ("dns", self._dns)) if _received(own)}
         if self._written.exists():

@@ -1,11 +1,11 @@
-// What an engine that has fallen would try: all of Deno's permissions, inside the jail. One JSON line for each attempt.
-// An attempt that gets through returns what it got; one that is refused throws. The host judges by its own canaries too.
+// What a compromised engine would try, with all of Deno's permissions, inside the jail. Prints one JSON line per attempt.
+// An attempt that succeeds returns what it got; a refused one throws. The host also checks its own canaries.
 
 const plan = JSON.parse(Deno.args[0]);
-const PATIENCE = 1500;
+const ATTEMPT_TIMEOUT_MS = 1500;
 const encoder = new TextEncoder();
 
-function say(line) {
+function report(line) {
   const bytes = encoder.encode(JSON.stringify(line) + "\n");
   for (let sent = 0; sent < bytes.length;) sent += Deno.stdout.writeSync(bytes.subarray(sent));
 }
@@ -13,19 +13,19 @@ function say(line) {
 async function attempt(name, run) {
   let timer;
   const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error("no answer")), PATIENCE);
+    timer = setTimeout(() => reject(new Error("no answer")), ATTEMPT_TIMEOUT_MS);
   });
   try {
     const got = await Promise.race([run(), late]);
-    say({ name, escaped: true, detail: `${got}`.slice(0, 200) });
+    report({ name, escaped: true, detail: `${got}`.slice(0, 200) });
   } catch (error) {
-    say({ name, escaped: false, detail: `${error?.message ?? error}`.split("\n")[0].slice(0, 200) });
+    report({ name, escaped: false, detail: `${error?.message ?? error}`.split("\n")[0].slice(0, 200) });
   } finally {
     clearTimeout(timer);
   }
 }
 
-// The first path that lets itself be used; when none does, the refusal that says most.
+// Returns the result of the first path that can be used; when none can, throws the most informative refusal.
 function anyOf(paths, use) {
   const refusals = [];
   for (const path of paths) {
@@ -38,7 +38,7 @@ function anyOf(paths, use) {
   throw refusals.find((error) => !(error instanceof Deno.errors.NotFound)) ?? refusals[0];
 }
 
-// System calls by hand, past everything that the engine checks.
+// Raw system calls, past everything that the engine checks.
 const NUMBERS = {
   x86_64: { clone: 56, execve: 59, exit_group: 231 },
   aarch64: { clone: 220, execve: 221, exit_group: 94 },
@@ -72,12 +72,12 @@ function execute(path) {
 
 await attempt("tcp", async () => {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: plan.tcp_port });
-  await connection.write(encoder.encode("proof"));
+  await connection.write(encoder.encode("self-test"));
   return `connected to port ${plan.tcp_port}`;
 });
 await attempt("udp", async () => {
   const socket = Deno.listenDatagram({ hostname: "127.0.0.1", port: 0, transport: "udp" });
-  await socket.send(encoder.encode("proof"), { hostname: "127.0.0.1", port: plan.udp_port, transport: "udp" });
+  await socket.send(encoder.encode("self-test"), { hostname: "127.0.0.1", port: plan.udp_port, transport: "udp" });
   return `sent to port ${plan.udp_port}`;
 });
 await attempt("dns", async () => {
@@ -110,8 +110,8 @@ await attempt("list-root", () =>
 await attempt(
   "write-file",
   () =>
-    anyOf([plan.write_path, "/proof", "/tmp/gloveport-proof", "/dev/shm/gloveport-proof"], (path) => {
-      Deno.writeTextFileSync(path, "proof");
+    anyOf([plan.write_path, "/self-test", "/tmp/gloveport-self-test", "/dev/shm/gloveport-self-test"], (path) => {
+      Deno.writeTextFileSync(path, "self-test");
       return `wrote ${path}`;
     }),
 );
@@ -137,6 +137,6 @@ await attempt("fork", () => {
   if (child === 0n) syscall("exit_group", 0);
   return `forked process ${child}`;
 });
-// The last one: if it works, nothing of this script is left to say so, and the host misses the line.
+// Last: if it succeeds, this script is gone and can't report it, and the host notices the missing line.
 await attempt("execve", () => anyOf(plan.engines, execute));
 Deno.exit(0);

@@ -1,10 +1,10 @@
-"""A guest that says that it is there, then gives back what it is sent."""
+"""A guest that announces itself, then echoes its input."""
 
 import os
 
 
 def preload() -> None:
-    """Nothing."""
+    """Do nothing."""
 
 
 def main() -> None:

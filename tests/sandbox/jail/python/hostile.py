@@ -1,4 +1,4 @@
-"""A program with ctypes and all of Python, trying to get out: what holds it is the jail alone.
+"""A program with ctypes and all of Python that tries to break out: only the jail holds it.
 
 It reads a line of JSON, {paths, folders, secret, victim, others, port, dns, socket, calls, …}, and prints one JSON line for
 each attempt. Run as a script, outside of a jail, it is its own control.
@@ -22,16 +22,16 @@ kept: list[object] = []
 
 
 def preload() -> None:
-    """Nothing: each import is an attempt, too."""
+    """Do nothing: each import is an attempt, too."""
 
 
 def report(name: str, won: bool, detail: object) -> None:
-    """Print what came of an attempt."""
+    """Print the result of an attempt."""
     os.write(1, json.dumps({"name": name, "won": won, "detail": str(detail)[:200]}).encode() + b"\n")
 
 
 def attempt(name: str, action: Callable[[], object]) -> None:
-    """Try something; what it returns, unless False, is what was won."""
+    """Make an attempt and report it; a return value other than False means that it succeeded."""
     try:
         detail = action()
         report(name, detail is not False, detail)
@@ -40,14 +40,14 @@ def attempt(name: str, action: Callable[[], object]) -> None:
 
 
 def syscall(number: int, *args: Any) -> int:
-    """The result of a raw system call, or minus an errno."""
+    """Return the result of a raw system call, or a negative errno."""
     words = [ctypes.c_long(arg if isinstance(arg, int) else pointer(arg)) for arg in (*args, 0, 0, 0, 0, 0, 0)[:6]]
     result = libc.syscall(ctypes.c_long(number), *words)
     return -ctypes.get_errno() if result < 0 else result
 
 
 def pointer(value: Any) -> int:
-    """The address of a string or of bytes."""
+    """Return the address of a string or bytes."""
     made = ctypes.create_string_buffer(value.encode() if isinstance(value, str) else bytes(value))
     kept.append(made)
     return ctypes.addressof(made)
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def raw(name: str, number: int, args: list[Any]) -> object:
-    """A raw call from the plan; its errno is reported apart."""
+    """Make a raw call from the plan; report its errno separately."""
     result = syscall(number, *args)
     if result < 0:
         report(f"errno {name}", False, -result)
@@ -81,7 +81,7 @@ def raw(name: str, number: int, args: list[Any]) -> object:
 
 
 def native_code() -> object:
-    """Machine code that returns 42, in memory of its own making."""
+    """Run machine code that returns 42, in executable memory of its own."""
     code = {"x86_64": b"\xb8\x2a\x00\x00\x00\xc3", "aarch64": b"\x40\x05\x80\x52\xc0\x03\x5f\xd6"}[os.uname().machine]
     page = mmap.mmap(
         -1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
@@ -93,7 +93,7 @@ def native_code() -> object:
 
 
 def files(plan: dict[str, Any]) -> None:
-    """Reading, listing, writing."""
+    """Try to read, list and write files."""
 
     def read(path: str) -> object:
         with open(path, "rb", buffering=0) as file:
@@ -133,14 +133,14 @@ def files(plan: dict[str, Any]) -> None:
 
 
 def shared_memory() -> None:
-    """Make a piece of shared memory with a name, and remove it."""
+    """Create named shared memory, and remove it."""
     module = __import__("_posixshmem")
     os.close(module.shm_open("/gloveport-mark", os.O_CREAT | os.O_RDWR, 0o600))
     module.shm_unlink("/gloveport-mark")
 
 
 def network(plan: dict[str, Any]) -> None:
-    """Every kind of socket that leads anywhere."""
+    """Try every kind of socket that leads anywhere."""
 
     def udp() -> object:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
@@ -175,7 +175,7 @@ def network(plan: dict[str, Any]) -> None:
 
 
 def surroundings(plan: dict[str, Any]) -> None:
-    """Environment, descriptors, identity."""
+    """Try the environment, descriptors and identity."""
 
     def canary() -> object:
         buffer = ctypes.create_string_buffer(64)
@@ -202,7 +202,7 @@ def surroundings(plan: dict[str, Any]) -> None:
 
 
 def processes(plan: dict[str, Any]) -> None:
-    """Processes and threads: to make them, to signal them."""
+    """Try to start and to signal processes and threads."""
 
     def fork(make: Callable[[], int]) -> object:
         pid = make()
@@ -216,7 +216,7 @@ def processes(plan: dict[str, Any]) -> None:
         made.join()
 
     def become(make: Callable[[], object]) -> object:
-        if plan["jailed"]:  # there is no fork to try it in; if it succeeds, this program ends, and its report with it
+        if plan["jailed"]:  # there is no fork to try it in; if it succeeds, this program ends without a report
             return make() and False
         pid = os.fork()
         if pid == 0:
