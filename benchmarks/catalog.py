@@ -144,7 +144,7 @@ def carried(catalog: Catalog) -> Row:
         def __init__(self, catalog: Catalog) -> None:
             self.catalog = catalog
 
-    listed = AgentTools(Port(catalog)).listed()  # pyright: ignore[reportArgumentType]
+    listed = AgentTools(Port(catalog)).descriptions()  # pyright: ignore[reportArgumentType]
     import orjson
 
     text = "".join(f"{one.name} {one.description} {orjson.dumps(one.input_schema).decode()}" for one in listed)

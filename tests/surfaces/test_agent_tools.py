@@ -41,12 +41,12 @@ class Many:
 
 def weight(tools: AgentTools) -> int:
     """The bytes that an agent carries: descriptions and input schemas of all tools, and the instructions."""
-    carried = [(tool.name, tool.title, tool.description, json.dumps(tool.input_schema)) for tool in tools.listed()]
+    carried = [(tool.name, tool.title, tool.description, json.dumps(tool.input_schema)) for tool in tools.descriptions()]
     return len("".join([INSTRUCTIONS, *(part for row in carried for part in row)]).encode())
 
 
 def fits(tools: AgentTools, name: str, answer: AgentAnswer) -> bool:
-    schema = next(tool.output_schema for tool in tools.listed() if tool.name == name)
+    schema = next(tool.output_schema for tool in tools.descriptions() if tool.name == name)
     return jsonschema_rs.validator_for(dict(schema)).is_valid(json.loads(json.dumps(answer.data)))
 
 
@@ -63,7 +63,7 @@ def fits(tools: AgentTools, name: str, answer: AgentAnswer) -> bool:
 def test_what_an_agent_always_carries_stays_small_whatever_is_connected(sources: list[Many]) -> None:
     tools = AgentTools(Gloveport(sources=sources))
     assert weight(tools) <= 3500  # about 3.5 bytes to a token: below 1,000 tokens
-    search = tools.listed()[0].description
+    search = tools.descriptions()[0].description
     for source in sources[:2]:
         assert f"- {source.name} ({len(source.tools()):,} tool" in search
     if len(sources) > 20:
@@ -75,7 +75,7 @@ def test_what_an_agent_always_carries_stays_small_whatever_is_connected(sources:
 async def test_a_source_that_can_not_be_opened_is_named_and_the_others_work(port: Gloveport) -> None:
     async with Gloveport(sources=["nowhere.json", Many("good", 3)], spare=1) as opened:
         tools = AgentTools(opened)
-        description = tools.listed()[0].description
+        description = tools.descriptions()[0].description
         assert "NOT connected: nowhere.json: there is no file nowhere.json" in description
         assert "- good (3 tools)" in description
         found = await tools.call("search", {"query": "thing"})
@@ -168,7 +168,7 @@ async def read_on(tools: AgentTools, answer: AgentAnswer) -> str:
 
 @pytest.mark.parametrize("length", [99, 100, 101, 1000, 1001])
 async def test_a_long_result_is_never_cut_silently_and_can_be_read_to_its_end(port: Gloveport, length: int) -> None:
-    tools = AgentTools(port, budget=100)
+    tools = AgentTools(port, max_chars=100)
     answer = await tools.call("execute", {"code": f"'x'.repeat({length - 1}) + '!'"})
     assert fits(tools, "execute", answer)
     if length <= 100:
@@ -180,7 +180,7 @@ async def test_a_long_result_is_never_cut_silently_and_can_be_read_to_its_end(po
 
 
 async def test_long_logs_and_long_errors_say_where_the_rest_is(port: Gloveport) -> None:
-    tools = AgentTools(port, budget=200)
+    tools = AgentTools(port, max_chars=200)
     logs = await tools.call("execute", {"code": "for (let i = 0; i < 100; i++) console.log('line ' + i); 1"})
     found = re.search(r'result_id: "(\w+)", offset: 200', logs.data["logs"])
     assert found
@@ -201,7 +201,7 @@ async def test_texts_that_are_no_unicode_still_arrive(port: Gloveport) -> None:
 
 
 async def test_results_of_one_agent_are_not_there_for_another(port: Gloveport) -> None:
-    mine, yours = AgentTools(port, budget=10), AgentTools(port, budget=10)
+    mine, yours = AgentTools(port, max_chars=10), AgentTools(port, max_chars=10)
     answer = await mine.call("execute", {"code": "'secret '.repeat(10)"})
     result_id = answer.data["result_id"]
     assert len(bytes.fromhex(result_id)) * 8 >= 128

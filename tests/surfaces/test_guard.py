@@ -117,7 +117,7 @@ async def test_only_requests_to_this_server_and_from_no_foreign_page_come_in(
 def test_a_server_that_listens_for_others_goes_by_its_addresses_and_its_given_names() -> None:
     names = ServerNames(loopback=False, hosts=frozenset({"tools.example"}))
     for host in ("192.168.1.5:8484", "[2001:db8::1]", "tools.example", "TOOLS.example:443", "localhost"):
-        assert names.know(host), host
+        assert names.include(host), host
     for host in (
         "",
         "0.0.0.0",
@@ -128,7 +128,7 @@ def test_a_server_that_listens_for_others_goes_by_its_addresses_and_its_given_na
         "a b",
         "x:",
     ):
-        assert not names.know(host), host
+        assert not names.include(host), host
 
 
 async def test_a_request_without_a_host_or_with_two_is_refused(url: str) -> None:
@@ -245,7 +245,7 @@ def execute(code: str, id_: int = 1) -> tuple[tuple[str, ...], bytes]:
 
 async def test_more_than_may_wait_are_told_to_come_back_later() -> None:
     tool = Lingering()
-    async with http_server(Gloveport(tools=[tool.linger], spare=0), Admission(at_once=1, waiting=1)) as url:
+    async with http_server(Gloveport(tools=[tool.linger], spare=0), Admission(max_concurrent=1, max_waiting=1)) as url:
         headers, body = execute("await tools.linger()")
         first = asyncio.create_task(send(url, *headers, body=body))
         await tool.started.wait()
@@ -287,7 +287,7 @@ async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> No
 
 @pytest.mark.parametrize("said", [b"", b"POST /mcp HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"])
 async def test_a_client_that_says_nothing_more_is_not_waited_for(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_timeout, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.2)
     async with http_server(Gloveport(spare=0)) as url:
         reader, writer = await asyncio.open_connection(urlsplit(url).hostname, urlsplit(url).port)
         writer.write(said)
@@ -297,12 +297,12 @@ async def test_a_client_that_says_nothing_more_is_not_waited_for(said: bytes, mo
 
 
 async def test_an_answer_that_takes_its_time_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_timeout, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.05)
     tool = Lingering()
     async with http_server(Gloveport(tools=[tool.linger])) as url, http_client(url, "2026-07-28") as client:
         calling = asyncio.create_task(client.call_tool("execute", {"code": "await tools.linger()"}))
         await tool.started.wait()
         for _ in range(10):
-            await asyncio.sleep(idle_timeout.HEAD_SECONDS)
+            await asyncio.sleep(idle_timeout.IDLE_TIMEOUT_SECONDS)
         tool.released.set()
         assert not (await calling).is_error

@@ -137,7 +137,7 @@ async def test_a_cancelled_request_ends_its_run(way: str, mode: str) -> None:
 async def test_sources_that_open_late_hold_up_runs_but_not_the_list(
     way: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "LIST_SECONDS", 0.01)
+    monkeypatch.setattr(server, "LIST_TIMEOUT_SECONDS", 0.01)
     gate, changed = asyncio.Event(), asyncio.Event()
     (tmp_path / "late.py").write_text("def hello() -> str:\n    return 'hello'\n")
     port = Gloveport(sources=[str(tmp_path / "late.py"), str(tmp_path / "gone.json")], spare=1)

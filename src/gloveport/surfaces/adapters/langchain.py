@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gloveport.surfaces.adapters import missing
+from gloveport.surfaces.adapters import not_installed
 from gloveport.surfaces.agents.code_tool import CodeTool
 from gloveport.surfaces.agents.tools import AgentAnswer
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 def adapt(tool: CodeTool) -> StructuredTool:
-    """A LangChain tool: the model gets the text; the data is the message's `artifact`; a failure has status `error`."""
+    """Return a LangChain tool: the model gets the text, `artifact` is the data, and a failure has the status `error`."""
     try:
         from langchain_core.tools import StructuredTool, ToolException
     except ModuleNotFoundError:
-        raise missing("LangChain", "langchain") from None
+        raise not_installed("LangChain", "langchain") from None
 
-    def told(answer: AgentAnswer) -> tuple[str, Mapping[str, Any]]:
+    def to_result(answer: AgentAnswer) -> tuple[str, Mapping[str, Any]]:
         if answer.failed:
             raise ToolException(answer.text)
         return answer.text, answer.data
 
     async def execute(**args: Any) -> tuple[str, Mapping[str, Any]]:
-        return told(await tool.call(args))
+        return to_result(await tool.call(args))
 
     def execute_sync(**args: Any) -> tuple[str, Mapping[str, Any]]:
-        return told(tool.call_sync(args))
+        return to_result(tool.call_sync(args))
 
     return StructuredTool.from_function(
         execute_sync,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gloveport.surfaces.adapters import missing
+from gloveport.surfaces.adapters import not_installed
 from gloveport.surfaces.agents.code_tool import CodeTool
 
 if TYPE_CHECKING:
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def adapt(tool: CodeTool) -> FunctionTool:
-    """A function tool of the Agents SDK; the model gets the text."""
+    """Return a function tool of the Agents SDK; the model gets the text."""
     try:
         from agents import FunctionTool
     except ModuleNotFoundError:
-        raise missing("the OpenAI Agents SDK", "openai-agents") from None
+        raise not_installed("the OpenAI Agents SDK", "openai-agents") from None
 
     async def execute(context: Any, arguments: str) -> str:
         return (await tool.call(arguments)).text
 
-    # The schema is not strict in their sense: `input` may be any JSON.
+    # The schema is not strict as the SDK defines it: `input` may be any JSON.
     return FunctionTool(tool.name, tool.description, tool.input_schema, execute, strict_json_schema=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gloveport.surfaces.adapters import missing
+from gloveport.surfaces.adapters import not_installed
 from gloveport.surfaces.agents.code_tool import CodeTool
 
 if TYPE_CHECKING:
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def adapt(tool: CodeTool) -> Tool:
-    """A pydantic-ai tool: the model gets the text; the application finds the data in the return part's `metadata`."""
+    """Return a pydantic-ai tool: the model gets the text; the data is in the return part's `metadata`."""
     try:
         from pydantic_ai import Tool, ToolReturn
     except ModuleNotFoundError:
-        raise missing("pydantic-ai", "pydantic-ai") from None
+        raise not_installed("pydantic-ai", "pydantic-ai") from None
 
     async def execute(**args: Any) -> ToolReturn:
         answer = await tool.call(args)

@@ -1,4 +1,4 @@
-"""`code_tool(port)`: one tool that a Python framework gives to its model, and that runs the programs which it writes."""
+"""`code_tool(port)`: one tool for the model of a Python framework; it runs the programs that the model writes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport, OnEvent
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 
-# About 2,000 tokens of declarations: a model that has them writes its program at once, without looking around first.
-DECLARED, MOST_DECLARED = 8_000, 100
-MOST_SOURCES = 12
-_LOOK = """Find out in a first program what there is, return what you need of it, and call tools in the next:
+# About 2,000 tokens of declarations: with them a model writes its program at once, without exploring first.
+MAX_DECLARATION_CHARS, MAX_DECLARED_TOOLS = 8_000, 100
+MAX_LISTED_SOURCES = 12
+_EXPLORE = """In a first program, find out which tools there are and return what you need to know; call them in the next:
 - `await tools.search("what it should do")` gives [{path, description, writes}]; `await tools.sources()` lists all sources.
 - `(await tools.describe(path)).typescript` gives a tool's documented types."""
 
 
 class CodeTool:
-    """A tool in the shape that model APIs take: `name`, `description`, `input_schema`, and `call` for what comes back."""
+    """A tool as model APIs define it: `name`, `description` and `input_schema`, and `call` to run it."""
 
     name = "execute"
 
@@ -30,30 +30,30 @@ class CodeTool:
         self._port = port
         self._on_event = on_event
         self._tools = AgentTools(port)
-        self._offer = next(tool for tool in self._tools.listed() if tool.name == self.name)
+        self._described = next(tool for tool in self._tools.descriptions() if tool.name == self.name)
 
     @property
     def description(self) -> str:
-        """What the model reads: how to write programs, and the tools that are connected now, declared or summed up."""
-        return f"{self._offer.description}\n\n{_declared(self._port) or _summed_up(self._port)}"
+        """What the model reads: how to write programs, and the connected tools, as declarations or as a summary."""
+        return f"{self._described.description}\n\n{_declarations(self._port) or _summary(self._port)}"
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """What `call` takes, as JSON Schema."""
-        return dict(self._offer.input_schema)
+        """The arguments of `call`, as JSON Schema."""
+        return dict(self._described.input_schema)
 
     async def call(self, args: Mapping[str, Any] | str) -> AgentAnswer:
-        """What to give back to the model: `text`, the same as `data`, and `failed`. Arguments may be JSON text.
+        """Return the answer for the model: `text`, the same as `data`, and `failed`. Arguments may be JSON text.
 
-        A program that fails and arguments that make no sense are answers too, for the model to learn from.
+        A failed program and invalid arguments give an answer too, so that the model can correct them.
         """
         try:
-            given = _parsed(args) if isinstance(args, str) else args
+            given = _parse(args) if isinstance(args, str) else args
             return await self._tools.call(self.name, given, self._on_event)
         except OptionError as error:
-            told = {"code": error.code, "message": error.message, "hint": error.hint}
+            document = {"code": error.code, "message": error.message, "hint": error.hint}
             text = f"{error.code}: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
-            return AgentAnswer({"status": "failed", "error": told}, text, failed=True)
+            return AgentAnswer({"status": "failed", "error": document}, text, failed=True)
 
     def call_sync(self, args: Mapping[str, Any] | str) -> AgentAnswer:
         """The same as `call`, for callers without an event loop; open the port first."""
@@ -61,11 +61,11 @@ class CodeTool:
 
 
 def code_tool(port: Gloveport, *, on_event: OnEvent | None = None) -> CodeTool:
-    """The tool that lets a model run programs on this port; make it when the port is open, so that it knows all tools."""
+    """Return the tool that lets a model run programs on this port. Open the port first, so that it knows all tools."""
     return CodeTool(port, on_event)
 
 
-def _parsed(text: str) -> Mapping[str, Any]:
+def _parse(text: str) -> Mapping[str, Any]:
     try:
         args = json.loads(text)
     except ValueError:
@@ -75,18 +75,18 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return args
 
 
-def _declared(port: Gloveport) -> str | None:
+def _declarations(port: Gloveport) -> str | None:
     tools = port.catalog.tools
-    if not tools or len(tools) > MOST_DECLARED:
+    if not tools or len(tools) > MAX_DECLARED_TOOLS:
         return None
     text = typescript_stubs.declaration((port.catalog.path_of(tool), tool) for tool in tools)
-    return f"What there is to call:\n{text.rstrip()}" if len(text) <= DECLARED else None
+    return f"Available tools:\n{text.rstrip()}" if len(text) <= MAX_DECLARATION_CHARS else None
 
 
-def _summed_up(port: Gloveport) -> str:
+def _summary(port: Gloveport) -> str:
     counts = Counter(tool.source for tool in port.catalog.tools)
     listed = [f"{name} ({count:,})" for name, count in counts.items()]
-    more = [f"and {len(listed) - MOST_SOURCES} more"] if len(listed) > MOST_SOURCES else []
+    more = [f"and {len(listed) - MAX_LISTED_SOURCES} more"] if len(listed) > MAX_LISTED_SOURCES else []
     if not listed:
         return "No tools are connected; programs can compute."
-    return f"Sources and how many tools each has: {', '.join([*listed[:MOST_SOURCES], *more])}.\n{_LOOK}"
+    return f"Sources and how many tools each has: {', '.join([*listed[:MAX_LISTED_SOURCES], *more])}.\n{_EXPLORE}"

@@ -1,7 +1,7 @@
-"""What an agent is describe_tools: three tools, with texts that make a model use them well.
+"""The texts and schemas of the three agent tools, written so that a model uses them well.
 
-An agent carries these texts all the time, so together they stay below 1,000 tokens, whatever is connected: what depends on
-the catalog is cut to a fixed number of bytes, and says how much was left out.
+They are in an agent's context all the time, so together they stay below 1,000 tokens, whatever is connected: the part that
+depends on the catalog is cut at a fixed number of bytes, and states how much was left out.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from gloveport.host.port import Gloveport
 from gloveport.surfaces.terminal import visible_line
 from gloveport.types import LANGUAGES, Tool
 
-FOUND, MOST_FOUND = 8, 50
-MOST_DESCRIBED = 20
-SOURCES_BYTES, SOURCE_BYTES, NAMED_TOOLS = 1000, 110, 5
+DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 8, 50
+MAX_DESCRIBED_TOOLS = 20
+MAX_SOURCES_BYTES, MAX_SOURCE_BYTES, NAMED_TOOLS = 1000, 110, 5
 
 INSTRUCTIONS = "Use search to find tools, describe to see their types, then execute ONE program that does the whole job."
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """One tool that an agent is describe_tools; schemas are JSON Schema objects."""
+    """One tool as an agent sees it; schemas are JSON Schema objects."""
 
     name: str
     title: str
@@ -34,21 +34,21 @@ class AgentTool:
 
 
 def describe_tools(port: Gloveport, *, opening: bool = False) -> tuple[AgentTool, ...]:
-    """The tools; their descriptions name the sources that are connected now, and those that could not be."""
+    """Return the tools; their descriptions name the sources that are connected now, and those that failed."""
     return (
-        AgentTool("search", "Find tools", f"{_SEARCH}\n{_connected(port, opening)}", _SEARCH_TAKES, _SEARCH_GIVES, True),
-        AgentTool("describe", "Show how tools are called", _DESCRIBE, _DESCRIBE_TAKES, _DESCRIBE_GIVES, True),
-        AgentTool("execute", "Run a program", _EXECUTE, _EXECUTE_TAKES, _EXECUTE_GIVES, False),
+        AgentTool("search", "Find tools", f"{_SEARCH}\n{_connected(port, opening)}", _SEARCH_INPUT, _SEARCH_OUTPUT, True),
+        AgentTool("describe", "Show how tools are called", _DESCRIBE, _DESCRIBE_INPUT, _DESCRIBE_OUTPUT, True),
+        AgentTool("execute", "Run a program", _EXECUTE, _EXECUTE_INPUT, _EXECUTE_OUTPUT, False),
     )
 
 
 def _connected(port: Gloveport, opening: bool) -> str:
-    lines = [_clipped(line, SOURCE_BYTES) for line in (*_broken(port), *_sources(port))]
+    lines = [_truncate(line, MAX_SOURCE_BYTES) for line in (*_broken(port), *_sources(port))]
     shown: list[str] = []
     used = 0
     for line in lines:
         used += len(line.encode()) + 1
-        if used > SOURCES_BYTES:
+        if used > MAX_SOURCES_BYTES:
             shown.append(f"- and {len(lines) - len(shown):,} more: search names the source of each tool")
             break
         shown.append(line)
@@ -74,9 +74,9 @@ def _broken(port: Gloveport) -> Iterator[str]:
             yield f"- NOT connected: {visible_line(problem.source)}: {visible_line(problem.message)}"
 
 
-def _clipped(text: str, most: int) -> str:
+def _truncate(text: str, max_bytes: int) -> str:
     raw = text.encode("utf-8", "replace")
-    return text if len(raw) <= most else raw[: most - 3].decode("utf-8", "ignore") + "…"
+    return text if len(raw) <= max_bytes else raw[: max_bytes - 3].decode("utf-8", "ignore") + "…"
 
 
 _SEARCH = "Find tools by what they do. Gives the paths for `describe` and `execute`."
@@ -92,22 +92,22 @@ loop, filter, join, and return only what you need.
 - A long result comes with a result_id; read on with {result_id, offset}."""
 
 _LANGUAGE = {"type": "string", "enum": list(LANGUAGES), "default": "typescript"}
-_SEARCH_TAKES = {
+_SEARCH_INPUT = {
     "type": "object",
     "properties": {
         "query": {"type": "string", "description": "What the tool should do, in a few words; empty for all."},
         "source": {"type": "string", "description": "Only tools of this source."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": FOUND},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_SEARCH_LIMIT, "default": DEFAULT_SEARCH_LIMIT},
     },
     "required": ["query"],
     "additionalProperties": False,
 }
-_REST = {
+_READ_ON = {
     "result_id": {"type": "string", "description": "Where the rest of a long result is."},
     "next_offset": {"type": "integer"},
     "length": {"type": "integer"},
 }
-_SEARCH_GIVES = {
+_SEARCH_OUTPUT = {
     "type": "object",
     "properties": {
         "tools": {
@@ -127,16 +127,16 @@ _SEARCH_GIVES = {
     },
     "required": ["tools", "total"],
 }
-_DESCRIBE_TAKES = {
+_DESCRIBE_INPUT = {
     "type": "object",
     "properties": {
-        "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_DESCRIBED},
+        "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_DESCRIBED_TOOLS},
         "language": _LANGUAGE,
     },
     "required": ["paths"],
     "additionalProperties": False,
 }
-_DESCRIBE_GIVES = {
+_DESCRIBE_OUTPUT = {
     "type": "object",
     "properties": {
         "declarations": {"type": "string"},
@@ -151,11 +151,11 @@ _DESCRIBE_GIVES = {
                 "required": ["path", "similar"],
             },
         },
-        **_REST,
+        **_READ_ON,
     },
     "required": ["declarations", "missing"],
 }
-_EXECUTE_TAKES = {
+_EXECUTE_INPUT = {
     "type": "object",
     "properties": {
         "code": {"type": "string", "description": "The program."},
@@ -166,13 +166,13 @@ _EXECUTE_TAKES = {
     },
     "additionalProperties": False,
 }
-_EXECUTE_GIVES = {
+_EXECUTE_OUTPUT = {
     "type": "object",
     "properties": {
         "status": {"type": "string"},
         "value": {"description": "What the program returned."},
         "preview": {"type": "string", "description": "A part of a result that is too long to show at once."},
-        **_REST,
+        **_READ_ON,
         "error": {"type": "object"},
         "logs": {"type": "string"},
         "calls": {
@@ -187,4 +187,8 @@ _EXECUTE_GIVES = {
     },
     "required": ["status"],
 }
-TAKES: Mapping[str, Mapping[str, Any]] = {"search": _SEARCH_TAKES, "describe": _DESCRIBE_TAKES, "execute": _EXECUTE_TAKES}
+INPUT_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "search": _SEARCH_INPUT,
+    "describe": _DESCRIBE_INPUT,
+    "execute": _EXECUTE_INPUT,
+}

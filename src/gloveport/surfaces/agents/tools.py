@@ -1,7 +1,7 @@
-"""What an agent gets of a port: `search`, `describe` and `execute`.
+"""The tools of an agent over a port: `search`, `describe` and `execute`.
 
-The same three stand behind the MCP server and behind `code_tool`; each answer is plain data and a text for the model. Both
-are bounded, and nothing is cut silently: what does not fit says so, and can be read on with `execute({result_id, offset})`.
+The MCP server and `code_tool` use the same implementation. Each answer is plain data and a text for the model. Both are
+bounded, and nothing is cut silently: a cut answer says so, and `execute({result_id, offset})` reads on.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from gloveport.catalog import python_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
 from gloveport.suggestions import question
-from gloveport.surfaces.agents.descriptions import FOUND, TAKES, AgentTool, describe_tools
+from gloveport.surfaces.agents.descriptions import DEFAULT_SEARCH_LIMIT, INPUT_SCHEMAS, AgentTool, describe_tools
 from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.documents import failure_document, to_text
 from gloveport.surfaces.terminal import visible_line
 from gloveport.types import Outcome, Tool
 from gloveport.values import to_json
 
-TEXT_BUDGET = 24_000
-SUMMARY = 200
-MOST_ROWS = 50
-LONGEST_WARNING = 1000
-# What is left of an error's data when its text is too long: the rest is in the text.
-_PLACES = ("code", "type", "line", "column", "tool", "status")
+MAX_TEXT_CHARS = 24_000
+MAX_SUMMARY_CHARS = 200
+MAX_ROWS = 50
+MAX_WARNING_CHARS = 1000
+# The fields of an error that stay in the data when its text is too long; the others are in the text.
+_SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """What an agent gets back: data that fits the tool's output schema, the text for the model, what was emitted."""
+    """An answer to an agent: data that matches the tool's output schema, the text for the model, and emitted values."""
 
     data: Mapping[str, Any]
     text: str
@@ -45,19 +45,19 @@ class AgentAnswer:
 
 
 class AgentTools:
-    """The tools of one agent over a port. Results that are too long for a text are kept here, for this agent alone."""
+    """The tools of one agent over a port. Results that are too long for one text are stored here, for this agent alone."""
 
-    def __init__(self, port: Gloveport, *, budget: int = TEXT_BUDGET) -> None:
+    def __init__(self, port: Gloveport, *, max_chars: int = MAX_TEXT_CHARS) -> None:
         self._port = port
-        self._budget = budget
-        self._kept = ResultStore()
+        self._max_chars = max_chars
+        self._results = ResultStore()
 
-    def listed(self, *, opening: bool = False) -> tuple[AgentTool, ...]:
-        """The tools with their descriptions, which name the sources that are connected now."""
+    def descriptions(self, *, opening: bool = False) -> tuple[AgentTool, ...]:
+        """Return the tools as models see them; their descriptions name the sources that are connected now."""
         return describe_tools(self._port, opening=opening)
 
     async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> AgentAnswer:
-        """What the tool answers; raises OptionError for arguments that make no sense."""
+        """Return the answer of a tool; raises OptionError for invalid arguments."""
         _check(name, args)
         await self._port.connect(naming=str(args))
         if name == "search":
@@ -65,23 +65,23 @@ class AgentTools:
             return self._search(args)
         return self._describe(args) if name == "describe" else await self._execute(args, on_event)
 
-    def fitted(self, text: str) -> tuple[str, dict[str, Any]]:
-        """The text within the budget, and where the rest of it is."""
-        text = speakable(text)
-        if len(text) <= self._budget:
+    def fit(self, text: str) -> tuple[str, dict[str, Any]]:
+        """Return the text, or its beginning and how to read on if it is too long."""
+        text = replace_surrogates(text)
+        if len(text) <= self._max_chars:
             return text, {}
-        kept = self._kept.put(text)
-        return text[: self._budget], {"result_id": kept, "next_offset": self._budget, "length": len(text)}
+        result_id = self._results.put(text)
+        return text[: self._max_chars], {"result_id": result_id, "next_offset": self._max_chars, "length": len(text)}
 
     def _search(self, args: Mapping[str, Any]) -> AgentAnswer:
         source = args.get("source")
         self._check_source(source)
         catalog = self._port.catalog
-        found = catalog.search(args["query"], source=source, limit=args.get("limit", FOUND))
+        found = catalog.search(args["query"], source=source, limit=args.get("limit", DEFAULT_SEARCH_LIMIT))
         rows = [
             {
                 "path": catalog.path_of(tool),
-                "description": visible_line(tool.description.strip().partition("\n")[0])[:SUMMARY],
+                "description": visible_line(tool.description.strip().partition("\n")[0])[:MAX_SUMMARY_CHARS],
                 "writes": tool.writes,
                 "pages": tool.pages,
             }
@@ -92,7 +92,7 @@ class AgentTools:
         lines += [f"tools.{row['path']}{' [writes]' if row['writes'] else ''} - {row['description']}" for row in rows]
         if not rows:
             lines.append("Nothing matches; try other words, or an empty query for everything.")
-        lines += [f"NOT connected: {visible_line(one.message)}" for one in self._port.problems[:MOST_ROWS] if one.broken]
+        lines += [f"NOT connected: {visible_line(one.message)}" for one in self._port.problems[:MAX_ROWS] if one.broken]
         return AgentAnswer({"tools": rows, "total": found.total}, "\n".join(lines))
 
     def _check_source(self, source: str | None) -> None:
@@ -118,62 +118,63 @@ class AgentTools:
         if is_python:
             parts = [python_stubs.declaration(list(found.items()))] if found else []
         else:
-            parts = [told.typescript for path in found if (told := catalog.describe(path))]
+            parts = [described.typescript for path in found if (described := catalog.describe(path))]
         mark = "#" if is_python else "//"
         for row in missing:
-            meant = f"; {question(row['similar'])}" if row["similar"] else "; use search"
-            parts.append(f"{mark} no tool {visible_line(row['path'])}{meant}")
+            advice = f"; {question(row['similar'])}" if row["similar"] else "; use search"
+            parts.append(f"{mark} no tool {visible_line(row['path'])}{advice}")
         if paged := [path for path, tool in found.items() if tool.pages]:
             how = "`async for page in ….pages(…)`" if is_python else "`for await (const page of ….pages({…}))`"
             parts.append(f"{mark} {', '.join(paged)}: {how} goes through all pages")
-        kept, rest = self.fitted("\n".join(parts))
-        data = {"declarations": kept, "missing": missing, **rest}
-        return AgentAnswer(data, kept + _more_text(rest), failed=bool(missing and not found))
+        shown, rest = self.fit("\n".join(parts))
+        data = {"declarations": shown, "missing": missing, **rest}
+        return AgentAnswer(data, shown + _read_on_text(rest), failed=bool(missing and not found))
 
     async def _execute(self, args: Mapping[str, Any], on_event: OnEvent | None) -> AgentAnswer:
         if ("result_id" in args) == ("code" in args):
             raise OptionError("give either `code` or `result_id`", hint="the program's text, or the id of a long result")
         if "result_id" in args:
-            return self._more(args["result_id"], args.get("offset", 0))
+            return self._read_on(args["result_id"], args.get("offset", 0))
         language = args.get("language", "typescript")
         given = args.get("input", NO_INPUT)
-        return self._told(await self._port.run(args["code"], language=language, input=given, on_event=on_event))
+        return self._to_answer(await self._port.run(args["code"], language=language, input=given, on_event=on_event))
 
-    def _told(self, outcome: Outcome) -> AgentAnswer:
+    def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
-            text, rest = self.fitted(_failure_text(outcome))
-            told = {name: each for name, each in failure_document(outcome.error).items() if each is not None}
-            data["error"] = speakable({name: told[name] for name in _PLACES if name in told} if rest else told)
+            text, rest = self.fit(_failure_text(outcome))
+            error = {name: each for name, each in failure_document(outcome.error).items() if each is not None}
+            shown = {name: error[name] for name in _SHORT_ERROR_FIELDS if name in error} if rest else error
+            data["error"] = replace_surrogates(shown)
             data |= {"preview": text, **rest} if rest else {}
         else:
             value = to_json(outcome.value)
-            text, rest = self.fitted(value if isinstance(value, str) else to_text(value, indented=False))
-            data |= {"preview": text, **rest} if rest else {"value": speakable(value)}
+            text, rest = self.fit(value if isinstance(value, str) else to_text(value, indented=False))
+            data |= {"preview": text, **rest} if rest else {"value": replace_surrogates(value)}
             text = text if value is not None else "(no value)"
-        logs, more_logs = self.fitted("\n".join(line.text for line in outcome.logs))
-        data["logs"] = logs + _more_text(more_logs)
-        data["warnings"] = [speakable(warning[:LONGEST_WARNING]) for warning in _few(outcome.warnings)]
-        parts = [text + _more_text(rest), *([f"--- logs ---\n{data['logs']}"] if logs else [])]
+        logs, more_logs = self.fit("\n".join(line.text for line in outcome.logs))
+        data["logs"] = logs + _read_on_text(more_logs)
+        data["warnings"] = [replace_surrogates(warning[:MAX_WARNING_CHARS]) for warning in _first_rows(outcome.warnings)]
+        parts = [text + _read_on_text(rest), *([f"--- logs ---\n{data['logs']}"] if logs else [])]
         parts += [f"warning: {warning}" for warning in data["warnings"]]
         return AgentAnswer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted)
 
-    def _more(self, result_id: str, offset: int) -> AgentAnswer:
-        whole = self._kept.get(result_id)
+    def _read_on(self, result_id: str, offset: int) -> AgentAnswer:
+        whole = self._results.get(result_id)
         if whole is None:
-            hint = "only the latest results are kept; run the program again if it changes nothing"
+            hint = "only the latest results are kept; run the program again if it only reads"
             raise OptionError(f"there is no result `{visible_line(result_id)[:60]}`", hint=hint)
         if offset > len(whole):
             raise OptionError(f"offset {offset:,} is beyond the end: the result has {len(whole):,} characters")
-        part, end = whole[offset : offset + self._budget], offset + self._budget
+        part, end = whole[offset : offset + self._max_chars], offset + self._max_chars
         rest = {"result_id": result_id, "next_offset": end, "length": len(whole)} if end < len(whole) else {}
-        return AgentAnswer({"status": "completed", "preview": part, **rest}, part + _more_text(rest))
+        return AgentAnswer({"status": "completed", "preview": part, **rest}, part + _read_on_text(rest))
 
 
 def _check(name: str, args: Mapping[str, Any]) -> None:
-    schema = TAKES.get(name)
+    schema = INPUT_SCHEMAS.get(name)
     if schema is None:
-        raise OptionError(f"there is no tool `{visible_line(name)[:60]}`", hint=f"the tools are {', '.join(TAKES)}")
+        raise OptionError(f"there is no tool `{visible_line(name)[:60]}`", hint=f"the tools are {', '.join(INPUT_SCHEMAS)}")
     validator = _validator(name)
     if not validator.is_valid(args):
         raise OptionError(describe_errors(validator, args, Tool(f"agent.{name}", "", schema)))
@@ -181,15 +182,15 @@ def _check(name: str, args: Mapping[str, Any]) -> None:
 
 @cache
 def _validator(name: str) -> jsonschema_rs.Validator:
-    return jsonschema_rs.validator_for(dict(TAKES[name]))
+    return jsonschema_rs.validator_for(dict(INPUT_SCHEMAS[name]))
 
 
 def _calls(outcome: Outcome) -> list[dict[str, Any]]:
-    """How often each tool was called, and how that went: a program may make a thousand calls."""
+    """Return how many calls of each tool succeeded and failed: a program may make a thousand calls."""
     ok = Counter(call.tool for call in outcome.calls if call.status == "ok")
     failed = Counter(call.tool for call in outcome.calls if call.status != "ok")
     tools = list(dict.fromkeys(call.tool for call in outcome.calls))
-    rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MOST_ROWS]]
+    rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MAX_ROWS]]
     rest = len(tools) - len(rows)
     return [*rows, {"tool": f"… and {rest} more tools"}] if rest > 0 else rows
 
@@ -207,32 +208,32 @@ def _failure_text(outcome: Outcome) -> str:
         lines.append(f"caused by: {cause.type}: {cause.message}")
         cause = cause.cause
     if made := Counter(call.tool for call in outcome.calls if call.status == "ok"):
-        told = [f"{tool} × {count}" for tool, count in made.items()]
-        lines.append(f"calls that were made before: {', '.join(_few(told))}")
+        counts = [f"{tool} × {count}" for tool, count in made.items()]
+        lines.append(f"calls that were made before: {', '.join(_first_rows(counts))}")
     return "\n".join(lines)
 
 
-def _few(texts: Sequence[str]) -> list[str]:
-    rest = len(texts) - MOST_ROWS
-    return [*texts[:MOST_ROWS], f"… and {rest:,} more"] if rest > 0 else list(texts)
+def _first_rows(texts: Sequence[str]) -> list[str]:
+    rest = len(texts) - MAX_ROWS
+    return [*texts[:MAX_ROWS], f"… and {rest:,} more"] if rest > 0 else list(texts)
 
 
-def _more_text(rest: Mapping[str, Any]) -> str:
+def _read_on_text(rest: Mapping[str, Any]) -> str:
     if not rest:
         return ""
-    told = f"{rest['next_offset']:,} of {rest['length']:,} characters"
-    return f'\n[{told}; read on with execute({{result_id: "{rest["result_id"]}", offset: {rest["next_offset"]}}})]'
+    shown = f"{rest['next_offset']:,} of {rest['length']:,} characters"
+    return f'\n[{shown}; read on with execute({{result_id: "{rest["result_id"]}", offset: {rest["next_offset"]}}})]'
 
 
-def speakable(value: Any) -> Any:
-    """The value with U+FFFD for lone surrogates, which are text in JavaScript but can't be written as UTF-8."""
+def replace_surrogates(value: Any) -> Any:
+    """Return the value with U+FFFD for lone surrogates: JavaScript strings may have them, UTF-8 can't encode them."""
     if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     elif isinstance(value, list):
-        return [speakable(item) for item in value]
+        return [replace_surrogates(item) for item in value]
     elif isinstance(value, dict):
-        return {speakable(key): speakable(item) for key, item in value.items()}
+        return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
     return value

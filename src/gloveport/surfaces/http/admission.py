@@ -1,4 +1,4 @@
-"""Admission for runs: so many at a time, so many that wait for their turn, and no more."""
+"""Admission control for runs: a limit on concurrent runs, and one on those that wait for a slot."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ MAX_WAITING_RUNS = 256
 
 
 class Admission:
-    """Counts requests and runs. A request may end before its run does (its client went away), so both are counted."""
+    """Counts requests and runs. A request can end before its run does (its client went away), so both are counted."""
 
-    def __init__(self, at_once: int = MAX_CONCURRENT_RUNS, waiting: int = MAX_WAITING_RUNS) -> None:
-        self._most = at_once + waiting
-        self._turns = asyncio.Semaphore(at_once)
+    def __init__(self, max_concurrent: int = MAX_CONCURRENT_RUNS, max_waiting: int = MAX_WAITING_RUNS) -> None:
+        self._max_admitted = max_concurrent + max_waiting
+        self._slots = asyncio.Semaphore(max_concurrent)
         self._requests = 0
         self._runs = 0
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def full(self) -> bool:
-        """True when nobody else may come in."""
-        return max(self._requests, self._runs) >= self._most
+        """True when no further run is admitted."""
+        return max(self._requests, self._runs) >= self._max_admitted
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Around a request that asks for a run."""
+        """Count a request for a run while the block runs."""
         self._requests += 1
-        self._count()
+        self._update_idle()
         try:
             yield
         finally:
             self._requests -= 1
-            self._count()
+            self._update_idle()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Around a run: waits for its turn; raises `busy` when too many wait already."""
-        if self._runs >= self._most:
+    async def run_slot(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it while the block runs; raises `busy` when too many runs wait already."""
+        if self._runs >= self._max_admitted:
             raise GloveportError("too many runs are waiting", code="busy", hint=CODES["busy"].fix)
         self._runs += 1
-        self._count()
+        self._update_idle()
         try:
-            async with self._turns:
+            async with self._slots:
                 yield
         finally:
             self._runs -= 1
-            self._count()
+            self._update_idle()
 
-    async def emptied(self) -> None:
-        """Waits until there is neither a request nor a run."""
-        await self._empty.wait()
+    async def wait_until_idle(self) -> None:
+        """Wait until there is neither a request nor a run."""
+        await self._idle.wait()
 
-    def _count(self) -> None:
+    def _update_idle(self) -> None:
         if self._requests or self._runs:
-            self._empty.clear()
+            self._idle.clear()
         else:
-            self._empty.set()
+            self._idle.set()

@@ -1,7 +1,7 @@
-"""The guard before the HTTP server: whatever has not passed it has been neither read nor parsed.
+"""The guard in front of the HTTP application: a request that fails one of these checks is neither read nor parsed further.
 
-In this order: the request names this server (Host) and comes from no foreign page (Origin), it carries the token, it asks
-for something that exists, it is announced as JSON, its body is small and shallow, and there is a place for it.
+In this order: the Host header names this server, the Origin is not another site, the token is right, the path exists, the
+content type is JSON, the body is small and shallow, and the server can admit another run.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gloveport import bounded_json
 from gloveport.errors import CODES, GloveportError
 from gloveport.surfaces.documents import problem_document
+from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.token import TokenCheck
 
@@ -26,23 +27,23 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_BODY_DEPTH = 64
 MAX_BODY_CONTAINERS = 100_000
 MAX_BODY_ITEMS = 2_000_000
-BODY_SECONDS = 30.0
-RETRY_SECONDS = 2
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-PATHS = frozenset({"/mcp"})
-ONCE = ("host", "origin", "authorization", "content-type", "content-length")
+BODY_TIMEOUT_SECONDS = 30.0
+RETRY_AFTER_SECONDS = 2
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
+GUARDED_PATHS = frozenset({MCP_PATH})
+UNIQUE_HEADERS = ("host", "origin", "authorization", "content-type", "content-length")
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(:[0-9]{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerNames:
-    """The names that this server goes by: loopback's own, addresses where it listens for others too, and named ones."""
+    """The names of this server: those of loopback, any address if it listens on others too, and the given hosts."""
 
     loopback: bool = True
     hosts: frozenset[str] = frozenset()
 
-    def know(self, host: str) -> bool:
-        """True when the Host header names this server. A page on a name that was made to point here does not (M1)."""
+    def include(self, host: str) -> bool:
+        """Return True when the Host header names this server; a DNS name that an attacker points here does not (M1)."""
         found = _HOST.fullmatch(host.lower())
         if found is None:
             return False
@@ -57,7 +58,7 @@ class ServerNames:
 
 
 class Guard:
-    """An ASGI application around another."""
+    """An ASGI application that checks requests before another application gets them."""
 
     def __init__(self, app: ASGIApp, names: ServerNames, token: TokenCheck, admission: Admission) -> None:
         self._app = app
@@ -67,8 +68,8 @@ class Guard:
         self.stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request through, or refuse it."""
-        if scope["type"] == "lifespan" or (scope["type"] == "http" and scope["path"] in OPEN_PATHS):
+        """Pass the request on, or refuse it."""
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and scope["path"] in PUBLIC_PATHS):
             await self._app(scope, receive, send)
             return
         try:
@@ -77,29 +78,29 @@ class Guard:
             body = await _body(headers, receive) if scope["method"] == "POST" else b""
             is_run = _is_run(body)
             if is_run:
-                self._check_places()
+                self._check_admission()
         except GloveportError as error:
             await _refuse(send, error)
             return
         with self._admission.request() if is_run else nullcontext():
-            await self._app(scope, _again(body, receive), send)
+            await self._app(scope, _replay(body, receive), send)
 
     def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not self._names.know(host):
+        if not self._names.include(host):
             raise _refusal("wrong-origin", "the Host header does not name this server")
-        # A page of ours would be at this very address; pages elsewhere, files and sandboxed frames (`null`) are not.
+        # Our own pages have this very origin; other sites, local files and sandboxed frames (`null`) do not.
         if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
-            raise _refusal("wrong-origin", "the request comes from a page of another origin")
+            raise _refusal("wrong-origin", "the request comes from another origin")
         if not self._token.accepts(headers.get("authorization", "")):
             raise _refusal("unauthorized", "the request needs the server's token")
-        if scope["path"] not in PATHS:
-            raise _refusal("not-found", "there is nothing here")
+        if scope["path"] not in GUARDED_PATHS:
+            raise _refusal("not-found", "there is nothing at this path")
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and media != "application/json":
             raise _refusal("not-json", "the body must be application/json")
 
-    def _check_places(self) -> None:
+    def _check_admission(self) -> None:
         if self.stopping:
             raise _refusal("stopping", "the server is about to stop")
         if self._admission.full:
@@ -110,8 +111,8 @@ def _headers(scope: Scope) -> dict[str, str]:
     headers: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name = raw_name.decode("latin-1")
-        if name in headers and name in ONCE:  # which of two is meant is a matter of opinion, and so of attack
-            raise _refusal("bad-request", f"the header {name} is there twice")
+        if name in headers and name in UNIQUE_HEADERS:  # an attack: parsers differ in which one they take
+            raise _refusal("bad-request", f"the header {name} is repeated")
         headers[name] = raw_value.decode("latin-1")
     return headers
 
@@ -122,17 +123,17 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
         raise _refusal("request-too-large", f"the body is larger than {MAX_BODY_BYTES:,} bytes")
     body, more = bytearray(), True
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
             while more:
                 message = await receive()
                 if message["type"] != "http.request":
-                    raise _refusal("bad-request", "the body is not whole")
+                    raise _refusal("bad-request", "the body is incomplete")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY_BYTES:
                     raise _refusal("request-too-large", f"the body is larger than {MAX_BODY_BYTES:,} bytes")
     except TimeoutError:
-        raise _refusal("bad-request", f"the body did not come within {BODY_SECONDS:g} seconds") from None
+        raise _refusal("bad-request", f"the body did not arrive within {BODY_TIMEOUT_SECONDS:g} seconds") from None
     try:
         bounded_json.check(bytes(body), MAX_BODY_CONTAINERS, MAX_BODY_ITEMS, MAX_BODY_ITEMS, MAX_BODY_DEPTH)
     except bounded_json.JsonLimitError as problem:
@@ -146,21 +147,21 @@ def _is_run(body: bytes) -> bool:
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return False  # which the protocol answers in its own words
+        return False  # the MCP library answers it
     if not isinstance(message, dict) or message.get("method") != "tools/call":
         return False
     params = message.get("params")
     return isinstance(params, dict) and params.get("name") == "execute"
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read, and then whatever comes after it."""
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that first gives the body that was read, then what `receive` gives."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> Message:
+    async def replay() -> Message:
         return left.pop() if left else await receive()
 
-    return again
+    return replay
 
 
 def _refusal(code: str, message: str) -> GloveportError:
@@ -171,12 +172,12 @@ async def _refuse(send: Send, error: GloveportError) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"cache-control", b"no-store"),
-        (b"connection", b"close"),  # what is left of the body is not read
+        (b"connection", b"close"),  # the rest of the body is not read
     ]
     if error.code == "unauthorized":
         headers.append((b"www-authenticate", b'Bearer realm="gloveport"'))
     if error.code in ("busy", "stopping"):
-        headers.append((b"retry-after", str(RETRY_SECONDS).encode()))
+        headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
     body = orjson.dumps(problem_document(error))
     headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": CODES[error.code].http, "headers": headers})

@@ -1,6 +1,6 @@
-"""How long the HTTP server waits for a client that has connected and says nothing, or says it a byte at a time.
+"""Close connections on which a client sends no request, or sends one a byte at a time.
 
-The library waits for ever: whoever can connect would need no token to take every connection that there is.
+The library waits for ever: anyone who can connect could take every connection that there is, without a token.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_SECONDS = 30.0
+IDLE_TIMEOUT_SECONDS = 30.0
 
 
 class IdleTimeoutProtocol(H11Protocol):
-    """A connection that is closed when no request has begun on it for a while, and none is being answered."""
+    """Closes its connection when no request has begun for a while and none is being answered."""
 
-    _looking: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Somebody has connected."""
+        """Start the timer."""
         super().connection_made(transport)
-        self._look_later()
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
-        if self._looking is not None:
-            self._looking.cancel()
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
         super().connection_lost(exc)
 
-    def _look_later(self) -> None:
-        self._looking = self.loop.call_later(HEAD_SECONDS, self._look, self.cycle, self._idle)
+    def _start_timer(self) -> None:
+        self._timer = self.loop.call_later(IDLE_TIMEOUT_SECONDS, self._check, self.cycle, self._idle)
 
-    def _look(self, last: Any, was_idle: bool) -> None:
+    def _check(self, last: Any, was_idle: bool) -> None:
         if was_idle and self._idle and self.cycle is last:
             self.transport.close()
         else:
-            self._look_later()
+            self._start_timer()
 
     @property
     def _idle(self) -> bool:

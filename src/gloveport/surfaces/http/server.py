@@ -1,4 +1,4 @@
-"""The HTTP server: MCP at /mcp behind the guard, health beside it; a stop that lets runs finish."""
+"""The HTTP server: MCP at `/mcp` behind the guard, health checks, and a graceful stop that lets runs finish."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from gloveport.surfaces.http.idle_timeout import IdleTimeoutProtocol
 from gloveport.surfaces.http.token import TokenCheck
 from gloveport.surfaces.mcp.server import AgentServer
 
-MOST_SESSIONS, MOST_CONNECTIONS = 1000, 2000
-LAST_SECONDS = 1  # for responses to be sent, after runs have ended or were given up
+MAX_SESSIONS, MAX_CONNECTIONS = 1000, 2000
+FLUSH_SECONDS = 1  # to send responses, after runs have ended or were cancelled
 
 
 class HttpServer:
-    """Serves a port over HTTP until it is told to stop."""
+    """Serves a port over HTTP until it is stopped."""
 
     def __init__(
         self, port: Gloveport, names: ServerNames, token: TokenCheck, admission: Admission, grace_seconds: float
@@ -41,9 +41,9 @@ class HttpServer:
         self._agents = AgentServer(port, admission)
         self._admission = admission
         self._grace = grace_seconds
-        self._told, self._hurried = asyncio.Event(), asyncio.Event()
+        self._stop_requested, self._stop_now = asyncio.Event(), asyncio.Event()
         self._sessions = StreamableHTTPSessionManager(
-            self._agents.protocol, max_request_body_size=MAX_BODY_BYTES, max_sessions=MOST_SESSIONS
+            self._agents.protocol, max_request_body_size=MAX_BODY_BYTES, max_sessions=MAX_SESSIONS
         )
         routes = [
             Route("/healthz", self._health),
@@ -53,7 +53,7 @@ class HttpServer:
         self.app = Guard(Starlette(routes=routes, lifespan=self._lifespan), names, token, admission)
 
     async def serve(self, listening: socket.socket) -> None:
-        """Serve until SIGTERM or SIGINT; then let runs finish for a while, and cancel the rest. A second one hurries."""
+        """Serve until SIGTERM or SIGINT; then let runs finish within the grace period. A second signal stops at once."""
         config = uvicorn.Config(
             self.app,
             log_config=None,
@@ -62,24 +62,24 @@ class HttpServer:
             proxy_headers=False,
             ws="none",
             http=IdleTimeoutProtocol,
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_graceful_shutdown=LAST_SECONDS,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=FLUSH_SECONDS,
         )
         server = _Uvicorn(config, self.stop)
         serving = asyncio.create_task(server.serve([listening]))
         try:
-            await _first(serving, self._told.wait())
+            await _first(serving, self._stop_requested.wait())
             self.app.stopping = True
-            for each in server.servers:
-                each.close()
-            await _first(self._hurried.wait(), self._admission.emptied(), seconds=self._grace)
+            for listener in server.servers:
+                listener.close()
+            await _first(self._stop_now.wait(), self._admission.wait_until_idle(), seconds=self._grace)
         finally:
             server.should_exit = True
             await serving
 
     def stop(self) -> None:
-        """Begin to stop; the second time, at once."""
-        (self._hurried if self._told.is_set() else self._told).set()
+        """Begin to stop; when called again, stop at once."""
+        (self._stop_now if self._stop_requested.is_set() else self._stop_requested).set()
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -95,15 +95,15 @@ class HttpServer:
         return JSONResponse({"ok": True})
 
     async def _readiness(self, request: Request) -> JSONResponse:
-        """Ready when there are sandboxes and sources were opened; a source that could not be is counted, not named."""
+        """Report ready once sandboxes have started and sources were opened. Broken sources are counted, not named."""
         ready = self._agents.ready and not self.app.stopping
         broken = sum(problem.broken for problem in self._port.problems)
-        sources = {"connected": len(self._port.catalog.sources) - 1, "broken": broken}  # without the functions of a library
+        sources = {"connected": len(self._port.catalog.sources) - 1, "broken": broken}  # without `local`
         return JSONResponse({"ok": ready, "sources": sources}, status_code=200 if ready else 503)
 
 
 class _Uvicorn(uvicorn.Server):
-    """Tells of signals, and leaves it to others when to exit."""
+    """Reports signals to a callback, and leaves it to others when to exit."""
 
     def __init__(self, config: uvicorn.Config, on_signal: Callable[[], None]) -> None:
         super().__init__(config)
@@ -111,12 +111,12 @@ class _Uvicorn(uvicorn.Server):
         self._loop, self._on_signal = asyncio.get_running_loop(), on_signal
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal came."""
+        """Report the signal."""
         self._loop.call_soon_threadsafe(self._on_signal)
 
 
 async def _first(*work: Awaitable[Any], seconds: float | None = None) -> None:
-    """Waits until one of them is done, and gives up those that only wait."""
+    """Wait until the first is done, and cancel those that were passed as coroutines."""
     tasks = [asyncio.ensure_future(each) for each in work]
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     for task, each in zip(tasks, work, strict=True):
@@ -125,16 +125,14 @@ async def _first(*work: Awaitable[Any], seconds: float | None = None) -> None:
 
 
 def listen(host: str, port: int, token_file: Path | None) -> socket.socket:
-    """A socket that listens there; anywhere but on loopback only with a token that was chosen for it (M2)."""
+    """Return a listening socket. Other addresses than loopback require a token file: a token chosen for them (M2)."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise OptionError(
-            f"there is no address {host}: {error.strerror}", hint="--host takes an address or a name"
-        ) from None
+        raise OptionError(f"can't resolve {host}: {error.strerror}", hint="--host takes an address or a name") from None
     if not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback and token_file is None:
-        hint = "give --token-file FILE with a token of your own choice, and put TLS before it; or leave --host out"
-        raise OptionError(f"{host} can be reached from elsewhere", hint=hint)
+        hint = "give --token-file FILE with a token of your own, and put TLS in front; or omit --host"
+        raise OptionError(f"{host} can be reached from other machines", hint=hint)
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -142,11 +140,11 @@ def listen(host: str, port: int, token_file: Path | None) -> socket.socket:
         listening.listen(1024)
     except OSError as error:
         listening.close()
-        hint = "another server is there; choose another --port, or 0 for any that is free"
-        raise OptionError(f"port {port} of {host} can't be had: {error.strerror}", hint=hint) from None
+        hint = "choose another --port, or 0 for any free one"
+        raise OptionError(f"can't listen on port {port} of {host}: {error.strerror}", hint=hint) from None
     return listening
 
 
 def is_loopback(listening: socket.socket) -> bool:
-    """True when only this machine can reach it."""
+    """Return True when only this machine can reach the socket."""
     return ipaddress.ip_address(listening.getsockname()[0].partition("%")[0]).is_loopback

@@ -1,4 +1,4 @@
-"""An answer as MCP content: the text for the model, then what the program emitted, each thing as what it is."""
+"""Turn an answer into MCP content: the text for the model, then each value that the program emitted, in its own type."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from gloveport.surfaces.agents.tools import AgentAnswer
 from gloveport.surfaces.documents import to_text
 from gloveport.values import to_json
 
-MOST_BLOCKS = 32
+MAX_EMITTED_BLOCKS = 32
 _MEDIA = re.compile(r"(image|audio)/[\w.+-]{1,60}")
 
 
-def content(answer: AgentAnswer, fitted: Callable[[str], str]) -> list[ContentBlock]:
-    """The blocks: text, media, other bytes as resources, and all else that was emitted in one text for the user."""
+def to_content(answer: AgentAnswer, fit: Callable[[str], str]) -> list[ContentBlock]:
+    """Return the text, emitted media, other emitted bytes as resources, and everything else as one text for the user."""
     blocks: list[ContentBlock] = [TextContent(text=answer.text)]
     texts: list[str] = []
-    for place, value in enumerate(answer.emitted):
-        block = _media(value) or _resource(value, f"{answer.data.get('run', '')}/{place}")
+    for index, value in enumerate(answer.emitted):
+        block = _media(value) or _resource(value, f"{answer.data.get('run', '')}/{index}")
         if block is None:
             texts.append(value if isinstance(value, str) else to_text(to_json(value), indented=False))
-        elif len(blocks) <= MOST_BLOCKS:
+        elif len(blocks) <= MAX_EMITTED_BLOCKS:
             blocks.append(block)
         else:
-            texts.append(f"[more than {MOST_BLOCKS} images and files: this one is left out]")
+            texts.append(f"[more than {MAX_EMITTED_BLOCKS} images and files: this one is left out]")
     if texts:
-        blocks.append(TextContent(text=fitted("\n".join(texts)), annotations=Annotations(audience=["user"])))
+        blocks.append(TextContent(text=fit("\n".join(texts)), annotations=Annotations(audience=["user"])))
     return blocks
 
 
 def _media(value: Any) -> ContentBlock | None:
-    """An image or a sound: `{type: "image", mimeType: "image/png", data}` with bytes, or base64 as MCP tools give it."""
+    """Return image or audio content for `{type: "image", mimeType: "image/png", data}`; data is bytes or base64."""
     if not isinstance(value, Mapping) or value.get("type") not in ("image", "audio"):
         return None
     media, data = value.get("mimeType"), value.get("data")

@@ -1,4 +1,4 @@
-"""What an MCP client sees of a run while it goes on: progress for each tool call, and logs if it asked for them."""
+"""Notifications to an MCP client while a run goes on: progress for each tool call, and logs if it asked for them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gloveport.surfaces.agents.tools import speakable
+from gloveport.surfaces.agents.tools import replace_surrogates
 from gloveport.types import Event, LogLine
 
-LAST_SECONDS = 10.0
+FLUSH_TIMEOUT_SECONDS = 10.0
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
-_SPOKEN: dict[str, LoggingLevel] = {"debug": "debug", "warn": "warning", "error": "error"}
+_MCP_LEVELS: dict[str, LoggingLevel] = {"debug": "debug", "warn": "warning", "error": "error"}
 
 
 class ProgressReporter:
-    """Sends notifications about one request, in order, before the block that it stands around ends."""
+    """Sends the notifications of one request, in order; all are sent, or given up, when its `async with` block ends."""
 
     def __init__(self, context: ServerRequestContext[Any, Any], level: LoggingLevel | None) -> None:
         meta = context.meta or {}
-        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:  # there, each request says which logs it wants
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:  # each request carries the log level it wants
             level = meta.get(LOG_LEVEL_META_KEY)
         self._context = context
-        self._least = LEVELS.index(level) if level in LEVELS else len(LEVELS)
+        self._min_level = LEVELS.index(level) if level in LEVELS else len(LEVELS)
         self._progress = meta.get("progress_token") is not None
         self._queue: asyncio.Queue[Coroutine[Any, Any, None] | None] = asyncio.Queue()
         self._calls = 0
@@ -40,21 +40,21 @@ class ProgressReporter:
 
     @property
     def wanted(self) -> bool:
-        """True when the client asked for any of it."""
-        return self._progress or self._least < len(LEVELS)
+        """True when the client asked for progress or logs."""
+        return self._progress or self._min_level < len(LEVELS)
 
-    def event(self, event: Event) -> None:
-        """Something happened in the run."""
+    def on_event(self, event: Event) -> None:
+        """Queue the notification for an event of the run, if the client wants it."""
         if event.kind == "call-started" and event.call is not None and self._progress:
             self._calls += 1
             self._queue.put_nowait(self._context.session.report_progress(self._calls, None, f"tools.{event.call.tool}"))
         elif event.log is not None:
-            level = _SPOKEN.get(event.log.level, "info")
-            if LEVELS.index(level) >= self._least:
+            level = _MCP_LEVELS.get(event.log.level, "info")
+            if LEVELS.index(level) >= self._min_level:
                 self._queue.put_nowait(self._log(level, event.log))
 
     async def _log(self, level: LoggingLevel, line: LogLine) -> None:
-        params = LoggingMessageNotificationParams(level=level, logger="program", data=speakable(line.text))
+        params = LoggingMessageNotificationParams(level=level, logger="program", data=replace_surrogates(line.text))
         note = LoggingMessageNotification(params=params)
         await self._context.session.send_notification(note, related_request_id=self._context.request_id)
 
@@ -75,8 +75,8 @@ class ProgressReporter:
         else:
             self._sending.cancel()
         with anyio.CancelScope(shield=kind is not None):
-            await asyncio.wait([self._sending], timeout=LAST_SECONDS)
-        self._sending.cancel()  # a client that does not read gets no more than its result
+            await asyncio.wait([self._sending], timeout=FLUSH_TIMEOUT_SECONDS)
+        self._sending.cancel()  # a client that does not read its notifications only gets the result
         while not self._queue.empty():
             if (unsent := self._queue.get_nowait()) is not None:
                 unsent.close()

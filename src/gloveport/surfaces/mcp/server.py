@@ -1,4 +1,4 @@
-"""The MCP server: a port's `search`, `describe` and `execute`, for any client, in both revisions of the protocol."""
+"""The MCP server: a port's `search`, `describe` and `execute`, in both revisions of the protocol."""
 
 from __future__ import annotations
 
@@ -33,50 +33,50 @@ from mcp_types import (
 import gloveport
 from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport
-from gloveport.surfaces.agents.descriptions import INSTRUCTIONS, TAKES, AgentTool
+from gloveport.surfaces.agents.descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.surfaces.http.admission import Admission
-from gloveport.surfaces.mcp.content import content
+from gloveport.surfaces.mcp.content import to_content
 from gloveport.surfaces.mcp.progress import ProgressReporter
 
 logger = logging.getLogger("gloveport")
 
-# How long a client waits for its list while sources are still being opened; it is told when they are.
-LIST_SECONDS = 1.0
-TELL_SECONDS = 5.0
-MOST_SESSIONS = 256
+# How long a client waits for the list of tools while sources are still opening; it is notified when they have opened.
+LIST_TIMEOUT_SECONDS = 1.0
+NOTIFY_TIMEOUT_SECONDS = 5.0
+MAX_SESSIONS = 256
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 
 
 class AgentServer:
-    """Serves one port to the clients of one owner. `protocol` is the MCP library's server, for any transport."""
+    """Serves one port to the clients of one owner. `protocol` is the MCP library's server; it works over any transport."""
 
     def __init__(self, port: Gloveport, admission: Admission | None = None) -> None:
         self._port = port
         self._tools = AgentTools(port)
         self._admission = admission or Admission()
         self._bus = InMemorySubscriptionBus()
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: OrderedDict[str, _ClientSession] = OrderedDict()
         self._opening: tuple[asyncio.Task[None], asyncio.Task[None]] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.ready = False  # sources are open as far as they can be, and there are sandboxes
+        self.ready = False  # all sources that work are open, and sandboxes have started
         self.protocol = _Protocol(
             "gloveport",
             version=gloveport.__version__,
             title="Gloveport",
             instructions=INSTRUCTIONS,
-            get_tool_input_schema=TAKES.get,
+            get_tool_input_schema=INPUT_SCHEMAS.get,
             on_list_tools=self._list,
             on_call_tool=self._call,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
         self.protocol.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
-        port.on_change = self._changed
+        port.on_change = self._on_change
 
     def open(self) -> tuple[asyncio.Task[None], asyncio.Task[None]]:
-        """Begin to open sources, and then sandboxes; what of it is under way. Nobody has to wait for it but runs."""
+        """Start to open sources and sandboxes in the background; return the two tasks. Only runs have to wait for them."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._port.connect()), asyncio.create_task(self._start())
         return self._opening
@@ -85,97 +85,99 @@ class AgentServer:
         try:
             await self._port.open(naming="")
             self.ready = True
-            await self._port.run("")  # the first check of types takes seconds: let nobody wait for it
-        except GloveportError as error:  # each run tells it to its own caller
-            logger.warning("no sandbox could be started: %s", error.message)
+            await self._port.run("")  # the first type check takes seconds: do it before a client waits for it
+        except GloveportError as error:  # each run reports it to its own caller
+            logger.warning("can't start a sandbox: %s", error.message)
 
     async def close(self) -> None:
-        """Stop what is still being opened; the port is its owner's to close."""
+        """Stop opening; the owner of the port closes it."""
         for task in (*(self._opening or ()), *self._tasks):
             task.cancel()
         await asyncio.gather(*(self._opening or ()), *self._tasks, return_exceptions=True)
 
     async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         connecting, _ = self.open()
-        await asyncio.wait([connecting], timeout=LIST_SECONDS)
-        self._session(context).listens = context.session
-        return ListToolsResult(tools=[_listed(tool) for tool in self._tools.listed(opening=not connecting.done())])
+        await asyncio.wait([connecting], timeout=LIST_TIMEOUT_SECONDS)
+        self._session(context).change_listener = context.session
+        return ListToolsResult(
+            tools=[_to_mcp_tool(tool) for tool in self._tools.descriptions(opening=not connecting.done())]
+        )
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
-        if params.name not in TAKES:
+        if params.name not in INPUT_SCHEMAS:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!a:.80}")
         progress = ProgressReporter(context, self._session(context).level)
         try:
             async with progress:
-                answer = await _to_its_end(self._answer(params, progress))
+                answer = await _finish(self._answer(params, progress))
         except GloveportError as error:
-            return _refused(error)
-        except Exception as error:  # the outer edge: a defect of ours is told as one, without what it says of the host
+            return _error_result(error)
+        except Exception as error:  # the outer edge: report a defect of ours without host details
             reference = secrets.token_hex(4)
             logger.error("%s: internal error %s", params.name, reference, exc_info=error)
-            return _refused(GloveportError(f"something broke in Gloveport (reference {reference})"))
+            return _error_result(GloveportError(f"something broke in Gloveport (reference {reference})"))
         return CallToolResult(
-            content=content(answer, self._fitted), structured_content=dict(answer.data), is_error=answer.failed
+            content=to_content(answer, self._fit), structured_content=dict(answer.data), is_error=answer.failed
         )
 
     async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter) -> AgentAnswer:
         args = params.arguments or {}
         if "code" not in args:
             return await self._tools.call(params.name, args)
-        async with self._admission.turn():
-            return await self._tools.call(params.name, args, progress.event if progress.wanted else None)
+        async with self._admission.run_slot():
+            return await self._tools.call(params.name, args, progress.on_event if progress.wanted else None)
 
-    def _fitted(self, text: str) -> str:
-        shown, rest = self._tools.fitted(text)
+    def _fit(self, text: str) -> str:
+        shown, rest = self._tools.fit(text)
         return f"{shown}\n[the rest: result_id {rest['result_id']}]" if rest else shown
 
     async def _set_level(self, context: Context, params: SetLevelRequestParams) -> EmptyResult:
         self._session(context).level = params.level
         return EmptyResult()
 
-    # Clients of the earlier revision have sessions; those of the later one say everything with each request.
+    # Clients of the earlier revision have sessions; those of the later one send their settings with each request.
 
-    def _session(self, context: Context) -> _Session:
+    def _session(self, context: Context) -> _ClientSession:
         headers = getattr(context.request, "headers", {})
         key = headers.get("mcp-session-id", "")
-        session = self._sessions.setdefault(key, _Session())
+        session = self._sessions.setdefault(key, _ClientSession())
         self._sessions.move_to_end(key)
-        if len(self._sessions) > MOST_SESSIONS:
+        if len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return session
 
-    def _changed(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._tell())
+    def _on_change(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._notify_change())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell(self) -> None:
+    async def _notify_change(self) -> None:
         await self._bus.publish(ToolsListChanged())
-        listening = [session.listens for session in self._sessions.values() if session.listens is not None]
-        notes = (asyncio.wait_for(session.send_tool_list_changed(), TELL_SECONDS) for session in listening)
-        await asyncio.gather(*notes, return_exceptions=True)  # one that has gone, or does not read, holds up nobody
+        listening = [session.change_listener for session in self._sessions.values() if session.change_listener is not None]
+        notes = (asyncio.wait_for(session.send_tool_list_changed(), NOTIFY_TIMEOUT_SECONDS) for session in listening)
+        await asyncio.gather(*notes, return_exceptions=True)  # a client that is gone or does not read delays nobody
 
 
-class _Session:
-    """What is known of a client between its requests."""
+class _ClientSession:
+    """What the server remembers of a client between its requests."""
 
     def __init__(self) -> None:
         self.level: LoggingLevel | None = None
-        self.listens: ServerSession | None = None
+        self.change_listener: ServerSession | None = None
 
 
 class _Protocol(Server[Any]):
-    """The library's server, which says on every transport that its list can change."""
+    """The library's server; it declares on every transport that its list of tools can change."""
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *args: Any, **keywords: Any
     ) -> InitializationOptions:
-        """What `initialize` answers."""
+        """Return the options that `initialize` answers with."""
         options = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(options, *args, **keywords)
 
 
-def _listed(tool: AgentTool) -> Tool:
+def _to_mcp_tool(tool: AgentTool) -> Tool:
     return Tool(
         name=tool.name,
         title=tool.title,
@@ -186,15 +188,15 @@ def _listed(tool: AgentTool) -> Tool:
     )
 
 
-def _refused(error: GloveportError) -> CallToolResult:
+def _error_result(error: GloveportError) -> CallToolResult:
     hint = f"\nhint: {error.hint}" if error.hint else ""
     return CallToolResult(content=[TextContent(text=f"{error.code}: {error.message}{hint}")], is_error=True)
 
 
-async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """The result. A cancelled request cancels the work and waits until it has let go of its sandbox.
+async def _finish(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result. If the request is cancelled, cancel the work and wait until it has released its sandbox.
 
-    The library cancels by anyio scopes, which cancel every wait anew: that would interrupt the cleaning up.
+    The library cancels with anyio scopes, which cancel every wait again: that would interrupt the clean-up.
     """
     task = asyncio.ensure_future(work)
     try:

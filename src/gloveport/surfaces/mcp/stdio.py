@@ -1,4 +1,4 @@
-"""`gloveport mcp`: the MCP server on standard input and output, for a client that starts it."""
+"""`gloveport mcp`: the MCP server on standard input and output; the client starts it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import Strength
 
 LONGEST_LINE = 16 * 1024 * 1024
-BY_HAND = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
+TERMINAL_NOTICE = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
 
 
 @dataclass(frozen=True, slots=True)
 class ServedSources:
-    """What is to be served: sources beside those of the settings, the settings, and the weakest sandbox that will do.
+    """What to serve: sources in addition to those of the configuration, the configuration, and the weakest allowed sandbox.
 
-    With `private`, the sources that are named here may reach loopback and private addresses.
+    With `private`, the sources in `sources` may reach loopback and private addresses.
     """
 
     sources: tuple[str, ...]
@@ -43,9 +43,9 @@ class ServedSources:
     private: bool
 
     def port(self) -> Gloveport:
-        """The port; programs of agents are type-checked before they run.
+        """Return the port; it type-checks programs before they run.
 
-        What is named here and can be no source is refused: one that can't be reached may be up later, this may not.
+        Text that can't be a source is refused here. A source that can't be reached is not: it may be up later.
         """
         for text in self.sources:
             check(text)
@@ -55,15 +55,15 @@ class ServedSources:
 
 
 def mcp_command(serving: ServedSources) -> int:
-    """Serve until standard input ends; the exit code."""
+    """Serve until standard input ends; return the exit code."""
     cast(io.TextIOWrapper, sys.stdout).reconfigure(encoding="utf-8")
     out = claim_stdout()
     requests = _claim_stdin()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    with redirect_stdout(sys.stderr):  # so that what tools print is seen when they print it
+    with redirect_stdout(sys.stderr):  # what tools print is shown at once
         port = serving.port()
         if os.isatty(requests):
-            stream(sys.stderr).line(BY_HAND)
+            stream(sys.stderr).line(TERMINAL_NOTICE)
         asyncio.run(_serve(port, requests, out))
     return 0
 
@@ -80,14 +80,14 @@ async def _serve(port: Gloveport, requests: int, out: TextIO) -> None:
             server.open()
             await server.protocol.run(read, write, server.protocol.create_initialization_options())
     except* (asyncio.CancelledError, BrokenPipeError):
-        pass  # it was told to end, or its client has gone
+        pass  # a signal ended it, or its client is gone
     finally:
         await server.close()
         await port.close()
 
 
 def _claim_stdin() -> int:
-    """The real standard input; from now on tools, and programs that they start, find theirs empty."""
+    """Return the real standard input; from now on tools, and programs that they start, read an empty one."""
     own = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
