@@ -23,6 +23,8 @@ PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 REFERENCE = (REPOSITORY / "docs" / "reference.md").read_text()
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"`((?:src|tests|docs|examples|fuzz|benchmarks|conformance|interop)/[^`\s<>…*]*)`")
+DESIGN = (REPOSITORY / "docs" / "design.md").read_text()
+PACKAGE = REPOSITORY / "src" / "gloveport"
 DEADLINE = 60
 
 
@@ -90,6 +92,42 @@ def test_every_link_and_every_path_leads_somewhere(page: Path) -> None:
     text = page.read_text()
     assert [target for target in re.findall(r"\]\(([^)#:]+)\)", text) if not (page.parent / target).exists()] == []
     assert [path for path in PATH.findall(text) if not (REPOSITORY / path).exists()] == []
+
+
+def _tree() -> dict[str, str]:
+    """Return the paths in the tree that docs/design.md draws, with what it says of each."""
+    block = re.search(r"^```\nsrc/gloveport/\n(.*?)^```$", DESIGN, re.MULTILINE | re.DOTALL)
+    assert block
+    found, above = {}, []
+    for line in block[1].splitlines():
+        entry = re.fullmatch(r"(?P<indent> +)(?P<name>[\w.]+/?) +(?P<text>\S.*)", line)
+        assert entry, line
+        above = [*above[: len(entry["indent"]) // 2 - 1], entry["name"]]
+        found["".join(above)] = entry["text"]
+    return found
+
+
+def test_the_design_draws_the_tree_that_exists() -> None:
+    tree = _tree()
+    planned = {path for path, text in tree.items() if text.startswith("planned: ")}
+    assert {path for path in tree if not (PACKAGE / path).exists()} == planned
+    folders = [path for path in PACKAGE.rglob("*") if path.is_dir() and list(path.glob("*.py"))]
+    drawn = {f"{path.relative_to(PACKAGE)}/" for path in folders if len(path.relative_to(PACKAGE).parts) <= 2}
+    modules = {path.name for path in PACKAGE.glob("*.py") if path.name != "__main__.py"}
+    assert (drawn | modules) - tree.keys() == set()
+
+
+def test_every_file_and_every_function_that_the_design_names_exists() -> None:
+    files = set(re.findall(r"`((?:[\w-]+/)+[\w.-]*)`", DESIGN))
+    assert len(files) > 30
+    assert {file for file in files if not (PACKAGE / file).exists() and not (REPOSITORY / file).exists()} == set()
+    steps = re.findall(r"^\| \d+ \| `([^`]+)` \| ([^|]+) \|", DESIGN, re.MULTILINE)
+    assert len(steps) > 30
+    for file, functions in steps:
+        for function in re.findall(r"`([^`]+)`", functions):
+            for name in function.split("."):
+                defined = rf"^ *(?:export )?(?:async )?(?:def|class|function) {name}\b"
+                assert re.search(defined, (PACKAGE / file).read_text(), re.MULTILINE), f"{file} does not define {function}"
 
 
 @pytest.mark.parametrize("code", CODES)
