@@ -10,7 +10,7 @@ import pydantic_monty
 import pytest
 
 from gloveport import ErrorValue, Gloveport, OptionError
-from gloveport.sandbox.engines.monty.subset import IN_ASYNCIO, LACKING, MODULES
+from gloveport.sandbox.engines.monty.subset import IN_ASYNCIO, MISSING_BUILTINS, MODULES
 from tests.sandbox.jail.stage import play
 
 
@@ -275,7 +275,7 @@ async def poll():
 async def test_calls_that_are_left_behind_are_told(port: Gloveport) -> None:
     outcome = await port.run("tools.add(1, 2)\n5", language="python", engine="monty")
     assert outcome.value == 5
-    assert "tools.add was under way" in outcome.warnings[0]
+    assert "ended before tools.add did" in outcome.warnings[0]
 
 
 async def test_a_call_that_returns_while_another_is_awaited_is_not_lost(port: Gloveport) -> None:
@@ -365,7 +365,7 @@ def test_the_lists_of_what_monty_has_are_true() -> None:
         known = {name for name in named if _runs(session, name)}
         members = {name for name in dir(asyncio) if _runs(session, f"import asyncio\nasyncio.{name}")}
     assert imported == MODULES - {"__future__", "__main__", "os.path"}
-    assert named - known - given == LACKING
+    assert named - known - given == MISSING_BUILTINS
     assert members == IN_ASYNCIO
 
 

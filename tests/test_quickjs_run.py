@@ -14,7 +14,7 @@ from gloveport.errors import SandboxError
 from gloveport.sandbox.engines import registry
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.quickjs import engine as quickjs
-from gloveport.sandbox.engines.quickjs.subset import LACKING
+from gloveport.sandbox.engines.quickjs.subset import MISSING_GLOBALS
 from tests.conftest import TOOLS
 from tests.sandbox.jail.stage import play
 from tests.sandbox.test_cpython_jail import SURROUNDINGS
@@ -310,4 +310,4 @@ async def test_types_are_checked_before_they_are_erased() -> None:
 
 
 def test_the_hints_at_run_time_name_nothing_that_prepare_does_not() -> None:
-    assert hints._ONLY_DENO <= LACKING
+    assert hints._ONLY_DENO <= MISSING_GLOBALS

@@ -78,7 +78,7 @@ def test_a_text_that_is_held_many_times_counts_each_time() -> None:
 
 @pytest.mark.parametrize("refers", [0, 1, 7, 2**40])
 def test_a_node_holds_only_nodes_before_it(refers: int) -> None:
-    with pytest.raises(WireError, match="not there"):
+    with pytest.raises(WireError, match="does not exist"):
         Table(protobuf.block(2, protobuf.block(11, protobuf.packed(1, [refers]))))
 
 
@@ -149,7 +149,7 @@ def test_a_worker_that_speaks_while_it_is_to_wait_breaks_the_protocol() -> None:
 
 def test_an_object_that_was_not_given_breaks_the_protocol() -> None:
     driver, _, _ = started()
-    with pytest.raises(WireError, match="was not given"):
+    with pytest.raises(WireError, match="did not get"):
         driver.hear(said(2, protobuf.text(1, "add") + protobuf.block(5, protobuf.block(1, _uuid(77)))))
 
 

@@ -1,4 +1,4 @@
-"""How to start a zygote: a Python in the jail, with a guest package laid in, that guests are forked from."""
+"""How to start a zygote: a Python in the jail that holds a guest package, and that guests are forked from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUEST_FOLDER = "/guest"
 ZYGOTE_FOLDER = "/zygote"
 PACKAGE = "gloveport_guest"
 
-# -I without its -E, which would ignore the hash seed; nothing else is in the environment.
+# The parts of -I except -E, which would ignore the hash seed. The environment holds nothing else.
 FLAGS = ("-S", "-s", "-P", "-B")
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC"}
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from gloveport.sandbox.jail.zygote import main; main(sys.argv[2])"
@@ -34,12 +34,12 @@ _ZYGOTE_MODULES = (
     "seccomp",
     "syscalls",
 )
-# Without a display, a network or a test to run: they would bring 40 libraries along.
-_LEFT_OUT = frozenset({"ensurepip", "idlelib", "test", "tkinter", "_tkinter", "turtle", "turtledemo"})
+# These are of no use without a display, a network or tests, and would bring 40 libraries along.
+_EXCLUDED_MODULES = frozenset({"ensurepip", "idlelib", "test", "tkinter", "_tkinter", "turtle", "turtledemo"})
 
 
 def zygote_launch(files: Mapping[str, bytes], folders: Mapping[str, Folder], env: Mapping[str, str]) -> Launch:
-    """How to start a zygote of this Python with a guest's package, and what else that needs, laid in."""
+    """Return how to start a zygote of this Python with a guest package and other files in its root."""
     program, library = find_python()
     inside = f"/usr/{sys.platlibdir}/{os.path.basename(library)}"
     python = {inside: Folder(library, tuple(_modules(library)))}
@@ -56,30 +56,30 @@ def zygote_launch(files: Mapping[str, bytes], folders: Mapping[str, Folder], env
 
 
 def find_python() -> tuple[str, str]:
-    """The interpreter that runs this process, or that its virtual environment is of, and its standard library."""
+    """Return the base interpreter of this process and its standard library."""
     program = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
     library = os.path.realpath(sysconfig.get_path("stdlib"))
     for landmark in (program, f"{library}/os.py"):
         if not os.path.isfile(landmark):
             raise SandboxError(
-                f"the engine `cpython` can't be laid out: {landmark} is not a file",
+                f"the engine `cpython` can't be started: {landmark} is not a file",
                 hint="run Gloveport with a Python that is installed as files, or use the engine `monty`",
             )
     return program, library
 
 
 def _modules(library: str) -> Iterator[str]:
-    """The entries of the library's folder that are its modules; nothing that was installed beside them."""
+    """Yield the modules in the folder of the standard library, without anything installed beside them."""
     for name in sorted(os.listdir(library)):
         module = name.removesuffix(".py")
-        if name == "__pycache__" or (module in sys.stdlib_module_names and module not in _LEFT_OUT):
+        if name == "__pycache__" or (module in sys.stdlib_module_names and module not in _EXCLUDED_MODULES):
             yield name
 
 
 def _extensions(folder: str) -> Iterator[str]:
     for name in sorted(os.listdir(folder)):
         module = name.partition(".")[0]
-        if name.endswith(".so") and module in sys.stdlib_module_names and module not in _LEFT_OUT:
+        if name.endswith(".so") and module in sys.stdlib_module_names and module not in _EXCLUDED_MODULES:
             yield name
 
 
@@ -97,7 +97,7 @@ def _zygote_files() -> dict[str, bytes]:
 
 
 def guest_files(engine: str) -> dict[str, bytes]:
-    """The package that an engine's guests run, to be laid in."""
+    """Return the files of the package that an engine's guests run."""
     package = _ENGINES / engine / "guest" / PACKAGE
     found = {f"{GUEST_FOLDER}/{PACKAGE}/{path.relative_to(package)}": path for path in sorted(package.rglob("*.py"))}
     if not found:

@@ -54,7 +54,7 @@ class CPythonEngine:
 
 
 def _build_settings() -> dict[str, bytes]:
-    """What `sysconfig` reads, without the paths of the machine that Python was built on or is installed on."""
+    """Return the module that `sysconfig` reads, without paths of the machine that Python was built or is installed on."""
     kept = {
         name: value
         for name, value in sysconfig.get_config_vars().items()

@@ -11,10 +11,10 @@ from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
 
 GUEST_FOLDER = "/guest"
-# Below a file, so that Deno can't make it and keeps its caches in memory: the jail needs nothing writable.
+# Below a file, so that Deno can't create it and keeps its caches in memory: nothing in the jail needs to be writable.
 DENO_DIR = f"{GUEST_FOLDER}/main.js/none"
 
-# No allow flag at all, and every way to load code from elsewhere closed: the default list of import hosts is a way out.
+# No allow flag, and no way to load code from elsewhere: the default list of import hosts would be a way out.
 FLAGS = (
     "--no-prompt",
     "--no-config",
@@ -27,15 +27,15 @@ FLAGS = (
 )
 ENVIRONMENT = {
     "DENO_DIR": DENO_DIR,
-    "DENO_EMIT_CACHE_MODE": "disable",  # it can't be written here, and trying costs the first TypeScript import 150 ms
+    "DENO_EMIT_CACHE_MODE": "disable",  # trying to write it would cost the first TypeScript import 150 ms
     "DENO_NO_UPDATE_CHECK": "1",
     "NO_COLOR": "1",
     "TZ": "UTC",
     "LANG": "C.UTF-8",
 }
 
-# To format a stack, Deno compiles the program's TypeScript once more, on its main thread, and asks the C library how far
-# its stack reaches; that one reads this file, and without it the engine aborts. The line says: as far as you like.
+# To format a stack, Deno compiles the program's TypeScript again on its main thread and asks the C library for the size of
+# its stack. The C library reads this file; without it the engine aborts. The line allows any size.
 STACK_MAP = {"/proc/self/maps": b"1000-ffffffffffffffff rw-p 00000000 00:00 0 [stack]\n"}
 
 
@@ -92,8 +92,7 @@ class DenoEngine:
         return await Worker.start(launcher)
 
 
-# A module that runs a script which comes over the pipe: Deno reads each module of its own with its compiler before V8
-# does, and looks for each file in a dozen ways.
+# A module that runs a script from the pipe: Deno would compile each module before V8 does, and probe a dozen paths.
 _ENTRY = f"""
 const {{ core }} = Deno[Deno.internal];
 const script = new Uint8Array(%d);
@@ -109,8 +108,8 @@ await running;
 
 
 def _v8_flags(options: ProcessOptions) -> list[str]:
-    # The seed makes the engine's own Math.random (form boundaries and the like) the same everywhere; the guest's is ours.
-    # A batch of baseline code takes longer to make than a short program takes: the first is made a little later.
+    # The seed makes the engine's own randomness (such as form boundaries) reproducible; the guest's Math.random is ours.
+    # Compiling a batch of baseline code takes longer than a short program runs, so the first batch is delayed.
     flags = ["--random-seed=1", f"--max-old-space-size={options.memory_mb}", "--baseline-batch-compilation-threshold=16384"]
     if not options.allow_eval:
         flags.append("--disallow-code-generation-from-strings")
@@ -118,7 +117,7 @@ def _v8_flags(options: ProcessOptions) -> list[str]:
 
 
 def find_deno() -> str:
-    """The path of the Deno binary that the `deno` package brought."""
+    """Return the path of the Deno binary of the `deno` package."""
     try:
         from deno import find_deno_bin
     except ImportError:

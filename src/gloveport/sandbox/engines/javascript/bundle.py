@@ -1,4 +1,4 @@
-"""The preludes of the JavaScript engines as one script each: what they share, and what is an engine's own."""
+"""Bundle the prelude of a JavaScript engine, the shared modules and its own, into one script."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _REEXPORT = re.compile(r"^export \{ (\w+) as (\w+) \};$", re.MULTILINE)
 
 
 def prelude(engine: str) -> str:
-    """The prelude of an engine as one script without exports: a program that manages to import it gets nothing from it."""
+    """Return the prelude of an engine as one script without exports, so that importing it gives a program nothing."""
     engines = importlib.resources.files("gloveport.sandbox.engines")
     folders = (engines / "javascript", engines / engine / "guest")
     found = [item for folder in folders for item in folder.iterdir() if item.name.endswith(".js")]
-    return _terse(bundle({item.name: item.read_text("utf-8") for item in found}, "main.js"))
+    return _minified(bundle({item.name: item.read_text("utf-8") for item in found}, "main.js"))
 
 
-def _terse(script: str) -> str:
-    """The script without comments on lines of their own, and in ASCII: every process reads it anew."""
+def _minified(script: str) -> str:
+    """Return the script in ASCII and without comment lines: every process reads it again."""
     return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], _COMMENT.sub("", script))
 
 
 def bundle(texts: Mapping[str, str], entry: str) -> str:
-    """One script out of modules in the house's own style: each becomes a function that gives its exports."""
+    """Return one script made of modules in this project's style. Each becomes a function that returns its exports."""
     out: list[str] = []
     done: set[str] = set()
 

@@ -1,11 +1,11 @@
-"""One program in one Monty worker: events of the host in, frames for the host out, requests to the worker in between.
+"""The driver of one program in a Monty worker: it takes events of the host, and gives frames and requests.
 
     host ── start, reply, timer ──► Driver ── feed_start, resume ──► worker
     host ◄── call, timer, log, emit, done ── Driver ◄── Called, Waiting, Completed … ──┘
 
-The worker runs until it needs an answer. What needs none of the host's (a promise for a call, a reading of the clock) is
-answered at once; where everything of the program waits, the guest is quiet and takes one event. So what it sees is a
-function of the events in their order, as in the other engines. It never trusts the worker, and does no I/O.
+The worker runs until it needs an answer. The driver answers at once what it can (a future for a call, a reading of the
+clock). When all of the program waits, the guest is quiet and takes one event. So a run is a function of its events, as in
+the other engines. The driver never trusts the worker, and does no I/O.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import orjson
 
 from gloveport.errors import ValueCrossingError, WireError
 from gloveport.sandbox.engines.monty import messages
-from gloveport.sandbox.engines.monty.failures import Failures
+from gloveport.sandbox.engines.monty.clock import MICROS, GuestClock
 from gloveport.sandbox.engines.monty.messages import (
     Answer,
     Asked,
@@ -45,26 +45,26 @@ from gloveport.sandbox.engines.monty.messages import (
 )
 from gloveport.sandbox.engines.monty.nodes import TooHeavyError, Writer
 from gloveport.sandbox.engines.monty.output import Lines
+from gloveport.sandbox.engines.monty.tool_errors import ToolErrors
 from gloveport.sandbox.engines.monty.unsupported import no_builtin
-from gloveport.sandbox.engines.monty.world import MICROS, World
 from gloveport.values import encode, from_wire
 
 PROGRAM_FILE = "<python-input-1>"
-"""What the worker calls the program: the second text that it is fed, after the prelude."""
+"""The worker's file name for the program, which is the second text it is fed, after the prelude."""
 
 ENTRY = "_gloveport_main"
 GETTER, LISTING, NAMES = "__getToolInterface", "__interfaces", "gloveport__names"
-TAKEN = frozenset(
+GLOBAL_NAMES = frozenset(
     {*dir(builtins), *keyword.kwlist, "tools", "codemode", "emit", "step", "state", "ToolError", GETTER, LISTING}
 )
 FUNCTIONS = frozenset({"emit", GETTER, "exit", "quit"})
-LONGEST_SLEEP = 10 * 365 * 86400
-MANY_TURNS = 500  # without an event: the program polls, and what it polls for must be let in
-MOST_TURNS = 1_000_000
-MOST_OBJECTS = 10_000
-LONGEST_PATH = 400
+MAX_SLEEP_SECONDS = 10 * 365 * 86400
+POLLING_TURNS = 500  # after so many turns without an event the program is polling, so an event must be let in
+MAX_TURNS = 1_000_000
+MAX_OBJECTS = 10_000
+MAX_PATH_CHARS = 400
 
-ASKS = re.compile(r"\binput\s*\(")
+INPUT_CALL = re.compile(r"\binput\s*\(")
 NO_EXIT = "exit is not offered here: return from the program"
 NO_INPUT = "input() is not offered here: nobody is at a terminal; the run can be given an `input` instead"
 NEVER_SETTLES = "the program waits for something that can never happen"
@@ -73,35 +73,35 @@ Event = list[Any]
 
 
 @lru_cache(64)
-def _givens(sources: tuple[str, ...]) -> tuple[list[bytes], list[str], list[tuple[str, int]]]:
-    """The objects that a program finds by name, `tools` and each source that hides nothing: as nodes, with their paths."""
+def _guest_globals(sources: tuple[str, ...]) -> tuple[list[bytes], list[str], list[tuple[str, int]]]:
+    """Return the globals of a program as nodes with their paths: `tools`, and each source whose name hides nothing."""
     writer = Writer()
     places = {name: writer.add_object(number, {}) for number, name in enumerate(sources, 1)}
     tools = writer.add_object(len(sources) + 1, places)
-    named = [("tools", tools), ("codemode", tools), *(pair for pair in places.items() if pair[0] not in TAKEN)]
+    named = [("tools", tools), ("codemode", tools), *(pair for pair in places.items() if pair[0] not in GLOBAL_NAMES)]
     return writer.nodes, [*sources, ""], named
 
 
 class Driver:
-    """The state of one run. `send` takes requests for the worker, `say` takes frames for the host."""
+    """The state of one run. `send` takes requests for the worker; `emit_frame` takes frames for the host."""
 
-    def __init__(self, send: Callable[[bytes], None], say: Callable[[bytes], None]) -> None:
+    def __init__(self, send: Callable[[bytes], None], emit_frame: Callable[[bytes], None]) -> None:
         self._send = send
-        self._say = say
+        self._emit_frame = emit_frame
         self._wait: Callable[[Event], None] | None = self._start  # None while the worker runs
         self._events: deque[bytes] = deque()
         self._taken = b""
         self._held: list[bytes] = []
         self.queued = 0
-        """Bytes of events that wait for the guest to be quiet."""
+        """The bytes of the events that wait until the guest is quiet."""
         self._setup: dict[str, Any] = {}
-        self._world = World()
+        self._clock = GuestClock()
         self._lines = Lines()
-        self._failures = Failures()
+        self._tool_errors = ToolErrors()
         self._paths: list[str] = []
         self._last_id = 0
-        self._calls: dict[int, int] = {}  # the ids of calls under way → the worker's own
-        self._sleeps: list[tuple[int, int]] = []  # (due, the worker's id of the call): a heap
+        self._calls: dict[int, int] = {}  # our ids of pending calls → the worker's ids
+        self._sleeps: list[tuple[int, int]] = []  # a heap of (due time, the worker's id of the call)
         self._asked: int | None = None
         self._turns = self._all_turns = 0
         self._ended = False
@@ -109,7 +109,7 @@ class Driver:
     # Events.
 
     def take(self, payload: bytes) -> None:
-        """Take an event of the host; it reaches the guest when that is quiet."""
+        """Take an event of the host. It reaches the guest when the guest is quiet."""
         self._events.append(payload)
         self.queued += len(payload)
         self._pump()
@@ -123,9 +123,9 @@ class Driver:
     def _start(self, event: Event) -> None:
         _, now, setup = event
         self._setup = setup
-        self._world.start(now, base64.b64decode(setup["seed"]), from_wire(setup["env"]))
+        self._clock.start(now, base64.b64decode(setup["seed"]), from_wire(setup["env"]))
         self._lines.left = setup["max_log_bytes"]
-        nodes, paths, given = _givens(tuple(setup["sources"]))
+        nodes, paths, given = _guest_globals(tuple(setup["sources"]))
         self._paths += paths
         writer, inputs = Writer(nodes), [*given]
         if setup["has_input"]:
@@ -142,11 +142,11 @@ class Driver:
     def _answer(self, call: int, answer: Answer, table: bytes = b"") -> None:
         self._resume(messages.resume_call(call, answer, table))
 
-    # What the worker says.
+    # Messages of the worker.
 
     def hear(self, message: Message) -> None:
-        """Take a message of the worker. A WireError means that it broke the protocol."""
-        if self._ended or isinstance(message, GaveUp):  # whose death follows, and says so
+        """Take a message of the worker. Raise WireError when it breaks the protocol."""
+        if self._ended or isinstance(message, GaveUp):  # it is about to exit, and its exit is reported
             return
         if isinstance(message, Printed):
             self._log(message)
@@ -154,9 +154,9 @@ class Driver:
         if self._wait is not None:
             raise WireError("the worker spoke out of turn")
         self._all_turns += 1
-        if self._all_turns > MOST_TURNS:
-            told = f"the program asked its host for something more than {MOST_TURNS:,} times"
-            self._done_error({"type": "RuntimeError", "message": told})
+        if self._all_turns > MAX_TURNS:
+            text = f"the program made more than {MAX_TURNS:,} requests to its host"
+            self._done_error({"type": "RuntimeError", "message": text})
             return
         match message:
             case Called():
@@ -172,16 +172,16 @@ class Driver:
             case Completed():
                 self._completed(message)
             case Raised():
-                self._done_error(self._failures.describe(message, PROGRAM_FILE))
+                self._done_error(self._tool_errors.describe(message, PROGRAM_FILE))
             case _:
-                raise WireError("the worker answered what it was not asked")
+                raise WireError("the worker sent an answer that was not requested")
         self._pump()
 
     def _log(self, printed: Printed) -> None:
         for level, text in self._lines.take(printed):
-            self._say(b'["log","%b",%b]' % (level.encode(), encode(text)))
+            self._emit_frame(b'["log","%b",%b]' % (level.encode(), encode(text)))
 
-    # Names and objects. A path is collected by attribute reads and sent when it is called; the host looks every name up.
+    # Names and objects. Attribute reads collect a path, which is sent when it is called. The host looks up every name.
 
     def _object(self, writer: Writer, path: str) -> int:
         self._paths.append(path)
@@ -189,7 +189,7 @@ class Driver:
 
     def _path(self, receiver: int, name: str = "") -> str:
         if not 0 < receiver <= len(self._paths):
-            raise WireError("the worker named an object that it was not given")
+            raise WireError("the worker named an object that it did not get")
         path = self._paths[receiver - 1]
         return f"{path}.{name}" if path and name else path or name
 
@@ -204,12 +204,12 @@ class Driver:
         writer, index = Writer(), None
         if named.receiver is not None:
             path = self._path(named.receiver, named.name)
-            if not named.name.startswith("__") and len(path) <= LONGEST_PATH and len(self._paths) < MOST_OBJECTS:
+            if not named.name.startswith("__") and len(path) <= MAX_PATH_CHARS and len(self._paths) < MAX_OBJECTS:
                 index = self._object(writer, path)
-        elif named.name == "input" and not ASKS.search(self._setup["code"]):
-            pass  # a run without an input has no such name, unless the program means Python's function
+        elif named.name == "input" and not INPUT_CALL.search(self._setup["code"]):
+            pass  # a run without an input has no such name, unless the program calls Python's function
         elif named.name in FUNCTIONS or no_builtin(named.name):
-            index = writer.add_function(named.name)  # one that Monty lacks is missed when it is called
+            index = writer.add_function(named.name)  # a function that Monty lacks fails when it is called
         self._resume(messages.resume_name(index, writer.table()))
 
     # Calls.
@@ -226,7 +226,7 @@ class Driver:
             self._fail(called, self._too_large(called.name, error.size))
 
     def _fail(self, called: Called, fields: Mapping[str, Any]) -> None:
-        self._answer(called.call, self._failures.failed(fields))
+        self._answer(called.call, self._tool_errors.failed(fields))
 
     def _refused(self, oversized: Oversized) -> None:
         called = oversized.call
@@ -257,7 +257,7 @@ class Driver:
             return
         self._last_id += 1
         self._calls[self._last_id] = called.call
-        self._say(b'["call",%d,%b,%b]' % (self._last_id, encode(name), args))
+        self._emit_frame(b'["call",%d,%b,%b]' % (self._last_id, encode(name), args))
         if called.awaited:
             self._wait = partial(self._until_reply, self._last_id, self._settle)
         else:
@@ -283,22 +283,22 @@ class Driver:
         first = self._value(called, called.args[0]) if called.args else None
         match called.name:
             case "emit":
-                self._say(b'["emit",%b]' % encode(first, "emit"))
+                self._emit_frame(b'["emit",%b]' % encode(first, "emit"))
                 self._answer(called.call, Returned(writer.add(None)), writer.table())
             case "_gloveport_fields":
                 self._answer(
                     called.call,
-                    Returned(writer.add(self._failures.find(first if isinstance(first, str) else ""))),
+                    Returned(writer.add(self._tool_errors.find(first if isinstance(first, str) else ""))),
                     writer.table(),
                 )
             case "_gloveport_keep":
-                encode(first, "error")  # what can't cross can't be kept
-                kept = self._failures.keep(first if isinstance(first, dict) else {})
+                encode(first, "error")  # raises for a value that can't cross
+                kept = self._tool_errors.keep(first if isinstance(first, dict) else {})
                 self._answer(called.call, Returned(writer.add(kept)), writer.table())
             case "_gloveport_cause":
-                told = [self._value(called, index) for index in called.args]
-                if [*map(type, told)] == [str] * 4:
-                    self._failures.add_cause(*told)
+                values = [self._value(called, index) for index in called.args]
+                if [*map(type, values)] == [str] * 4:
+                    self._tool_errors.add_cause(*values)
                 self._answer(called.call, Returned(writer.add(None)), writer.table())
             case "__getToolInterface":
                 self._look_up("interface", [first], partial(self._return, called.call))
@@ -314,9 +314,9 @@ class Driver:
         self._answer(call, Returned(index) if index is not None else Failed("KeyError", "there is no such tool"), table)
 
     def _look_up(self, name: str, args: list[Any], then: Callable[[int | None, bytes], None]) -> None:
-        """Ask the host something that the whole guest waits for."""
+        """Send the host a call that the whole guest waits for."""
         self._last_id += 1
-        self._say(b'["call_sync",%d,%b,%b]' % (self._last_id, encode(name), encode(args)))
+        self._emit_frame(b'["call_sync",%d,%b,%b]' % (self._last_id, encode(name), encode(args)))
         self._wait = partial(self._until_reply, self._last_id, partial(self._looked_up, then))
 
     def _looked_up(self, then: Callable[[int | None, bytes], None], event: Event) -> None:
@@ -324,7 +324,7 @@ class Driver:
         index = writer.add(from_wire(event[4])) if event[3] else None
         then(index, writer.table())
 
-    # Waiting. While the guest waits for one thing, what else comes is held until it is quiet.
+    # Waiting. While the guest waits for one event, the others are queued until it is quiet.
 
     def _until_reply(self, call: int, then: Callable[[Event], None], event: Event) -> None:
         if event[0] == "reply" and event[2] == call:
@@ -354,11 +354,11 @@ class Driver:
 
     def _happened(self, event: Event) -> None:
         self._turns = 0
-        self._world.advance(event[1])
+        self._clock.advance(event[1])
 
     def _quiet(self, waiting: Waiting) -> None:
         due = self._sleeps[0][0] if self._sleeps else None
-        if due is not None and due <= self._world.now and self._turns < MANY_TURNS:
+        if due is not None and due <= self._clock.now and self._turns < POLLING_TURNS:
             self._turns += 1
             self._wake()
             return
@@ -375,34 +375,34 @@ class Driver:
             self._quiet(waiting)
         elif self._calls.get(event[2]) in waiting.calls:
             self._settle(event)
-        else:  # nobody waits for it any more
+        else:  # nothing waits for it any more
             self._calls.pop(event[2], None)
             self._quiet(waiting)
 
     def _settle(self, event: Event) -> None:
-        """Give the reply to a call to the program."""
+        """Pass the reply to a call on to the program."""
         call = self._calls.pop(event[2])
         writer = Writer()
         if event[3]:
             answer: Answer = Returned(writer.add(from_wire(event[4])))
         else:
-            answer = self._failures.settled(from_wire(event[4]))
+            answer = self._tool_errors.settled(from_wire(event[4]))
         self._resume(messages.resume_futures([(call, answer)], writer.table()))
 
     # Sleeping.
 
     def _asked_for(self, asked: Asked) -> None:
         if asked.what not in (messages.SLEEP, messages.ASYNC_SLEEP):
-            answer, table = self._world.answer(asked)
+            answer, table = self._clock.answer(asked)
             self._answer(asked.call, answer, table)
             return
         seconds = messages.seconds_of(asked)
-        seconds = 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_SLEEP)
-        at = self._world.now + round(seconds * MICROS)
+        seconds = 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), MAX_SLEEP_SECONDS)
+        at = self._clock.now + round(seconds * MICROS)
         if asked.what == messages.ASYNC_SLEEP:
             heapq.heappush(self._sleeps, (at, asked.call))
             self._answer(asked.call, Promised())
-        elif at == self._world.now:
+        elif at == self._clock.now:
             writer = Writer()
             self._answer(asked.call, Returned(writer.add(None)), writer.table())
         else:
@@ -412,14 +412,14 @@ class Driver:
     def _ask(self, at: int | None) -> None:
         if at != self._asked:
             self._asked = at
-            self._say(b'["timer",%b]' % (b"null" if at is None else b"%d" % at))
+            self._emit_frame(b'["timer",%b]' % (b"null" if at is None else b"%d" % at))
 
     def _wake(self) -> None:
-        """End the sleeps whose time has come."""
+        """End the sleeps that are due."""
         writer = Writer()
         nothing = Returned(writer.add(None))
         ended: list[tuple[int, Answer]] = []
-        while self._sleeps and self._sleeps[0][0] <= self._world.now:
+        while self._sleeps and self._sleeps[0][0] <= self._clock.now:
             ended.append((heapq.heappop(self._sleeps)[1], nothing))
         self._resume(messages.resume_futures(ended, writer.table()))
 
@@ -427,18 +427,18 @@ class Driver:
 
     @property
     def max_message(self) -> int:
-        """The bytes that a message of the worker may have."""
+        """The maximum bytes of a message of the worker."""
         return self._setup.get("max_frame_bytes", 64 * 1024)
 
     def break_off(self, error: WireError) -> None:
-        """End the run: the worker said what can't be taken."""
+        """End the run, because the worker broke the protocol."""
         if self._ended:
             return
         if error.code == "bad-value":
             self._done_error({"type": "ValueError", "code": error.code, "message": error.message})
         else:
             self._ended = True
-            self._say(b'["violation"]')  # which the host takes for what it is
+            self._emit_frame(b'["violation"]')  # the host ends the run for it
 
     def _completed(self, completed: Completed) -> None:
         limit = self._setup["max_frame_bytes"]
@@ -455,29 +455,29 @@ class Driver:
                 self._done(b'"value",%b' % value)
 
     def end_too_large(self, size: int) -> None:
-        """End the run: its result has more bytes than one message may have."""
+        """End the run, because its result is larger than a message may be."""
         if self._ended:
             return
         message = f"the result is too large: {size:,} bytes are over the limit of {self._setup['max_frame_bytes']:,}"
         self._done_error({"type": "ValueError", "code": "result-too-large", "message": f"{message} for one message"})
 
     def _never_settles(self, waiting: Waiting) -> dict[str, Any]:
-        told = {"type": "RuntimeError", "code": "never-settles", "message": NEVER_SETTLES}
+        error = {"type": "RuntimeError", "code": "never-settles", "message": NEVER_SETTLES}
         if waiting.file != PROGRAM_FILE:
-            return told
+            return error
         before = self._setup["code"].encode()[: waiting.offset].decode(errors="ignore")
-        return told | {"line": before.count("\n") + 1, "column": len(before) - before.rfind("\n")}
+        return error | {"line": before.count("\n") + 1, "column": len(before) - before.rfind("\n")}
 
     def _done_error(self, error: Mapping[str, Any]) -> None:
         try:
-            told = encode(dict(error), "error")
+            encoded = encode(dict(error), "error")
         except ValueCrossingError:
-            told = encode({"type": error.get("type"), "message": error.get("message")})
-        self._done(b'"error",%b' % told)
+            encoded = encode({"type": error.get("type"), "message": error.get("message")})
+        self._done(b'"error",%b' % encoded)
 
     def _done(self, result: bytes) -> None:
         self._ended = True
         for level, text in self._lines.end():
-            self._say(b'["log","%b",%b]' % (level.encode(), encode(text)))
-        notes = {"pending": list(self._calls), "unhandled": self._failures.unseen(), "dropped": self._lines.dropped}
-        self._say(b'["done",%b,%b]' % (result, encode(notes)))
+            self._emit_frame(b'["log","%b",%b]' % (level.encode(), encode(text)))
+        notes = {"pending": list(self._calls), "unhandled": self._tool_errors.unseen(), "dropped": self._lines.dropped}
+        self._emit_frame(b'["done",%b,%b]' % (result, encode(notes)))

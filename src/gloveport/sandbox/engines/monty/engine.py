@@ -16,7 +16,7 @@ from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
 
 PACKAGE = "pydantic-monty-runtime"
-SPOKEN = "1.4."
+SUPPORTED_VERSION = "1.4."
 ENVIRONMENT = {"TZ": "UTC"}
 
 
@@ -62,19 +62,20 @@ class MontyEngine:
 
 
 def monty_version() -> str:
-    """The version of the worker that is installed; SandboxError when there is none, or one of another protocol."""
+    """Return the version of the installed worker. Raise SandboxError when it is missing or not supported."""
     try:
         version = importlib.metadata.version(PACKAGE)
     except importlib.metadata.PackageNotFoundError:
         raise SandboxError("the engine `monty` is not installed", hint='pip install "pydantic-monty>=1.4,<1.5"') from None
-    if not version.startswith(SPOKEN):
+    if not version.startswith(SUPPORTED_VERSION):
         hint = 'pip install "pydantic-monty>=1.4,<1.5"'
-        raise SandboxError(f"the engine `monty` is of version {version}, and {SPOKEN}x is required", hint=hint)
+        message = f"the engine `monty` has version {version}, and {SUPPORTED_VERSION}x is required"
+        raise SandboxError(message, hint=hint)
     return version
 
 
 def find_monty() -> str:
-    """The path of the worker's binary."""
+    """Return the path of the worker's binary."""
     beside = os.path.join(sysconfig.get_path("scripts"), "monty")
     found = beside if os.path.isfile(beside) else shutil.which("monty")
     if found is None:

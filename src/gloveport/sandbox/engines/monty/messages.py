@@ -1,11 +1,11 @@
-"""What is said to a Monty worker and what it says: version 6 of its protocol, which `pydantic-monty` 1.4 speaks.
+"""The messages to and from a Monty worker: version 6 of its protocol, which `pydantic-monty` 1.4 speaks.
 
     checkout (Configure) ─► Done
     feed_start (Feed) ─► Printed… ─► one of Called · Asked · Named · Waiting · Completed · Raised
     resume (ResumeCall, ResumeNameLookup, ResumeFutures) ─► the same again
 
-It is a strict alternation: one request, then any number of `Printed` and exactly one other message. The names are those of
-`pydantic_monty`'s own methods, which send the same bytes.
+The two sides alternate strictly: one request, then any number of `Printed` and exactly one other message. The names are
+those of `pydantic_monty`'s own methods, which send the same bytes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gloveport.sandbox.engines.monty.protobuf import Fields, as_bytes, as_number
 PROTOCOL = 6
 HEADER = 4
 CALL_KEY = 2 << 3 | protobuf.BYTES
-"""How a message that brings a call begins."""
+"""The first byte of a message that carries a call."""
 
 COMPLETE_KEY = 6 << 3 | protobuf.BYTES
-"""How a message that brings the result begins."""
+"""The first byte of a message that carries the result."""
 
-DEEPEST = 1000
+MAX_RECURSION_DEPTH = 1000
 ASSERTS_AS_IN_CPYTHON = 0
 
 
@@ -37,14 +37,14 @@ ASSERTS_AS_IN_CPYTHON = 0
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A call gave a value: an index into the table of the request."""
+    """A call returned a value: an index into the table of the request."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A call failed with an exception of one of Python's own types."""
+    """A call failed with a built-in exception."""
 
     kind: str
     message: str
@@ -52,12 +52,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """A call is under way: the program gets something to await."""
+    """A call is pending: the program gets a future to await."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A call was not made: of a name that is not defined, or (without a name) of an operating system that is not there."""
+    """A call was not made: its name is not defined, or (without a name) it needs an operating system."""
 
     name: str | None = None
 
@@ -66,8 +66,8 @@ Answer = Returned | Failed | Promised | Refused
 
 
 def checkout(version: str) -> bytes:
-    """Start a session: time, sleep and randomness are the host's, and memory is bounded from outside."""
-    limits = protobuf.number(4, DEEPEST)
+    """Start a session. The host answers for time, sleep and randomness, and limits memory from outside."""
+    limits = protobuf.number(4, MAX_RECURSION_DEPTH)
     policy = protobuf.block(2) + protobuf.block(4, protobuf.block(1)) + protobuf.block(5, protobuf.block(2))
     policy += protobuf.block(7) + protobuf.block(9)
     fields = [
@@ -82,7 +82,7 @@ def checkout(version: str) -> bytes:
 
 
 def feed_start(code: str, inputs: Iterable[tuple[str, int]] = (), table: bytes = b"") -> bytes:
-    """Run some code, with names given to it."""
+    """Run code with these names defined."""
     given = b"".join(protobuf.block(2, protobuf.text(1, name) + protobuf.number(2, index)) for name, index in inputs)
     return _framed(3, protobuf.text(1, code) + given + protobuf.block(3, table) + protobuf.text(5, "/"))
 
@@ -94,12 +94,12 @@ def resume_call(call: int, answer: Answer, table: bytes = b"") -> bytes:
 
 
 def resume_name(index: int | None, table: bytes = b"") -> bytes:
-    """Answer the question for a name: with a value of a table, or with None when there is no such name."""
+    """Answer a name lookup with a value of the table, or with None when there is no such name."""
     return _framed(5, protobuf.block(3) if index is None else protobuf.block(1, table) + protobuf.number(2, index))
 
 
 def resume_futures(answers: Iterable[tuple[int, Answer]], table: bytes = b"") -> bytes:
-    """Settle calls that were promised."""
+    """Settle pending calls."""
     results = [
         protobuf.block(1, protobuf.number(1, call) + protobuf.block(2, _answer(call, answer))) for call, answer in answers
     ]
@@ -126,12 +126,12 @@ def _framed(field: int, content: bytes) -> bytes:
     return len(payload).to_bytes(HEADER, "little") + payload
 
 
-# ── what the worker says ──
+# ── messages of the worker ──
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Output: pieces of text, each with whether it is of stderr."""
+    """Output: pieces of text, each with a flag for stderr."""
 
     pieces: tuple[tuple[bool, str], ...]
 
@@ -140,7 +140,7 @@ class Printed:
 class Called:
     """The program called a function of the host, or (with `receiver`) a method of an object of the host.
 
-    `awaited` says that nothing else of the program can run before the answer.
+    `awaited` means that nothing else in the program can run before the answer.
     """
 
     call: int
@@ -154,7 +154,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The program asked the operating system: `what` is the number of the field that says so, `fields` its content."""
+    """The program made an operating system call. `what` is the number of the field for it, `fields` its content."""
 
     call: int
     what: int
@@ -172,7 +172,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Everything of the program waits for promised calls: the guest is quiet. `offset` is the place, in bytes of UTF-8."""
+    """All of the program waits for pending calls: the guest is quiet. `offset` is the place, in bytes of UTF-8."""
 
     calls: tuple[int, ...]
     file: str
@@ -181,7 +181,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The code ran to its end, or to its `return`."""
+    """The code ran to its end or to its `return`."""
 
     index: int
     table: Table
@@ -189,7 +189,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A frame of a traceback; of code that can't be read, `function` is None."""
+    """A frame of a traceback. `function` is None for code that can't be parsed."""
 
     file: str
     line: int
@@ -199,7 +199,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The code ended with an exception, or can't be read."""
+    """The code ended with an exception, or can't be parsed."""
 
     kind: str
     message: str
@@ -208,19 +208,19 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A request that has no result was carried out."""
+    """A request without a result was carried out."""
 
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """The worker is about to end."""
+    """The worker is about to exit."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Oversized:
-    """A call whose arguments make its message too large to be taken; they are left out."""
+    """A call whose arguments make its message too large. They are left out."""
 
     call: Called
     size: int
@@ -230,11 +230,11 @@ Message = Printed | Called | Oversized | Asked | Named | Waiting | Completed | R
 
 
 def parse(payload: bytes) -> Message:
-    """The message in a frame of the worker; a WireError for anything else."""
-    field, content = protobuf.read_first(payload)  # what follows are figures on the session
+    """Return the message in a frame of the worker. Raise WireError for anything else."""
+    field, content = protobuf.read_first(payload)  # statistics of the session follow
     read = _READERS.get(field)
     if read is None:
-        raise WireError("the worker said something that is not its protocol")
+        raise WireError("the worker sent something outside its protocol")
     return read(protobuf.read(as_bytes(content)))
 
 
@@ -247,9 +247,9 @@ def _printed(fields: Fields) -> Printed:
 
 
 def parse_oversized(begun: bytes, size: int) -> Oversized:
-    """The call that a message of this size begins with; its arguments stand at the end."""
-    told = [(field, content) for field, content in protobuf.read_begun(begun) if field in (1, 4, 5, 6)]
-    return Oversized(_called(told), size)
+    """Return the call at the start of a message of this size. Its arguments are at the end."""
+    fields = [(field, content) for field, content in protobuf.read_begun(begun) if field in (1, 4, 5, 6)]
+    return Oversized(_called(fields), size)
 
 
 def _called(fields: Fields) -> Called:
@@ -329,14 +329,14 @@ _READERS: dict[int, Any] = {
     11: _gave_up,
 }
 
-# What the operating system is asked for, by field.
+# The operating system calls, by field.
 GETENV, ENVIRON, TODAY, NOW, URANDOM, TIME, SLEEP, ASYNC_SLEEP, IMPORT = 21, 22, 23, 24, 25, 26, 27, 28, 31
 READABLE = frozenset({GETENV, NOW, URANDOM, TIME, SLEEP, ASYNC_SLEEP, IMPORT})
 
 
 def seconds_of(asked: Asked) -> float:
-    """How long a sleep is to be."""
+    """Return the duration of a sleep."""
     raw = as_bytes(dict(asked.fields).get(1, bytes(8)))
     if len(raw) != 8:
-        raise WireError("a sleep is not of eight bytes")
+        raise WireError("the duration of a sleep does not have eight bytes")
     return struct.unpack("<d", raw)[0]

@@ -1,7 +1,7 @@
-"""Values as Monty's worker sends and takes them: a table of nodes, each made of nodes that stand before it.
+"""Values in the protocol of Monty's worker: a table of nodes, each made of nodes before it.
 
-A node that several others hold is sent once, so a short table can stand for a value without end (`a = [a, a]`, forty
-times over): every node has a weight, that of all it would be when written out, and `Table.take` compares it to a budget.
+A node that several others contain is sent once, so a short table can expand to a huge value (`a = [a, a]`, forty times
+over). So every node has a weight, the bytes of its expanded value, which `Table.take` compares to a budget (B13).
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ KEY, VALUE = 1 << 3, 2 << 3
 CONTAINERS = frozenset({LIST, TUPLE, NAMED_TUPLE, DICT, SET, FROZEN_SET, INSTANCE})
 
 MAX_NODES = 1_000_000
-WIDEST = 1 << 63
+INT64_RANGE = 1 << 63
 NODE_WEIGHT = 8
-"""Bytes that a value counts for beside its content."""
+"""The bytes that a value counts for in addition to its content."""
 
 _EXCEPTIONS = """
     ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError NotImplementedError OSError
     OverflowError RuntimeError TimeoutError TypeError ValueError ZeroDivisionError
 """
 EXCEPTIONS = frozenset(_EXCEPTIONS.split())
-"""Those of Monty's exceptions as which an error may come in; any other is an `Exception`."""
+"""The exceptions of Monty that an error may be given as. Any other becomes an `Exception`."""
 
 KEYS = (str, int, float, bytes, datetime, type(None))
 
 
 class TooHeavyError(Exception):
-    """A value is larger, written out, than it may be."""
+    """An expanded value is larger than its budget."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -50,7 +50,7 @@ class TooHeavyError(Exception):
 
 
 class Table:
-    """A table of nodes from the worker, decoded: the values by their index."""
+    """A decoded table of nodes from the worker: values by index."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._values: list[Any] = []
@@ -60,7 +60,7 @@ class Table:
                 self._add(as_bytes(content))
 
     def take(self, index: int, budget: int) -> Any:
-        """The value at an index; TooHeavyError when it has more bytes than the budget, written out."""
+        """Return the value at an index. Raise TooHeavyError when it expands to more bytes than the budget."""
         value = self._at(index)
         if self._weights[index] > budget:
             raise TooHeavyError(self._weights[index])
@@ -72,7 +72,7 @@ class Table:
         kind, content = protobuf.read_first(data)
         self._weight = NODE_WEIGHT + (len(content) if isinstance(content, bytes) and kind not in CONTAINERS else 0)
         decode = _DECODERS.get(kind)
-        value = decode(self, content) if decode else Foreign("is something that only Monty knows: only data can cross")
+        value = decode(self, content) if decode else Foreign("is an internal value of Monty: only data can cross")
         if type(value) is range:
             self._weight += NODE_WEIGHT * len(value)
         self._values.append(value)
@@ -80,11 +80,11 @@ class Table:
 
     def _at(self, index: int) -> Any:
         if index >= len(self._values):
-            raise WireError("a value refers to one that is not there")
+            raise WireError("a value refers to one that does not exist")
         return self._values[index]
 
     def _held(self, index: int) -> Any:
-        """A value that the node being decoded holds."""
+        """Return a value that the current node contains."""
         value = self._at(index)
         self._weight += self._weights[index]
         return value
@@ -122,7 +122,7 @@ class Table:
         return [self._held(index) for field, value in _fields(content) if field == 3 for index in _row(1, value)]
 
     def _instance(self, content: int | bytes) -> Any:
-        """A dataclass is its fields; any other object is no data."""
+        """Return a dataclass as its fields. Any other object is not data."""
         parts = dict(_fields(content))
         kind = self._at(as_number(parts.get(1, 0)))
         attributes = self._pairs(parts.get(3, b""))
@@ -139,7 +139,7 @@ def _fields(content: int | bytes) -> protobuf.Fields:
 
 
 def _places(pair: bytes) -> tuple[int, int]:
-    """The indices of a key and its value; most have one byte each."""
+    """Return the indices of a key and its value. Most have one byte each."""
     if len(pair) == 4 and pair[0] == KEY and pair[2] == VALUE and pair[1] < 0x80 and pair[3] < 0x80:
         return pair[1], pair[3]
     found = dict(protobuf.read(pair))
@@ -147,21 +147,21 @@ def _places(pair: bytes) -> tuple[int, int]:
 
 
 def _row(field: int, value: int | bytes) -> list[int]:
-    """The indices in a field of them, packed or one by one."""
+    """Return the indices in a field, packed or one by one."""
     if field != 1:
         return []
     return [value] if isinstance(value, int) else protobuf.read_packed(value)
 
 
 def _check_keys(keys: list[Any]) -> None:
-    """Integers hash by their remainder, so that many wide ones could be made to collide: quadratic time."""
+    """Limit wide integer keys: they can be chosen to collide, which takes quadratic time."""
     wide = sum(1 for key in keys if type(key) is int and abs(key) >= HASH_MODULUS)
     if wide > MAX_WIDE_KEYS:
         raise WireError(f"a dict or set holds more than {MAX_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
 
 
 class _Class(Foreign):
-    """A class: no data, but it says what its instances are."""
+    """A class. It is not data, but it describes its instances."""
 
     def __init__(self, name: str, *, is_dataclass: bool, of_host: bool) -> None:
         super().__init__("is a class: only data can cross")
@@ -179,7 +179,7 @@ def _wide(content: int | bytes) -> int:
 def _float(content: int | bytes) -> float:
     raw = as_bytes(content)
     if len(raw) != 8:
-        raise WireError("a float is not of eight bytes")
+        raise WireError("a float does not have eight bytes")
     return struct.unpack("<d", raw)[0]
 
 
@@ -192,7 +192,7 @@ def _moment(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except (ValueError, OverflowError):
-        raise WireError("a date is not of this calendar") from None
+        raise WireError("a date does not exist") from None
 
 
 def _datetime(content: int | bytes) -> datetime:
@@ -224,7 +224,7 @@ def _class(content: int | bytes) -> _Class:
 
 
 def _repr(content: int | bytes) -> Foreign | range:
-    """What Monty has no form for: it says `repr` of it, by which its kind can be told."""
+    """Return what stands for a value that Monty sends only as its `repr`, which shows its kind."""
     shown = as_text(content)
     if found := _RANGE.fullmatch(shown):
         first, end, step = (int(number) for number in found.groups("1"))
@@ -279,23 +279,23 @@ _DECODERS: dict[int, Callable[[Table, int | bytes], Any]] = {
 
 
 class Writer:
-    """A table of nodes for the worker; `add` gives the index of a value."""
+    """A table of nodes for the worker. `add` returns the index of a value."""
 
     def __init__(self, nodes: list[bytes] | None = None) -> None:
         self.nodes = [*nodes] if nodes else []
 
     def table(self) -> bytes:
-        """The table as the worker takes it."""
+        """Return the encoded table."""
         if not self.nodes:
             return b""
         return protobuf.number(1, len(self.nodes)) + b"".join(protobuf.block(2, node) for node in self.nodes)
 
     def add(self, value: Any) -> int:
-        """The index of a value that came over the wire: plain data, dates, bytes, errors."""
+        """Add a value that came over the wire (plain data, dates, bytes, errors) and return its index."""
         return self._append(_ENCODERS[type(value)](self, value))
 
     def add_object(self, identity: int, attributes: Mapping[str, int]) -> int:
-        """The index of an object of the host: calling it, or reading another attribute than these, asks the host."""
+        """Add an object of the host and return its index. Calling it, or reading another attribute, asks the host."""
         pairs = [(self.add(name), index) for name, index in attributes.items()]
         kind = protobuf.text(1, "tools") + protobuf.block(2, _uuid(0)) + protobuf.number(3, HOST_CLASS)
         index = self._append(protobuf.block(TYPE, kind))
@@ -303,7 +303,7 @@ class Writer:
         return self._append(protobuf.block(INSTANCE, content))
 
     def add_function(self, name: str) -> int:
-        """The index of a function of the host."""
+        """Add a function of the host and return its index."""
         return self._append(protobuf.block(FUNCTION, protobuf.text(1, name)))
 
     def _append(self, node: bytes) -> int:
@@ -322,7 +322,7 @@ def _pairs(pairs: list[tuple[int, int]]) -> bytes:
 
 
 def _integer(value: int) -> bytes:
-    if -WIDEST <= value < WIDEST:
+    if -INT64_RANGE <= value < INT64_RANGE:
         return protobuf.number(INTEGER, protobuf.zigzag(value))
     magnitude = abs(value).to_bytes((value.bit_length() + 7) // 8, "big")
     return protobuf.block(WIDE, protobuf.number(1, value < 0) + protobuf.block(2, magnitude))
@@ -362,12 +362,12 @@ _ENCODERS: dict[type, Callable[[Writer, Any], bytes]] = {
 
 
 def _uuid(identity: int) -> bytes:
-    """An identity of ours, in the form of a random UUID, which the worker wants."""
+    """Return one of our identities in the form of a random UUID, as the worker requires."""
     raw = identity.to_bytes(16, "big")
     return protobuf.block(1, raw[:6] + b"\x40" + raw[7:8] + b"\x80" + raw[9:])
 
 
 def identity_of(uuid: int | bytes) -> int:
-    """The identity that a UUID of ours stands for."""
+    """Return the identity that one of our UUIDs stands for."""
     raw = as_bytes(dict(_fields(uuid)).get(1, b""))
     return int.from_bytes(raw[9:], "big")

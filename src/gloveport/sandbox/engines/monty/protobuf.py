@@ -1,21 +1,21 @@
-"""The little of protobuf that Monty's protocol needs. Reading is total: any bytes give fields or a WireError."""
+"""The part of protobuf that Monty's protocol needs. Reading is total: any bytes give fields or a WireError."""
 
 from __future__ import annotations
 
 from gloveport.errors import WireError
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-LONGEST_VARINT = 10
+MAX_VARINT_BYTES = 10
 
 Fields = list[tuple[int, int | bytes]]
-"""Field numbers and what they hold: a number, or the bytes of text, of a message, or of a double."""
+"""Field numbers and their content: a number, or the bytes of a text, a message or a double."""
 
 
 _SMALL = [bytes((value,)) for value in range(0x80)]
 
 
 def varint(value: int) -> bytes:
-    """A whole number from 0 to 2^64 - 1."""
+    """Encode a whole number from 0 to 2^64 - 1."""
     if value < 0x80:
         return _SMALL[value]
     out = bytearray()
@@ -27,47 +27,47 @@ def varint(value: int) -> bytes:
 
 
 def zigzag(value: int) -> int:
-    """The number that stands for a signed one."""
+    """Return the number that encodes a signed one."""
     return value << 1 if value >= 0 else (-value << 1) - 1
 
 
 def unzigzag(value: int) -> int:
-    """The signed number that a number stands for."""
+    """Return the signed number that a number encodes."""
     return value >> 1 if not value & 1 else -(value >> 1) - 1
 
 
 def signed(value: int) -> int:
-    """What an int32 or int64 field holds: two's complement."""
+    """Return the signed value of an int32 or int64 field, which is in two's complement."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def number(field: int, value: int) -> bytes:
-    """A field that holds a number; a negative one in two's complement."""
+    """Encode a field with a number; a negative one in two's complement."""
     return varint(field << 3 | VARINT) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
 
 
 def double(field: int, value: bytes) -> bytes:
-    """A field that holds eight bytes."""
+    """Encode a field with eight bytes."""
     return varint(field << 3 | FIXED64) + value
 
 
 def block(field: int, content: bytes = b"") -> bytes:
-    """A field that holds bytes: text, or another message."""
+    """Encode a field with bytes: a text, or another message."""
     return varint(field << 3 | BYTES) + varint(len(content)) + content
 
 
 def text(field: int, content: str) -> bytes:
-    """A field that holds text."""
+    """Encode a field with text."""
     return block(field, content.encode("utf-8", "replace"))
 
 
 def packed(field: int, values: list[int]) -> bytes:
-    """A field that holds a row of numbers."""
+    """Encode a field with packed numbers."""
     return block(field, b"".join(map(varint, values))) if values else b""
 
 
 def read(data: bytes) -> Fields:
-    """The fields of a message, in their order."""
+    """Return the fields of a message, in order."""
     fields: Fields = []
     at, end = 0, len(data)
     while at < end:
@@ -77,7 +77,7 @@ def read(data: bytes) -> Fields:
 
 
 def _field(data: bytes, at: int) -> tuple[int, int | bytes, int]:
-    """The field that begins at a place, and where the next one does. Most numbers have one byte."""
+    """Return the field at an offset and the offset of the next one. Most numbers have one byte."""
     key, at = (data[at], at + 1) if data[at] < 0x80 else _varint(data, at)
     kind = key & 7
     if kind in (FIXED64, FIXED32):
@@ -89,12 +89,12 @@ def _field(data: bytes, at: int) -> tuple[int, int | bytes, int]:
     if kind == VARINT:
         return key >> 3, size, at
     if kind not in (BYTES, FIXED64, FIXED32) or at + size > len(data):
-        raise WireError("a message of the worker is cut off, or is no protobuf")
+        raise WireError("a message of the worker is truncated or is not protobuf")
     return key >> 3, data[at : at + size], at + size
 
 
 def read_begun(data: bytes) -> Fields:
-    """The fields of the message in the first field of a message that is cut off somewhere, up to there."""
+    """Return the complete fields of the message inside the first field of a truncated message."""
     fields: Fields = []
     try:
         _, at = _varint(data, 1)
@@ -107,14 +107,14 @@ def read_begun(data: bytes) -> Fields:
 
 
 def read_first(data: bytes) -> tuple[int, int | bytes]:
-    """The first field of a message, whatever follows it."""
+    """Return the first field of a message, whatever follows it."""
     if not data:
         raise WireError("a message of the worker is empty")
     return _field(data, 0)[:2]
 
 
 def read_packed(data: bytes) -> list[int]:
-    """A row of numbers."""
+    """Return packed numbers."""
     values: list[int] = []
     at = 0
     while at < len(data):
@@ -126,7 +126,7 @@ def read_packed(data: bytes) -> list[int]:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     try:
         value, shift = 0, 0
-        for place in range(at, at + LONGEST_VARINT):
+        for place in range(at, at + MAX_VARINT_BYTES):
             byte = data[place]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
@@ -138,19 +138,19 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def as_text(value: int | bytes) -> str:
-    """What a field of text holds."""
+    """Return the content of a text field."""
     return as_bytes(value).decode("utf-8", "replace")
 
 
 def as_bytes(value: int | bytes) -> bytes:
-    """What a field of bytes holds."""
+    """Return the content of a bytes field."""
     if isinstance(value, int):
-        raise WireError("a message of the worker has a number where bytes belong")
+        raise WireError("a message of the worker has a number in place of bytes")
     return value
 
 
 def as_number(value: int | bytes) -> int:
-    """What a field of numbers holds."""
+    """Return the content of a number field."""
     if isinstance(value, bytes):
-        raise WireError("a message of the worker has bytes where a number belongs")
+        raise WireError("a message of the worker has bytes in place of a number")
     return value

@@ -1,9 +1,9 @@
-"""Python for the engine `monty`: what it does not have is refused here, and what it has no words for is said otherwise.
+"""The part of Python that Monty has. What it lacks is refused before the run, or rewritten.
 
-Monty has no exceptions with fields or causes, no subscripts of host objects, no `return_exceptions`, and takes no coroutine
-for a result. So `ToolError`, a class of its prelude, is led through functions of the prelude where it is caught and raised;
-`tools["a"]` becomes `getattr`, and `"a" in tools` asks for its names; what may be awaitable at the end of a program is
-awaited there. Everything else stands as the agent wrote it.
+Monty has no exceptions with fields or causes, no subscripts of host objects, no `return_exceptions`, and accepts no
+coroutine as a result. So code that catches or raises `ToolError`, a class of the prelude, is rewritten to call functions of
+the prelude; `tools["a"]` becomes `getattr`; `"a" in tools` asks for its names; a result that may be awaitable is awaited.
+Everything else stays as the agent wrote it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MODULES = """
 MODULES = frozenset(_MODULES.split())
 """The modules that Monty 1.4 has."""
 
-_LACKING = """
+_MISSING_BUILTINS = """
     BaseExceptionGroup BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError
     ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError EncodingWarning EnvironmentError
     ExceptionGroup FloatingPointError FutureWarning GeneratorExit IOError ImportWarning IndentationError InterruptedError
@@ -37,7 +37,7 @@ _LACKING = """
     ascii breakpoint bytearray callable classmethod compile delattr dir globals help issubclass memoryview staticmethod
     super vars
 """
-LACKING = frozenset(_LACKING.split())
+MISSING_BUILTINS = frozenset(_MISSING_BUILTINS.split())
 """Python's own names that Monty 1.4 does not have."""
 
 IN_ASYNCIO = frozenset({"gather", "run", "sleep"})
@@ -60,12 +60,12 @@ class MontySubset:
 
     @property
     def node_kinds(self) -> tuple[type, ...]:
-        """The kinds of nodes that the functions below look at."""
+        """The kinds of nodes that the functions below examine."""
         return KINDS
 
     def find_unsupported(self, found: Survey, tree: ast.Module) -> Unsupported | None:
         """Return the first thing in a program that Monty is known not to have."""
-        return lacking(found.nodes, tree, found.imports)
+        return first_unsupported(found.nodes, tree, found.imports)
 
     def edits(self, found: Survey, tree: ast.Module, code: str) -> list[Edit]:
         """Return the changes that make a program run in Monty."""
@@ -77,21 +77,21 @@ class MontySubset:
 
 
 Nodes = dict[type, list[Any]]
-"""The nodes of a program that matter here, by their kind."""
+"""The relevant nodes of a program, by kind."""
 
 
 def _bound(nodes: Nodes, tree: ast.Module) -> set[str]:
-    """The names that the program binds somewhere."""
+    """Return the names that the program binds anywhere."""
     names = {node.id for node in nodes[ast.Name] if not isinstance(node.ctx, ast.Load)}
     return names.union(*(bound_names(node) for node in ast.walk(tree)))
 
 
-def lacking(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Unsupported | None:
-    """The first thing in a program that Monty is known not to have."""
+def first_unsupported(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Unsupported | None:
+    """Return the first thing in a program that Monty is known not to have."""
     found = [Unsupported(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
     found += [Unsupported(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
     found += [Unsupported(node, f"module `{name}`") for node in imports for name in _missing(node)]
-    names = [node for node in nodes[ast.Name] if node.id in LACKING]
+    names = [node for node in nodes[ast.Name] if node.id in MISSING_BUILTINS]
     bound = _bound(nodes, tree) if names else set[str]()
     found += [Unsupported(node, f"`{node.id}`") for node in names if node.id not in bound]
     return min(found, key=lambda one: place_of(one.node)) if found else None
@@ -138,7 +138,7 @@ _LOOKS: dict[type, Callable[[Any], str | None]] = {
     ast.comprehension: _comprehension,
 }
 KINDS = (*_WORDS, *_LOOKS, ast.Name, ast.ExceptHandler, ast.Raise, ast.Subscript, ast.Call, ast.Compare, ast.For)
-"""The kinds of nodes that matter here."""
+"""The relevant kinds of nodes."""
 
 
 def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -147,9 +147,9 @@ def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
-    """What is said otherwise."""
+    """Return the changes that make a program run in Monty."""
     lines = Lines(code)
-    # Of insertions in one place, the outermost comes first.
+    # Where several insertions share a place, the outermost comes first.
     out = [edit for value in _results(tree) for edit in _wrapped(value, f"await {SETTLED}", lines)]
     for node in nodes[ast.ExceptHandler]:
         out += _handler(node, lines, code)
@@ -193,13 +193,13 @@ def _handler(node: ast.ExceptHandler, lines: Lines, code: str) -> Iterator[Edit]
         first = lines.start(node.body[0])
         line, _ = lines.line(lines.number(first))
         margin = code[line:first]
-        # The body may begin with a compound statement, before which nothing can stand on its line.
+        # The body may begin with a compound statement, which must start its line.
         between = f"\n{margin}" if not margin.strip() else "; "
         yield Edit(first, first, f"{name} = {CAUGHT}({name}){between}")
 
 
 def _swallows(node: ast.ExceptHandler, names: list[ast.Name]) -> bool:
-    """Whether a handler without a name may end a failed call, which has then been seen."""
+    """Return whether a handler without a name may catch a failed call, which the program has then seen."""
     passes_on = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
     return not passes_on and (node.type is None or any(part.id in WIDE for part in names))
 
@@ -216,7 +216,7 @@ def _raise(node: ast.Raise, lines: Lines, code: str) -> Iterator[Edit]:
 
 
 def _repeatable(cause: ast.expr | None) -> TypeGuard[ast.expr]:
-    """Whether what an exception is raised from can be said twice: a name, or an exception made of constants."""
+    """Return whether the cause of an exception can be evaluated twice: a name, or an exception of constants."""
     if isinstance(cause, ast.Call) and not cause.keywords:
         return isinstance(cause.func, ast.Name) and all(isinstance(arg, ast.Constant) for arg in cause.args)
     return isinstance(cause, ast.Name)
@@ -234,7 +234,7 @@ def _call(node: ast.Call, lines: Lines) -> Iterator[Edit]:
 
 
 def _walked(nodes: Nodes) -> Iterator[ast.expr]:
-    """What a program goes through, or looks a name up in."""
+    """Yield the expressions that a program iterates over or searches for a name."""
     yield from (node.iter for kind in (ast.For, ast.comprehension) for node in nodes[kind])
     for node in nodes[ast.Call]:
         if isinstance(node.func, ast.Name) and node.func.id in WALKERS:
@@ -248,14 +248,14 @@ def _nodes_of(node: ast.expr | None) -> Iterator[ast.AST]:
 
 
 def _may_be_ours(raised: ast.expr) -> bool:
-    """Whether what is raised may be a ToolError: not when it is plainly an exception of Python's."""
+    """Return whether the raised value may be a ToolError: it is not a built-in exception."""
     named = raised.func if isinstance(raised, ast.Call) else raised
     known = getattr(builtins, named.id, None) if isinstance(named, ast.Name) else None
     return not (isinstance(known, type) and issubclass(known, BaseException))
 
 
 def _root(node: ast.AST) -> str | None:
-    """The name that a path of attributes and subscripts begins with."""
+    """Return the name that a path of attributes and subscripts begins with."""
     while isinstance(node, _LINKS):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
@@ -269,7 +269,7 @@ def _attribute(node: ast.Subscript, lines: Lines) -> Iterator[Edit]:
 
 
 def _results(tree: ast.Module) -> Iterator[ast.expr]:
-    """What a program gives, where that may be awaitable: its last expression, and what its top level returns."""
+    """Yield the results of a program that may be awaitable: its last expression, and what its top level returns."""
     pending: list[Any] = list(tree.body)
     while pending:
         node = pending.pop()
@@ -284,7 +284,7 @@ def _results(tree: ast.Module) -> Iterator[ast.expr]:
 
 
 def entry_calls(tree: ast.Module, name: str) -> str:
-    """A line that tells how the function of a program is called: without an input, and with one."""
+    """Return a line that defines how the program's function is called: without an input, and with one."""
     arguments = _parameters(tree, name)
     calls = [f"lambda: {name}({', '.join(_given(arguments, given))})" for given in (["tools"], ["input", "tools"])]
     return f"\n{ENTRY} = ({', '.join(calls)})\n"
@@ -302,7 +302,7 @@ def _parameters(tree: ast.Module, name: str) -> ast.arguments:
 
 
 def _given(arguments: ast.arguments, given: list[str]) -> list[str]:
-    """As much of what is given as the function takes, by name, else in order."""
+    """Return the arguments that the function takes, by name, else in order."""
     out, rest = [], list(given)
     for parameter in [*arguments.posonlyargs, *arguments.args]:
         if rest:

@@ -1,4 +1,4 @@
-"""A Monty worker in the dress of the other engines' workers: frames in, frames out, by way of a driver."""
+"""A Monty worker with the interface of the other engines' workers: frames in, frames out, by way of a driver."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gloveport.sandbox.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-LARGE = 256 * 1024
-"""Bytes from which on a message is decoded beside the event loop, which it would keep for too long."""
+MAX_INLINE_BYTES = 256 * 1024
+"""A larger message is decoded in a thread: it would hold up the event loop."""
 
-BEGINNING = 32 * 1024
-"""Bytes of a message that hold all that a call says before its arguments."""
+MAX_CALL_HEAD_BYTES = 32 * 1024
+"""The first bytes of a message, which contain everything about a call but its arguments."""
 
 NO_LIMIT = 2**40
-GREETING_BYTES = 64 * 1024
+MAX_GREETING_BYTES = 64 * 1024
 
 
 class MontyWorker(Worker):
@@ -38,13 +38,13 @@ class MontyWorker(Worker):
         self._driver = Driver(self._requests.append, self._frames.append)
         self._events = wire.FrameReader(NO_LIMIT, NO_LIMIT)
         self._inbox = bytearray()
-        self._skipped = 0  # bytes still to come of a message that is too large
+        self._skipped = 0  # remaining bytes of a message that is too large
         self._decoding = False
 
     # From the host.
 
     def send(self, data: bytes) -> int:
-        """Take events of the host. How many bytes wait for the guest."""
+        """Take events of the host and return how many bytes wait for the guest."""
         if self._ending is not None:
             return 0
         for payload in self._events.feed(data):
@@ -56,7 +56,7 @@ class MontyWorker(Worker):
 
     @property
     def unsent(self) -> int:
-        """How many bytes the guest has not taken yet."""
+        """The bytes that the guest has not taken yet."""
         return len(self._unsent) + self._driver.queued
 
     def _pass_on(self) -> None:
@@ -71,7 +71,7 @@ class MontyWorker(Worker):
     # From the worker.
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
-        """Give every frame to `on_bytes`; empty bytes mean that the guest is gone."""
+        """Pass every frame to `on_bytes`. Empty bytes mean that the guest has exited."""
         self._on_bytes = on_bytes
         super().listen(self._hear)
 
@@ -89,7 +89,7 @@ class MontyWorker(Worker):
             payload = self._cut()
             if payload is None:
                 break
-            if len(payload) > LARGE:
+            if len(payload) > MAX_INLINE_BYTES:
                 self._decoding = True
                 self._loop.run_in_executor(None, messages.parse, payload).add_done_callback(self._decoded)
             else:
@@ -113,11 +113,11 @@ class MontyWorker(Worker):
         except WireError as error:
             self._driver.break_off(error)
         except Exception:
-            logger.exception("a Monty worker could not be followed; its run ends")
-            self._driver.break_off(WireError("something broke in Gloveport"))
+            logger.exception("internal error in the Monty driver; the run ends")
+            self._driver.break_off(WireError("internal error in Gloveport"))
 
     def _cut(self) -> bytes | None:
-        """The next message, when all of it has come."""
+        """Return the next message once it is complete."""
         inbox = self._inbox
         if len(inbox) <= HEADER:
             return None
@@ -131,11 +131,11 @@ class MontyWorker(Worker):
         return payload
 
     def _refuse(self, size: int) -> None:
-        """Let a message that is too large go by: a call fails then, and anything else ends the run."""
+        """Skip a message that is too large. If it is a call, the call fails; anything else ends the run."""
         key = self._inbox[HEADER]
-        if key == messages.CALL_KEY and len(self._inbox) < min(HEADER + size, BEGINNING):
+        if key == messages.CALL_KEY and len(self._inbox) < min(HEADER + size, MAX_CALL_HEAD_BYTES):
             return
-        begun = bytes(self._inbox[HEADER:BEGINNING])
+        begun = bytes(self._inbox[HEADER:MAX_CALL_HEAD_BYTES])
         self._skipped = max(0, HEADER + size - len(self._inbox))
         del self._inbox[: HEADER + size]
         if key == messages.COMPLETE_KEY:
@@ -153,7 +153,7 @@ class MontyWorker(Worker):
 
 
 async def check_out(guest: Guest, *, version: str) -> str:
-    """Start the session of a worker and run the prelude in it; the name of the engine."""
+    """Start the session of a worker, run the prelude in it, and return the name of the engine."""
     await _ask(guest, messages.checkout(version), Done)
     prelude = importlib.resources.files("gloveport.sandbox.engines.monty") / "guest" / "prelude.py"
     await _ask(guest, messages.feed_start(prelude.read_text("utf-8")), Completed)
@@ -165,13 +165,13 @@ async def _ask(guest: Guest, request: bytes, wanted: type[Message]) -> None:
     await loop.sock_sendall(guest.socket, request)
     header = await _receive(guest, HEADER)
     size = int.from_bytes(header, "little")
-    if size > GREETING_BYTES:
-        raise WireError("it did not answer as Monty does")
+    if size > MAX_GREETING_BYTES:
+        raise WireError("its answer is too long for Monty")
     message = messages.parse(await _receive(guest, size))
     if isinstance(message, wanted):
         return
     said = message.reason if isinstance(message, GaveUp) else message.message if isinstance(message, Raised) else message
-    raise WireError(f"it did not check out: {said}")
+    raise WireError(f"its checkout failed: {said}")
 
 
 async def _receive(guest: Guest, size: int) -> bytes:
@@ -179,6 +179,6 @@ async def _receive(guest: Guest, size: int) -> bytes:
     while len(data) < size:
         more = await asyncio.get_running_loop().sock_recv(guest.socket, size - len(data))
         if not more:
-            raise WireError("it ended before it was ready")
+            raise WireError("it exited before it was ready")
         data += more
     return data

@@ -23,7 +23,7 @@ from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
 
 DISTRIBUTION = "quickjs-ng"
-KNOWN = "0.17."
+SUPPORTED_VERSION = "0.17."
 BINDING = "_quickjs"
 BINDING_FOLDER = "/quickjs"
 ORIGIN = "GLOVEPORT_QUICKJS"
@@ -84,18 +84,19 @@ class QuickJSEngine:
 
 
 def quickjs_version() -> str:
-    """The version of quickjs-ng that is installed; SandboxError when there is none, or one that is not known."""
+    """Return the installed version of quickjs-ng. Raise SandboxError when it is missing or not supported."""
     try:
         version = importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
         raise SandboxError("the engine `quickjs` is not installed", hint=INSTALL) from None
-    if not version.startswith(KNOWN):
-        raise SandboxError(f"the engine `quickjs` is of version {version}, and {KNOWN}x is required", hint=INSTALL)
+    if not version.startswith(SUPPORTED_VERSION):
+        message = f"the engine `quickjs` has version {version}, and {SUPPORTED_VERSION}x is required"
+        raise SandboxError(message, hint=INSTALL)
     return version
 
 
 def find_quickjs() -> str:
-    """The path of quickjs-ng's binding; SandboxError when another package's lies in its place."""
+    """Return the path of quickjs-ng's binding. Raise SandboxError when another package has replaced it."""
     quickjs_version()
     spec = importlib.util.find_spec(BINDING)
     if spec is None or not spec.origin or not os.path.isfile(spec.origin):

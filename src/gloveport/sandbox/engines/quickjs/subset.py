@@ -1,4 +1,4 @@
-"""What the engine `quickjs` does not have and programs ask for by name: refused before the run, at its place."""
+"""The part of JavaScript's platform that QuickJS has. A program that names anything else is refused before the run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
     from gloveport.prepare.typescript.source_text import Sheet
 
-_LACKING = """
+_MISSING_GLOBALS = """
     AbortController AbortSignal Blob Buffer ByteLengthQueuingStrategy CompressionStream CountQueuingStrategy CryptoKey
     CustomEvent DecompressionStream ErrorEvent Event EventTarget File FormData Headers Intl MessageEvent ReadableStream
     ReadableStreamDefaultReader Request Response Temporal TextDecoderStream TextEncoderStream TransformStream URL URLPattern
     URLSearchParams WebAssembly WritableStream WritableStreamDefaultWriter
 """
-LACKING = frozenset(_LACKING.split())
+MISSING_GLOBALS = frozenset(_MISSING_GLOBALS.split())
 """Globals that the engine `deno` has and `quickjs` does not."""
 
-LACKING_MEMBERS = frozenset({"toLocaleString", "toLocaleDateString", "toLocaleTimeString"})
-"""Methods that need the data of languages and regions, which `quickjs` does not have."""
+MISSING_METHODS = frozenset({"toLocaleString", "toLocaleDateString", "toLocaleTimeString"})
+"""Methods that need locale data, which `quickjs` does not have."""
 
-_ASKED = (*sorted(LACKING | LACKING_MEMBERS), "subtle")
+_MISSING = (*sorted(MISSING_GLOBALS | MISSING_METHODS), "subtle")
 _NAMES = frozenset({"identifier", "shorthand_property_identifier"})
 _BINDS = frozenset(
     {
@@ -42,7 +42,7 @@ _BINDS = frozenset(
 )
 
 
-_LOOKED_AT_IDS = kind_ids(_NAMES | {"property_identifier", "shorthand_property_identifier_pattern", "type_identifier"})
+_NAME_KIND_IDS = kind_ids(_NAMES | {"property_identifier", "shorthand_property_identifier_pattern", "type_identifier"})
 
 
 class QuickJSSubset:
@@ -54,19 +54,19 @@ class QuickJSSubset:
 
 
 def _refuse_unsupported(sheet: Sheet) -> None:
-    if not any(name in sheet.source for name in _ASKED):
+    if not any(name in sheet.source for name in _MISSING):
         return
     bound: set[str] = set()
     asked: list[tuple[Node, str]] = []
     for node, ancestors in walk(sheet.parsed.root):
-        if node.kind_id not in _LOOKED_AT_IDS:
+        if node.kind_id not in _NAME_KIND_IDS:
             continue
         if node.type == "property_identifier" and ancestors[-1].type == "member_expression":
-            if name := _lacking_member(sheet, node, ancestors[-1]):
+            if name := _missing_member(sheet, node, ancestors[-1]):
                 asked.append((node, name))
         elif node.type in {"shorthand_property_identifier_pattern", "type_identifier"}:
             bound.add(sheet.text(node))
-        elif node.type in _NAMES and (name := sheet.text(node)) in LACKING:
+        elif node.type in _NAMES and (name := sheet.text(node)) in MISSING_GLOBALS:
             if _is_bound(node, ancestors[-1]):
                 bound.add(name)
             elif not _is_question(ancestors[-1]):
@@ -76,15 +76,15 @@ def _refuse_unsupported(sheet: Sheet) -> None:
             sheet.fail(node, f"the engine `quickjs` has no `{name}`", HINT, CODE)
 
 
-def _lacking_member(sheet: Sheet, node: Node, access: Node) -> str | None:
+def _missing_member(sheet: Sheet, node: Node, access: Node) -> str | None:
     name = sheet.text(node)
     owner = access.child_by_field_name("object")
     of = sheet.text(owner) if owner and owner.type in {"identifier", "member_expression"} else ""
     if name == "subtle" and of in {"crypto", "globalThis.crypto"}:
         return "crypto.subtle"
-    if of == "globalThis" and name in LACKING:
+    if of == "globalThis" and name in MISSING_GLOBALS:
         return name
-    return name if name in LACKING_MEMBERS else None
+    return name if name in MISSING_METHODS else None
 
 
 def _is_bound(node: Node, parent: Node) -> bool:
@@ -99,5 +99,5 @@ def _is_bound(node: Node, parent: Node) -> bool:
 
 
 def _is_question(parent: Node) -> bool:
-    """`typeof URL` asks whether there is one."""
+    """Return whether a name stands in `typeof URL`, which asks whether it exists."""
     return parent.type == "unary_expression" and parent.child_count > 0 and parent.children[0].type == "typeof"

@@ -1,7 +1,7 @@
-# ruff: noqa: F821  the names that are not defined here are answered by the host
-# Runs in Monty, before the program: what the program finds without an import, as far as Monty's language can say it.
-# Monty has no subclasses of exceptions. A failed call is raised as `binascii.Incomplete`, which nothing else there raises,
-# with a key behind its message; `prepare` leads `except ToolError as e` and `raise e` through the functions below.
+# ruff: noqa: F821  the host answers for names that are not defined here
+# This runs in Monty before the program. It defines the globals that can be written in Monty's language.
+# Monty has no subclasses of exceptions. A failed call is raised as `binascii.Incomplete`, which nothing else raises, with a
+# key after its message. `subset.py` rewrites `except ToolError as e` and `raise e` to call the functions below.
 import asyncio as _gloveport_asyncio
 from binascii import Incomplete as _gloveport_failed
 
@@ -87,7 +87,7 @@ async def step(name, fn, *args):
 
 
 def _gloveport_rehearse():
-    # What programs mostly do, once: the first time takes longest, and nobody waits for this one.
+    # Run common code once in advance: the first time takes longest.
     rows = [{"n": n, "kind": ["a", "b"][n % 2]} for n in range(20)]
     groups = {}
     for row in rows:

@@ -27,7 +27,7 @@ name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 NEVER_SETTLES = "the program waits for something that can never happen"
 NO_EXIT = "exit is not offered here: return from the program"
-NO_MEMORY = "the program needed more memory than it may have"
+NO_MEMORY = "the program needed more memory than its limit"
 
 
 class ToolError(Exception):

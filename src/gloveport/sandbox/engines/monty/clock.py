@@ -1,4 +1,4 @@
-"""What a program in Monty can observe beside its calls: the host's clock, randomness from a seed, its environment."""
+"""The clock, the randomness and the environment that a program in Monty sees, all controlled by the host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gloveport.sandbox.engines.monty.protobuf import as_bytes, as_number, as_tex
 from gloveport.sandbox.engines.monty.unsupported import no_module
 
 MICROS = 1_000_000
-MOST_RANDOM_BYTES = 1024 * 1024
-MOST_DEFAULT_BYTES = 64 * 1024
+MAX_RANDOM_BYTES = 1024 * 1024
+MAX_DEFAULT_BYTES = 64 * 1024
 
 
-class World:
-    """The answers to what the program asks of the operating system; a function of the run's start and its events."""
+class GuestClock:
+    """Answers the operating system calls of a program. The answers are a function of the run's start and its events."""
 
     def __init__(self) -> None:
         self.now = self._origin = 0
@@ -28,16 +28,16 @@ class World:
         self._env: Mapping[str, str] = {}
 
     def start(self, now: int, seed: bytes, env: Mapping[str, str]) -> None:
-        """Set the clock, in microseconds since the epoch, and what else the run was given."""
+        """Set the clock (microseconds since the epoch), the seed and the environment."""
         self.now = self._origin = now
         self._seed, self._env = seed, env
 
     def advance(self, now: int) -> None:
-        """Move the clock to an event's time; it never goes back."""
+        """Move the clock to the time of an event. It never goes back."""
         self.now = max(self.now, now)
 
     def answer(self, asked: Asked) -> tuple[Answer, bytes]:
-        """The answer to what is neither a sleep nor a file, with its table."""
+        """Return the answer to a call that is neither a sleep nor about a file, with its table."""
         parts = dict(asked.fields)
         match asked.what:
             case messages.TIME:
@@ -58,7 +58,7 @@ class World:
         return Refused(), b""
 
     def _read(self) -> int:
-        """A reading of the clock, which takes a microsecond."""
+        """Read the clock, which advances by a microsecond."""
         self.now += 1
         return self.now - 1
 
@@ -74,8 +74,8 @@ class World:
         return moment.astimezone(timezone(timedelta(seconds=offset)))
 
     def _random(self, size: int) -> tuple[Answer, bytes]:
-        if size > MOST_RANDOM_BYTES:
-            return Failed("ValueError", f"at most {MOST_RANDOM_BYTES:,} random bytes at once"), b""
+        if size > MAX_RANDOM_BYTES:
+            return Failed("ValueError", f"at most {MAX_RANDOM_BYTES:,} random bytes at once"), b""
         self._drawn += 1
         return _given(shake_256(self._seed + self._drawn.to_bytes(8, "big")).digest(size))
 
@@ -86,9 +86,9 @@ def _given(value: Any) -> tuple[Answer, bytes]:
 
 
 def _default(asked: Asked, index: int) -> Any:
-    """What `os.getenv` gives for a name that is not there; None where it is no plain value."""
+    """Return the default that `os.getenv` was given; None when it is not a plain value."""
     try:
-        value = asked.table.take(index, MOST_DEFAULT_BYTES)
+        value = asked.table.take(index, MAX_DEFAULT_BYTES)
     except TooHeavyError:
         return None
     return value if isinstance(value, str | int | float) else None
