@@ -23,10 +23,11 @@ from graphql import build_client_schema, parse, validate
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
-from gloveport.sources.graphql import GraphQLSource, open_graphql
-from gloveport.sources.graphql.documents import Documents
-from gloveport.sources.graphql.roots import roots_of
+from gloveport.sources.context import SourceContext
+from gloveport.sources.graphql.call.document import Documents
+from gloveport.sources.graphql.compile.roots import root_fields
+from gloveport.sources.graphql.opening import open_graphql
+from gloveport.sources.graphql.source import GraphQLSource
 
 Row = tuple[str, str, str, str, str]
 PACKAGE = "@octokit/graphql-schema@15.26.1"
@@ -41,7 +42,7 @@ async def rows(rounds: int) -> list[Row]:
 async def _measured(rounds: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         file = _fetched(Path(folder))
-        outside = Outside(Egress(), EnvironmentCredentials({}, {}), Path(folder))
+        outside = SourceContext(Egress(), EnvironmentCredentials({}, {}), Path(folder))
         config = SourceConfig("github", "graphql", str(file), base_url="https://api.github.com/graphql")
         opening = await _loads(config, outside, max(3, rounds // 8))
         found = [opening, _valid(file)]
@@ -60,7 +61,7 @@ def _fetched(folder: Path) -> Path:
     return folder / "schema.json"
 
 
-async def _loads(config: SourceConfig, outside: Outside, rounds: int) -> Row:
+async def _loads(config: SourceConfig, outside: SourceContext, rounds: int) -> Row:
     times = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -77,7 +78,7 @@ def _valid(file: Path) -> Row:
     began = time.perf_counter()
     texts = [
         documents.document(root, tuple(root.field.args), paged=paged)
-        for root in roots_of(schema)[0]
+        for root in root_fields(schema)[0]
         for paged in {False, root.connection is not None}
     ]
     seconds = time.perf_counter() - began
@@ -96,7 +97,7 @@ def _server() -> Iterator[str]:
         server.stdin.close()
 
 
-async def _calls(outside: Outside, rounds: int) -> Row:
+async def _calls(outside: SourceContext, rounds: int) -> Row:
     """Calls one after the other, ours and the bare client's in turn."""
     ours, bare = [], []
     with _server() as url:

@@ -16,7 +16,7 @@ from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.compiled_definition import ToolHead
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.definition_cache import DefinitionCache
 from gloveport.sources.openapi.operation import CompiledOperation, MediaContent, Operation, Parameter, RequestBody
 from gloveport.sources.openapi.source import OpenApiSource
@@ -60,7 +60,7 @@ def _source(url: str, folder: Path, egress: Egress) -> OpenApiSource:
     texts = [(name, msgspec.json.encode(CompiledOperation(operation, {}))) for name, operation in OPERATIONS.items()]
     return OpenApiSource(
         config,
-        Outside(egress, EnvironmentCredentials({}, {}), folder),
+        SourceContext(egress, EnvironmentCredentials({}, {}), folder),
         DefinitionCache.build(folder, "bench", heads, texts, [], {}),
     )
 

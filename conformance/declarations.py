@@ -16,7 +16,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi
 
 COUNT, LARGEST = 200, 1_500_000
@@ -38,7 +38,7 @@ async def declare(paths: list[Path], folder: Path) -> int:
     for number, path in enumerate(paths):
         config = SourceConfig("api", "openapi", str(path), base_url="https://api.example.com")
         try:
-            source = await open_openapi(config, Outside(egress, EnvironmentCredentials({}), folder / "cache"))
+            source = await open_openapi(config, SourceContext(egress, EnvironmentCredentials({}), folder / "cache"))
         except SourceError as error:
             print(f"left out: {error.message}")
             continue

@@ -26,7 +26,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment, EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reach, Reply, Request
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi
 from gloveport.sources.openapi.source import OpenApiSource
 from gloveport.types import Tool
@@ -145,7 +145,7 @@ async def judge(document: Path, calls: int, seed: int) -> Judgement:
         with tempfile.TemporaryDirectory() as folder:
             config = SourceConfig("it", "openapi", str(document), base_url=url, allow_private=True)
             environment = dict.fromkeys([f"GLOVEPORT_IT_{slot}" for slot in ("KEY", "LOGIN", "TOKEN")], "user:secret")
-            outside = Outside(witness, EnvironmentCredentials({}, environment), Path(folder))
+            outside = SourceContext(witness, EnvironmentCredentials({}, environment), Path(folder))
             source = await open_openapi(config, outside)
             tools = list(source.tools())
             random.shuffle(tools)

@@ -26,7 +26,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi
 from gloveport.sources.openapi.source import OpenApiSource
 
@@ -67,7 +67,7 @@ async def opened(definition: Path, base_url: str, key: str = KEY) -> AsyncIterat
     with tempfile.TemporaryDirectory() as folder:
         config = SourceConfig("it", "openapi", str(definition), base_url=base_url, allow_private=True)
         secrets = dict.fromkeys(("GLOVEPORT_IT_APIKEYHEADER", "GLOVEPORT_IT_APIKEY"), key)
-        outside = Outside(egress, EnvironmentCredentials({}, secrets), Path(folder))
+        outside = SourceContext(egress, EnvironmentCredentials({}, secrets), Path(folder))
         source = await open_openapi(config, outside)
         yield Service(source)
         await source.close()

@@ -19,7 +19,7 @@ from fuzz.target import BrokenPromise, Target
 from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.sources.graphql import _compiled
+from gloveport.sources.graphql.opening import build_source
 from gloveport.sources.openapi.opening import compile_to_cache
 from gloveport.sources.openapi.operation import CompiledOperation
 from gloveport.types import Tool
@@ -184,10 +184,10 @@ ENDPOINT: Any = SimpleNamespace(slots=(), url="https://example.com/graphql")
 def judge_graphql(data: bytes) -> None:
     """The same for a schema, in its own language or as an introspection's answer."""
     try:
-        source = _compiled(CONFIG, data, "schema.graphql", ENDPOINT)
+        source = build_source(CONFIG, data, "schema.graphql", ENDPOINT)
     except SourceError:
         return
-    if len({head.address for head in source.heads}) != len(source.heads):
+    if len({tool.address for tool in source.tools()}) != len(source.tools()):
         raise BrokenPromise("two tools have one address")
     _show(list(source.tools()))
 

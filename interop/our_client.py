@@ -16,8 +16,9 @@ from gloveport import Gloveport
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
-from gloveport.sources.mcp import Answer, Question, open_mcp
+from gloveport.sources.context import SourceContext
+from gloveport.sources.mcp.elicitation import ElicitationAnswer, ElicitationQuestion
+from gloveport.sources.mcp.opening import open_mcp
 from gloveport.types import Tool
 from interop.scenarios import arguments, asks, filled_in
 
@@ -47,15 +48,15 @@ async def run(config: SourceConfig) -> None:
         await port.close()
 
 
-async def answer(question: Question) -> Answer:
+async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
     """The person says yes to everything."""
-    return Answer("accept", filled_in(question.schema or {}))
+    return ElicitationAnswer("accept", filled_in(question.schema or {}))
 
 
 async def ask(config: SourceConfig) -> None:
     """Every tool, with a person to ask."""
     egress = Egress()
-    outside = Outside(egress, EnvironmentCredentials({}), Path())
+    outside = SourceContext(egress, EnvironmentCredentials({}), Path())
     source = await open_mcp(config, outside, on_elicit=answer)
     try:
         found = {tool.address: tool for tool in source.tools()}

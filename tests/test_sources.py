@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
-from gloveport.host import connections
+from gloveport.host import source_opener
+from gloveport.host.source_set import SourceSet
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.detection import detect, likely_name
 from gloveport.sources.opening import open_source
 from gloveport.surfaces.agents.tools import AgentTools
@@ -332,8 +333,8 @@ async def test_a_source_that_hangs_is_waited_for_by_programs_that_name_it_and_ho
 
     for name in ("quick", "slow"):
         (tmp_path / f"{name}.py").write_text("def hello() -> str:\n    return 'hello'\n")
-    monkeypatch.setattr(connections, "open_source", hang)
-    monkeypatch.setattr(connections, "PATIENCE", 0.1)
+    monkeypatch.setattr(source_opener, "open_source", hang)
+    monkeypatch.setattr(source_opener, "SOURCE_WAIT_SECONDS", 0.1)
     changes: list[int] = []
     port = Gloveport(sources=[SourceConfig(name, "functions", str(tmp_path / f"{name}.py")) for name in ("slow", "quick")])
     port.on_change = lambda: changes.append(len(port.catalog.tools))
@@ -364,7 +365,7 @@ async def test_a_program_that_can_reach_no_tool_waits_for_no_source(
         opened.append(config.name)
         return await open_source(config, *args)
 
-    monkeypatch.setattr(connections, "open_source", record)
+    monkeypatch.setattr(source_opener, "open_source", record)
     python = engine in ("cpython", "monty")
 
     async def run(code: str) -> Any:
@@ -380,7 +381,7 @@ async def test_a_program_that_can_reach_no_tool_waits_for_no_source(
         assert (await run(code)).value == "hello"
     assert opened == ["people", "people"]
     forgotten = await run("greet()")
-    assert (forgotten.error.hint, opened[2:]) == ("did you mean `tools.people.greet(…)`?", ["people"])
+    assert (forgotten.error.hint, opened[2:]) == ("did you mean tools.people.greet(…)?", ["people"])
     given = "def run(t):\n    return t.search('greet')" if python else "(t) => t.search('greet')"
     assert [row["path"] for row in (await run(given)).value] == ["people.greet"]
     hidden = {"deno": "globalThis['to' + 'ols'].people.greet()", "cpython": "eval('to' + 'ols').people.greet()"}
@@ -394,7 +395,7 @@ async def test_a_way_to_tools_that_nobody_thought_of_leads_to_an_honest_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "people.py").write_text("def greet() -> str:\n    return 'hello'\n")
-    monkeypatch.setattr(connections.Connections, "concern", lambda self, access: False)
+    monkeypatch.setattr(SourceSet, "may_concern", lambda self, access: False)
     port = Gloveport(sources=[SourceConfig("people", "functions", str(tmp_path / "people.py"))])
     outcome = await port.run("await tools['peo' + 'ple'].greet()")
     assert outcome.error is not None
@@ -407,8 +408,8 @@ async def test_a_port_is_closed_while_a_source_hangs(tmp_path: Path, monkeypatch
     async def hang(*_: Any) -> Any:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(connections, "open_source", hang)
-    monkeypatch.setattr(connections, "PATIENCE", 0.1)
+    monkeypatch.setattr(source_opener, "open_source", hang)
+    monkeypatch.setattr(source_opener, "SOURCE_WAIT_SECONDS", 0.1)
     port = Gloveport(sources=[SourceConfig("slow", "functions", "never.py")])
     naming = asyncio.create_task(port.run("await tools.slow.hello()"))
     assert (await port.run("1 + 1")).value == 2
@@ -425,7 +426,7 @@ async def test_the_first_of_two_sources_of_one_name_has_it_however_late_it_opens
         seen.append(str(config.location))
         return await open_source(config, *args)
 
-    monkeypatch.setattr(connections, "open_source", record)
+    monkeypatch.setattr(source_opener, "open_source", record)
     first, second = orders_at(server[1]), replace(orders_at(server[1]), location="http://127.0.0.1:9/hostile.json")
     async with Gloveport(sources=[first, second]) as port:
         assert seen == [str(first.location)]
@@ -473,7 +474,7 @@ async def test_a_definition_whose_file_says_nothing_is_called_by_its_title(
     assert likely_name(str(tmp_path / file)) == name
     egress = Egress()
     try:
-        found = await detect(str(tmp_path / file), Outside(egress, EnvironmentCredentials({}, {}), tmp_path))
+        found = await detect(str(tmp_path / file), SourceContext(egress, EnvironmentCredentials({}, {}), tmp_path))
     finally:
         await egress.close()
     assert found.name == name
@@ -488,7 +489,7 @@ async def test_the_catalog_is_built_though_nobody_waits_for_it_any_more(
         await gate.wait()
         return await open_source(*args)
 
-    monkeypatch.setattr(connections, "open_source", late)
+    monkeypatch.setattr(source_opener, "open_source", late)
     (tmp_path / "late.py").write_text("def hello() -> str:\n    return 'hello'\n")
     port = Gloveport(sources=[SourceConfig("late", "functions", str(tmp_path / "late.py"))])
     changed = asyncio.Event()
@@ -507,7 +508,7 @@ async def test_a_source_that_is_cancelled_while_it_opens_is_a_problem(monkeypatc
     async def cancelled(*_: Any) -> Any:
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(connections, "open_source", cancelled)
+    monkeypatch.setattr(source_opener, "open_source", cancelled)
     async with Gloveport(sources=[SourceConfig("odd", "functions", "never.py")]) as port:
         assert [problem.source for problem in port.problems] == ["odd"]
 

@@ -9,16 +9,16 @@ import traceback
 from dataclasses import replace
 from typing import Any
 
-import gloveport.sources.graphql
-import gloveport.sources.mcp
-import gloveport.sources.openapi
+import gloveport.sources.graphql.opening
+import gloveport.sources.mcp.opening
+import gloveport.sources.openapi.opening
 from gloveport import Gloveport, MemoryJournal, ToolError
 from gloveport.config import load_config
 from gloveport.surfaces.documents import outcome_document
 from tests.canaries.programs import CALLS, ENDINGS, PYTHON, SLOW_CALLS, TYPESCRIPT
 
 # Loaded beforehand: on a busy machine that takes longer than a connection which has begun meanwhile is waited for.
-LOADED = (gloveport.sources.graphql, gloveport.sources.mcp, gloveport.sources.openapi)
+LOADED = (gloveport.sources.graphql.opening, gloveport.sources.mcp.opening, gloveport.sources.openapi.opening)
 
 RUNS = (("deno", "typescript"), ("quickjs", "javascript"), ("cpython", "python"), ("monty", "python"))
 

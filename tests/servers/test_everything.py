@@ -9,18 +9,19 @@ import pytest
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.sources.mcp import Answer, McpSource, Progress, Question
+from gloveport.sources.mcp.elicitation import CallProgress, ElicitationAnswer, ElicitationQuestion
+from gloveport.sources.mcp.source import McpSource
 from tests.servers.support import npm
 from tests.sources.mcp.support import DEADLINE, call, on_stdio, opened, paths
 
 COMMAND = npm("mcp-server-everything")
-asked: list[Question] = []
-heard: list[Progress] = []
+asked: list[ElicitationQuestion] = []
+heard: list[CallProgress] = []
 
 
-async def answer(question: Question) -> Answer:
+async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
     asked.append(question)
-    return Answer("accept", {"name": "Ada Lovelace"})
+    return ElicitationAnswer("accept", {"name": "Ada Lovelace"})
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.sources.opening import open_source
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from pathlib import Path
 
 class Watch:
@@ -23,7 +23,7 @@ class Watch:
 
 async def main():
     global watching
-    outside = Outside(gloveport.policy.egress.client.Egress(), EnvironmentCredentials({}, {}), Path("/nonexistent"))
+    outside = SourceContext(gloveport.policy.egress.client.Egress(), EnvironmentCredentials({}, {}), Path("/nonexistent"))
     location = ("/nonexistent/command",) if sys.argv[1] == "mcp" else "/nonexistent/definition"
     config = SourceConfig("far", sys.argv[1], location, base_url="https://example.com")
     await asyncio.to_thread(int)  # which loads what threads need

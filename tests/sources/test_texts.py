@@ -26,5 +26,5 @@ def test_hidden_characters_are_removed(text: object, expected: str) -> None:
 
 
 def test_long_texts_are_cut_with_a_mark() -> None:
-    assert clean("x" * 50, most=10) == "x" * 9 + "…"
-    assert len(clean("\u200b" * 10_000_000 + "hidden", most=10)) == 0
+    assert clean("x" * 50, max_chars=10) == "x" * 9 + "…"
+    assert len(clean("\u200b" * 10_000_000 + "hidden", max_chars=10)) == 0

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ToolListChangedNotification
 
 from gloveport import Gloveport
-from gloveport.host import connections
+from gloveport.host import source_opener
 from gloveport.sources.opening import open_source
 from gloveport.surfaces.mcp import server
 from tests.conftest import TOOLS
@@ -146,7 +146,7 @@ async def test_sources_that_open_late_hold_up_runs_but_not_the_list(
         await gate.wait()
         return await open_source(*args)
 
-    monkeypatch.setattr(connections, "open_source", late)
+    monkeypatch.setattr(source_opener, "open_source", late)
 
     async def on_message(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):

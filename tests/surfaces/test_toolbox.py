@@ -74,7 +74,7 @@ def test_a_projects_file_is_not_imported_before_it_is_trusted(project: Path) -> 
     (project / "evil.py").write_text("open('canary', 'w').close()\ndef hi(): pass\n")
     (project / "gloveport.toml").write_text('[sources.evil]\nfunctions = "evil.py"\n')
     listed = gloveport("tools", "list")
-    assert "you have not approved that" in listed.err
+    assert "is not trusted yet" in listed.err
     assert "gloveport tools trust evil" in listed.err
     assert not (project / "canary").exists()
     assert gloveport("tools", "trust", "evil").code == 2

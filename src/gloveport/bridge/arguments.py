@@ -16,7 +16,7 @@ from gloveport.bridge.schema_cost import max_branches
 from gloveport.bridge.to_data import copy_data
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
-from gloveport.sources import Paged, Source
+from gloveport.sources import PagedSource, Source
 from gloveport.types import Tool
 
 MAX_REGEX_BACKTRACKS = 10_000
@@ -111,7 +111,7 @@ class PagedContract(Contract):
 
     __slots__ = ("_source",)
 
-    def __init__(self, tool: Tool, source: Paged, path: str, suspended: str | None = None) -> None:
+    def __init__(self, tool: Tool, source: PagedSource, path: str, suspended: str | None = None) -> None:
         super().__init__(tool, cast("Source", source), path, suspended)
         self._source = source
         self.call = self._page

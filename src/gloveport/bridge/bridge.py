@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from gloveport.bridge.arguments import Contract, PagedContract
 from gloveport.bridge.builtins import Builtins
 from gloveport.bridge.run_bridge import OnCall, RunBridge
 from gloveport.catalog import Catalog
 from gloveport.policy import AllowAll, Policy
-from gloveport.sources import Paged
+from gloveport.sources import PagedSource
 from gloveport.types import Limits
 
 PAGE_SUFFIX = "#page"
@@ -37,12 +35,14 @@ class Bridge:
             return found
         wants_page = name.endswith(PAGE_SUFFIX)
         entry = self.catalog.entry(name.removesuffix(PAGE_SUFFIX))
-        if entry is None or (wants_page and not entry.tool.pages):
+        if entry is None:
             return None
         path = self.catalog.path_of(entry.tool)
-        if wants_page:
-            made = PagedContract(entry.tool, cast("Paged", entry.source), f"{path}.pages", entry.suspended)
-        else:
+        if not wants_page:
             made = Contract(entry.tool, entry.source, path, entry.suspended)
+        elif entry.tool.pages and isinstance(entry.source, PagedSource):
+            made = PagedContract(entry.tool, entry.source, f"{path}.pages", entry.suspended)
+        else:
+            return None
         self.contracts[name] = made
         return made

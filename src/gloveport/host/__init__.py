@@ -1,8 +1,13 @@
 """The host: `Gloveport` wires the other folders together. Nothing else knows all of them.
 
-port.py         `Gloveport`: runs programs, calls tools, replays
-options.py      checks the options of a port and of a run
-event_loop.py   runs everything on one event loop, for callers on any loop or thread
-type_check.py   the type check before a run
-failures.py     the error that ended a run → `Failure`
+port.py             `Gloveport`: runs programs, calls tools, replays
+options.py          checks the options of a port and of a run
+event_loop.py       runs everything on one event loop, for callers on any loop or thread
+source_set.py       the sources of a port, and the catalog of what is open among them
+source_opener.py    opens sources side by side, within time limits
+catalog_builder.py  the open sources → the catalog; leaves out what does not fit
+pinning.py          suspends tools whose definition has changed since it was accepted
+write_policy.py     chooses the policy for a catalog
+type_check.py       the type check before a run
+failures.py         the error that ended a run → `Failure`
 """

@@ -18,10 +18,10 @@ from gloveport.bridge.hints import is_name_error, with_hint
 from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
-from gloveport.host.connections import Connections, Given
 from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import error_data, failure, internal_error, program_failure, trusted_error
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
+from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, Recorder
 from gloveport.prepare import Judged, check, prepare
@@ -32,6 +32,7 @@ from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.replay import replay
 from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt, RunSetup
 from gloveport.sandbox.worker import Worker
+from gloveport.sources import OpenedSource
 from gloveport.sources.functions import functions
 from gloveport.types import (
     CallRecord,
@@ -68,7 +69,7 @@ class Gloveport:
         self,
         *,
         tools: Iterable[Callable[..., Any]] = (),
-        sources: Iterable[Given] = (),
+        sources: Iterable[SourceArgument] = (),
         config: Config | str | os.PathLike[str] | None = None,
         limits: Limits | Mapping[str, Any] | None = None,
         allow_eval: bool = False,
@@ -85,10 +86,10 @@ class Gloveport:
         allow_wasm = settings.sandbox.get("allow_wasm", False) if allow_wasm is False else allow_wasm
         check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
-        self._connections = Connections(functions(tools), (*settings.sources, *sources))
-        self._connections.on_change = self._connect
+        self._sources = SourceSet(functions(tools), (*settings.sources, *sources))
+        self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
-        self._bridge = Bridge(self._connections.catalog, self._connections.policy)
+        self._bridge = Bridge(self._sources.catalog, self._sources.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
         self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
@@ -106,15 +107,19 @@ class Gloveport:
     @property
     def catalog(self) -> Catalog:
         """What programs can call now. A source is in it once it is open."""
-        return self._connections.catalog
+        return self._sources.catalog
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """The sources that could not be opened, and warnings about the others."""
-        return self._connections.problems
+        return self._sources.problems
+
+    def opened_source(self, name: str) -> OpenedSource | None:
+        """Return the open source of this name with the facts about it; None when there is none in the catalog."""
+        return self._sources.opened(name)
 
     def _connect(self, catalog: Catalog) -> None:
-        self._bridge = Bridge(catalog, self._connections.policy)
+        self._bridge = Bridge(catalog, self._sources.policy)
         self.on_change()
 
     # Runs.
@@ -158,9 +163,9 @@ class Gloveport:
         large = len(request.code) > MAX_INLINE_PREPARE_CHARS
         try:
             program = await asyncio.to_thread(_prepare, request) if large else _prepare(request)
-            waits = self._connections.concern(program.tool_access)
+            waits = self._sources.may_concern(program.tool_access)
             if waits:
-                await self._connections.open(naming=request.code)
+                await self._sources.open(naming=request.code)
             if self._closed:
                 return _closed(request)
             bridge = self._bridge
@@ -180,7 +185,7 @@ class Gloveport:
             pool.retire(worker)
             pool.refill()
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
-            await self._connections.open(naming="")  # the name may be a tool's, without its `tools.`
+            await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
             outcome = replace(outcome, error=with_hint(outcome.error, self.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
 
@@ -226,7 +231,7 @@ class Gloveport:
         return await self._loop.run(lambda: self._call(tool, args))
 
     async def _call(self, tool: str, args: Mapping[str, Any] | None) -> Any:
-        await self._connections.open(naming=tool)
+        await self._sources.open(naming=tool)
         run = self._bridge.for_run(self.limits)
         try:
             return await run.call(ToolCall(1, tool, [dict(args or {})]))
@@ -268,17 +273,17 @@ class Gloveport:
 
     async def _open(self, naming: str | None) -> JailReport:
         report = await self._pool(self._options("typescript", self._engines.get("typescript"), self.limits)).open()
-        await self._connections.open(naming)
+        await self._sources.open(naming)
         return report
 
     async def connect(self, *, naming: str | None = None) -> None:
         """Open the sources in advance, as `open` does, without starting a sandbox."""
         self._check_open()
-        await self._loop.run(lambda: self._connections.open(naming))
+        await self._loop.run(lambda: self._sources.open(naming))
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
         """Return a tool as it was accepted and as its source defines it now; None where that is not known."""
-        return self._connections.versions(address)
+        return self._sources.versions(address)
 
     async def close(self) -> None:
         """Stop every sandbox and close every source of this Gloveport."""
@@ -300,7 +305,7 @@ class Gloveport:
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.close()
-        await self._connections.close()
+        await self._sources.close()
         if self._types is not None:
             await self._types.close()
 
@@ -309,7 +314,7 @@ class Gloveport:
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             pool.abandon()
-        self._connections.forsake()
+        self._sources.reset()
 
     async def __aenter__(self) -> Gloveport:
         await self.open()

@@ -1,4 +1,4 @@
-"""What a source is given to reach the world with."""
+"""What a source is given to reach the outside world with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """The one HTTP client, the secrets, and a folder of this user in which compiled definitions are kept."""
+class SourceContext:
+    """The HTTP client, the credentials, and the user's folder for compiled definitions."""
 
     egress: Egress
     credentials: Credentials

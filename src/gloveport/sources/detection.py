@@ -12,7 +12,7 @@ from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.policy.egress import Reach, Request, urls
 from gloveport.policy.egress.urls import shown
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
 ENDINGS: dict[str, SourceKind] = {".py": "functions", ".graphql": "graphql", ".gql": "graphql", ".graphqls": "graphql"}
@@ -32,7 +32,7 @@ KEY = re.compile(rb"""^[ \t{,]*["']?(openapi|swagger|discoveryVersion|__schema)[
 
 async def detect(
     text: str,
-    outside: Outside,
+    outside: SourceContext,
     *,
     name: str | None = None,
     kind: SourceKind | None = None,
@@ -162,7 +162,7 @@ def _kind_of(start: bytes) -> SourceKind | None:
     )
 
 
-async def _kind_of_url(url: str, outside: Outside, allow_private: bool) -> tuple[SourceKind, str]:
+async def _kind_of_url(url: str, outside: SourceContext, allow_private: bool) -> tuple[SourceKind, str]:
     """What is at an address, and its title if it says one."""
     reach = Reach(allow_private=allow_private, max_bytes=64 * 1024 * 1024)
     try:

@@ -1,4 +1,4 @@
-"""A source's settings → the source, of whatever kind it is."""
+"""A source's settings → the open source, of whatever kind it is."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Awaitable, Callable
 
 from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError
-from gloveport.sources import Source
-from gloveport.sources.context import Outside
-from gloveport.sources.trust import needs_approval, refusal
+from gloveport.sources.context import SourceContext
+from gloveport.sources.source import OpenedSource, Source
+from gloveport.sources.trust import needs_trust, untrusted_error
 
 
-async def open_source(config: SourceConfig, outside: Outside) -> Source:
-    """The source, ready to be called; raises SourceError that names it when its definition can't be had or used."""
+async def open_source(config: SourceConfig, context: SourceContext) -> OpenedSource:
+    """Open a source; raise a SourceError that names it when its definition can't be read or used."""
     try:
-        if needs_approval(config):
-            raise refusal(config)
-        # Its libraries take half a second to load: not of its own time, and not while others wait for the event loop.
+        if needs_trust(config):
+            raise untrusted_error(config)
+        # The libraries take half a second to load: neither in the source's own time nor in the event loop's thread.
         opener = await asyncio.to_thread(_opener, config.kind)
         async with asyncio.timeout(config.timeout_seconds):
-            return await opener(config, outside)
+            return OpenedSource.of(await opener(config, context), config)
     except TimeoutError:
         message = f"the source {config.name} took longer than {config.timeout_seconds:g} s to open"
         raise SourceError(message, hint="check that it is up, or raise its timeout_seconds") from None
@@ -29,23 +29,23 @@ async def open_source(config: SourceConfig, outside: Outside) -> Source:
         raise SourceError(message, hint=error.hint) from error
 
 
-def _opener(kind: SourceKind) -> Callable[[SourceConfig, Outside], Awaitable[Source]]:
+def _opener(kind: SourceKind) -> Callable[[SourceConfig, SourceContext], Awaitable[Source]]:
     if kind == "openapi":
         from gloveport.sources.openapi.opening import open_openapi
 
         return open_openapi
     if kind == "graphql":
-        from gloveport.sources.graphql import open_graphql
+        from gloveport.sources.graphql.opening import open_graphql
 
         return open_graphql
     if kind == "mcp":
-        from gloveport.sources.mcp import open_mcp
+        from gloveport.sources.mcp.opening import open_mcp
 
         return open_mcp
     return _open_functions
 
 
-async def _open_functions(config: SourceConfig, outside: Outside) -> Source:
+async def _open_functions(config: SourceConfig, context: SourceContext) -> Source:
     from gloveport.sources.functions import functions
     from gloveport.sources.functions.modules import load_module
 

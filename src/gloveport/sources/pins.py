@@ -1,7 +1,7 @@
-"""What was accepted of a definition that lies outside: when a tool's fingerprint changes, it is suspended (M4).
+"""The definitions that the user accepted: a tool whose fingerprint changes is suspended until its change is accepted (M4).
 
-A definition is accepted when it is first seen. One that a user keeps in a file of his own settings is his to change, and is
-not compared; one that a project's settings name came with the project.
+A definition is pinned when it is first seen. A file that the user's own settings name is the user's to change, and is not
+pinned; a file that a project's settings name came with the project, and is.
 """
 
 from __future__ import annotations
@@ -14,49 +14,58 @@ from typing import Any
 
 import msgspec
 
+from gloveport.config import SourceConfig
 from gloveport.errors import OptionError
+from gloveport.folders import data_folder
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """The fingerprints of a source's tools as they were accepted, and the shelf that has their definitions.
+class PinnedDefinition(msgspec.Struct, frozen=True):
+    """The fingerprints of a source's tools when they were accepted, and where their definitions are.
 
-    Where there is no shelf, `definitions` has the description and the schemas of each.
+    `digest` is the key of the compiled definition in the definition cache. Where there is none, `definitions` has the
+    description and the schemas of each tool.
     """
 
     tools: dict[str, str]
-    shelf: str = ""
+    digest: str = msgspec.field(default="", name="shelf")  # the name in files that are already written
     definitions: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]] = {}
 
 
-class Accepted:
-    """The accepted definitions, one small file for each source, in a folder of the user's data."""
+class Pins:
+    """The accepted definitions: one small file for each source, in a folder of the user's data."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def changed(self, key: str, now: Seen, writes: frozenset[str] = frozenset()) -> frozenset[str]:
-        """The tools whose definition is not the accepted one. A source that is seen for the first time is accepted.
+    @classmethod
+    def of_user(cls) -> Pins:
+        """Return the pins of this user."""
+        return cls(data_folder() / "accepted")
 
-        So are tools that are new in it, unless they write.
+    def changed_tools(self, key: str, now: PinnedDefinition, writing: frozenset[str] = frozenset()) -> frozenset[str]:
+        """Return the tools whose definition is not the accepted one; accept what is seen for the first time.
+
+        That is a whole source, or new tools of a known one. A new tool that is in `writing` counts as changed instead.
         """
-        seen = self.find(key)
-        if seen is None:
-            self.accept(key, now)
+        pinned = self.find(key)
+        if pinned is None:
+            self.pin(key, now)
             return frozenset()
-        changed = frozenset(address for address, print_ in now.tools.items() if seen.tools.get(address, print_) != print_)
-        changed |= writes - seen.tools.keys()
-        new = {address: print_ for address, print_ in now.tools.items() if address not in seen.tools.keys() | changed}
-        if new or (not changed and seen.shelf != now.shelf):
-            # What is gone stays known: when it comes back it must be what it was.
-            together = {
+        changed = frozenset(address for address, print_ in now.tools.items() if pinned.tools.get(address, print_) != print_)
+        changed |= writing - pinned.tools.keys()
+        new = {address: print_ for address, print_ in now.tools.items() if address not in pinned.tools.keys() | changed}
+        if new or (not changed and pinned.digest != now.digest):
+            # A tool that is gone stays pinned: when it comes back it must be what it was.
+            definitions = {
                 **{address: now.definitions[address] for address in new if address in now.definitions},
-                **seen.definitions,
+                **pinned.definitions,
             }
-            self.accept(key, Seen({**seen.tools, **new}, seen.shelf if changed else now.shelf, together))
+            digest = pinned.digest if changed else now.digest
+            self.pin(key, PinnedDefinition({**pinned.tools, **new}, digest, definitions))
         return changed
 
-    def accept(self, key: str, now: Seen) -> None:
-        """Takes the definition as it is now."""
+    def pin(self, key: str, now: PinnedDefinition) -> None:
+        """Accept the definition as it is now."""
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -65,18 +74,32 @@ class Accepted:
                 file.write(msgspec.json.encode(now))
             os.replace(name, path)
         except OSError as error:
-            raise OptionError(f"what was accepted can't be kept in {path.parent}: {error.strerror}") from None
+            raise OptionError(f"the accepted definition can't be written to {path.parent}: {error.strerror}") from None
 
-    def find(self, key: str) -> Seen | None:
-        """What was accepted of a source, or None."""
+    def find(self, key: str) -> PinnedDefinition | None:
+        """Return what was accepted of a source, or None."""
         path = self._path(key)
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Seen)
+            return msgspec.json.decode(path.read_bytes(), type=PinnedDefinition)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
-            # Not silently accepted anew: whoever can damage the file could otherwise wave a change through.
-            raise OptionError(f"what was accepted of a source can't be read: {error}", hint=f"delete {path}") from None
+            # Never accepted anew in silence: whoever can damage the file could otherwise pass a change off as accepted.
+            raise OptionError(f"an accepted definition can't be read: {error}", hint=f"delete {path}") from None
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+
+def is_pinned(config: SourceConfig) -> bool:
+    """Return whether others can change the definition: one at a URL, of an MCP server, or in a file of a project.
+
+    A Python file is trusted by its content instead, and asked about again when that changes.
+    """
+    of_project = bool(config.settings) and config.kind != "functions"
+    return of_project or config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
+
+
+def pin_key(config: SourceConfig) -> str:
+    """Return what an accepted definition belongs to: this source of this settings file, at this location."""
+    return "\n".join((config.settings, config.name, config.kind, repr(config.location)))

@@ -1,9 +1,9 @@
-"""Which sources of a project's file may be opened: those that this user has approved once, to the letter (M6).
+"""Which sources of a project's settings may be opened: those that this user has trusted, with exactly these settings (M6).
 
-A project's file comes with a repository that somebody else may have written. What it could harm with (a command to start,
-a Python file to import, a secret to send somewhere, writes, private addresses, larger replies) waits until the user has
-approved exactly those settings, for exactly that file: change one and it is asked about again. What the user wrote in code
-or in his own file needs no approval.
+A project's file comes with a repository that somebody else may have written. A source in it that could do harm (by a
+command to start, a Python file to import, a secret to send somewhere, writes, private addresses, larger replies) waits
+until the user has trusted exactly those settings in exactly that file. Any change of them asks again. What the user wrote
+in code or in their own settings file needs no trust.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from gloveport.folders import data_folder
 from gloveport.policy.credentials import default_variable
 from gloveport.policy.egress.urls import shown
 
-FILE = "approved-sources.json"
+TRUST_FILE = "approved-sources.json"  # the name under which earlier versions already keep what users trust
 
 
-def needs_approval(config: SourceConfig, folder: Path | None = None) -> bool:
-    """True when a project's file says so, it could do harm, and this user has not approved it."""
-    return bool(config.settings) and not _is_harmless(config) and _digest(config) not in _approved(_file(folder))
+def needs_trust(config: SourceConfig, folder: Path | None = None) -> bool:
+    """Return whether a project's file names the source, it could do harm, and this user has not trusted it."""
+    return bool(config.settings) and not _is_harmless(config) and _digest(config) not in _read(_file(folder))
 
 
 def _is_harmless(config: SourceConfig) -> bool:
-    """True for what can only read from public addresses, and knows no secret of the user's."""
+    """Return whether the source can only read from public addresses, and gets no secret of the user's."""
     runs = not isinstance(config.location, str) or config.kind == "functions"
     reaches = config.allow_private or not config.verify_tls or config.writes or config.trust_annotations
-    waiting = default_variable(config.name, "")
-    knows = config.credentials or config.env or config.headers or any(name.startswith(waiting) for name in os.environ)
-    fills = config.max_response_bytes > DEFAULT_RESPONSE_BYTES  # the service may send that much in each reply
+    prefix = default_variable(config.name, "")
+    knows = config.credentials or config.env or config.headers or any(name.startswith(prefix) for name in os.environ)
+    fills = config.max_response_bytes > DEFAULT_RESPONSE_BYTES  # its service may answer each of many calls with that much
     return not (runs or reaches or knows or fills)
 
 
-def approve(config: SourceConfig, folder: Path | None = None) -> None:
-    """Remembers that this user lets the source be opened; the file is readable by him alone."""
+def trust(config: SourceConfig, folder: Path | None = None) -> None:
+    """Record that this user lets the source be opened; only the user can read the file."""
     file = _file(folder)
     shown = {"settings": config.settings, "source": config.name, "does": what_it_does(config)}
-    _write(file, {**_approved(file), _digest(config): shown})
+    _write(file, {**_read(file), _digest(config): shown})
 
 
 def what_it_does(config: SourceConfig) -> str:
-    """What opening the source does, as it would be done, with nothing hidden in it."""
-    waiting = default_variable(config.name, "")
-    implied = {f"env:{name}" for name in os.environ if name.startswith(waiting)}
+    """Describe what opening the source does, with every value spelled out and nothing hidden."""
+    prefix = default_variable(config.name, "")
+    implied = {f"env:{name}" for name in os.environ if name.startswith(prefix)}
     secrets = {
         *config.credentials.values(),
         *(value for value in config.env.values() if value.startswith("env:")),
@@ -79,14 +79,14 @@ def what_it_does(config: SourceConfig) -> str:
     return "; ".join([does, *(part for part in more if part)])
 
 
-def refusal(config: SourceConfig) -> SourceError:
-    """What to say about a source that was not approved."""
-    message = f"the source {config.name} of {config.settings} {what_it_does(config)}: you have not approved that"
-    return SourceError(message, hint=f"look at it; `gloveport tools trust {config.name}` lets it be opened")
+def untrusted_error(config: SourceConfig) -> SourceError:
+    """Return the error for a source that the user has not trusted."""
+    message = f"the source {config.name} of {config.settings} is not trusted yet: it {what_it_does(config)}"
+    return SourceError(message, hint=f"review it; `gloveport tools trust {config.name}` lets it be opened")
 
 
 def _digest(config: SourceConfig) -> str:
-    # Every value: LD_PRELOAD with another value is another program, a base_url is where a secret goes.
+    # Every value counts: another LD_PRELOAD starts another program, and base_url is where a secret goes.
     exact: dict[str, Any] = {**asdict(config), "settings": os.path.realpath(config.settings)}
     if config.kind == "functions" and isinstance(config.location, str) and os.path.isfile(config.location):
         exact["content"] = hashlib.sha256(Path(config.location).read_bytes()).hexdigest()  # a changed file is another
@@ -94,11 +94,11 @@ def _digest(config: SourceConfig) -> str:
 
 
 def _file(folder: Path | None) -> Path:
-    return (folder or data_folder()) / FILE
+    return (folder or data_folder()) / TRUST_FILE
 
 
-def _approved(file: Path) -> dict[str, Any]:
-    """What was approved; a file that can't be read approves nothing."""
+def _read(file: Path) -> dict[str, Any]:
+    """Return what is trusted, by digest; a file that can't be read trusts nothing."""
     try:
         found = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -106,12 +106,12 @@ def _approved(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _write(file: Path, approved: dict[str, Any]) -> None:
+def _write(file: Path, trusted: dict[str, Any]) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # 0600 from the start
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump(approved, out, indent=2)
+            json.dump(trusted, out, indent=2)
         os.replace(name, file)
     except BaseException:
         os.unlink(name)

@@ -9,8 +9,9 @@ import pytest
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
-from gloveport.sources.graphql import GraphQLSource, open_graphql
+from gloveport.sources.context import SourceContext
+from gloveport.sources.graphql.opening import open_graphql
+from gloveport.sources.graphql.source import GraphQLSource
 from gloveport.types import Tool
 from tests.sources.graphql.server import Library, serving
 
@@ -22,14 +23,14 @@ def library() -> Iterator[Library]:
 
 
 @pytest.fixture
-async def outside(tmp_path: Path) -> AsyncIterator[Outside]:
+async def outside(tmp_path: Path) -> AsyncIterator[SourceContext]:
     egress = Egress()
-    yield Outside(egress, EnvironmentCredentials({}, {"GLOVEPORT_LIB_TOKEN": "canary-token"}), tmp_path)
+    yield SourceContext(egress, EnvironmentCredentials({}, {"GLOVEPORT_LIB_TOKEN": "canary-token"}), tmp_path)
     await egress.close()
 
 
 @pytest.fixture
-async def source(library: Library, outside: Outside) -> GraphQLSource:
+async def source(library: Library, outside: SourceContext) -> GraphQLSource:
     """The library, opened from its endpoint."""
     return await open_graphql(settings(f"{library.url}/graphql"), outside)
 

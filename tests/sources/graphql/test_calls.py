@@ -8,8 +8,9 @@ import pytest
 
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
-from gloveport.sources.context import Outside
-from gloveport.sources.graphql import GraphQLSource, open_graphql
+from gloveport.sources.context import SourceContext
+from gloveport.sources.graphql.opening import open_graphql
+from gloveport.sources.graphql.source import GraphQLSource
 from tests.policy.servers import ok, serving
 from tests.sources.graphql.conftest import call, settings, tool
 from tests.sources.graphql.server import SDL, Library
@@ -115,7 +116,7 @@ async def test_secrets_among_the_leaves_come_only_when_asked_for(source: GraphQL
     assert await call(source, "author", id="a1", select="apiToken") == {"apiToken": "canary-of-ada"}
 
 
-async def test_the_credential_and_fixed_headers_go_with_every_request(library: Library, outside: Outside) -> None:
+async def test_the_credential_and_fixed_headers_go_with_every_request(library: Library, outside: SourceContext) -> None:
     library.token = "canary-token"
     source = await open_graphql(settings(f"{library.url}/graphql", headers={"X-Tenant": "t1"}), outside)
     assert await call(source, "hello") == "hello world"
@@ -129,11 +130,11 @@ async def test_a_slot_of_another_name_is_the_header_that_carries_it(library: Lib
     credentials = EnvironmentCredentials({("lib", "X-Admin-Secret"): "env:ADMIN"}, {"ADMIN": "canary-admin"})
     egress = Egress()
     config = settings(f"{library.url}/graphql", credentials={"X-Admin-Secret": "env:ADMIN"})
-    source = await open_graphql(config, Outside(egress, credentials, tmp_path))
+    source = await open_graphql(config, SourceContext(egress, credentials, tmp_path))
     await call(source, "hello")
     assert library.headers[-1]["x-admin-secret"] == "canary-admin"
     assert "authorization" not in library.headers[-1]
-    assert [slot.name for slot in source.slots] == ["token", "X-Admin-Secret"]
+    assert [slot.name for slot in source.info().slots] == ["token", "X-Admin-Secret"]
     await egress.close()
 
 
@@ -145,13 +146,13 @@ async def test_a_refused_credential_names_its_variable(source: GraphQLSource, li
     assert "GLOVEPORT_LIB_TOKEN" in (caught.value.hint or "")
 
 
-async def test_a_missing_credential_names_its_variable(library: Library, outside: Outside, tmp_path: Any) -> None:
+async def test_a_missing_credential_names_its_variable(library: Library, outside: SourceContext, tmp_path: Any) -> None:
     library.token = "needed"
     schema = tmp_path / "library.graphql"
     schema.write_text(SDL)
     config = settings(schema, base_url=f"{library.url}/graphql", credentials={"token": "env:LIBRARY_CARD"})
     nothing = EnvironmentCredentials({("lib", "token"): "env:LIBRARY_CARD"}, {})
-    source = await open_graphql(config, Outside(outside.egress, nothing, tmp_path))
+    source = await open_graphql(config, SourceContext(outside.egress, nothing, tmp_path))
     with pytest.raises(ToolError) as caught:
         await call(source, "hello")
     assert caught.value.code == "credential-missing"
@@ -162,7 +163,7 @@ async def test_a_missing_credential_names_its_variable(library: Library, outside
     ("path", "status", "retryable"), [("plain", 200, False), ("down", 503, True), ("absent", 404, False)]
 )
 async def test_what_is_not_graphql_is_an_http_error(
-    library: Library, outside: Outside, tmp_path: Any, path: str, status: int, retryable: bool
+    library: Library, outside: SourceContext, tmp_path: Any, path: str, status: int, retryable: bool
 ) -> None:
     schema = tmp_path / "library.graphql"
     schema.write_text(SDL)
@@ -225,7 +226,9 @@ async def test_arguments_that_json_cannot_say_are_refused(source: GraphQLSource)
 
 
 @pytest.mark.parametrize("field", ["data", "errors"])
-async def test_an_answer_of_more_lists_than_anyone_means_is_not_built(outside: Outside, tmp_path: Path, field: str) -> None:
+async def test_an_answer_of_more_lists_than_anyone_means_is_not_built(
+    outside: SourceContext, tmp_path: Path, field: str
+) -> None:
     (tmp_path / "schema.graphql").write_text("scalar Any type Query { any: Any }")
     lists = b"[" + b"[]," * 600_000 + b"[]]"
     answer = b'{"data": {"any": ' + lists + b"}}" if field == "data" else b'{"errors": ' + lists + b"}"

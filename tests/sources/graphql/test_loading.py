@@ -13,9 +13,9 @@ import pytest
 from graphql import build_schema, introspection_from_schema
 
 from gloveport.errors import SourceError
-from gloveport.sources.context import Outside
-from gloveport.sources.graphql import open_graphql
-from gloveport.sources.graphql.definition import read_schema
+from gloveport.sources.context import SourceContext
+from gloveport.sources.graphql.compile.definition import read_schema
+from gloveport.sources.graphql.opening import open_graphql
 from tests.sources.graphql.conftest import call, settings
 from tests.sources.graphql.server import SDL, Library
 
@@ -32,44 +32,46 @@ INTROSPECTED = introspection_from_schema(build_schema(SDL), input_value_deprecat
     ],
 )
 async def test_a_file_gives_the_same_tools_as_the_endpoint(
-    library: Library, outside: Outside, tmp_path: Path, file: str, text: str
+    library: Library, outside: SourceContext, tmp_path: Path, file: str, text: str
 ) -> None:
     (tmp_path / file).write_text(text)
     url = f"{library.url}/graphql"
     from_file = await open_graphql(settings(tmp_path / file, base_url=url), outside)
     assert library.asked == []
     from_endpoint = await open_graphql(settings(url), outside)
-    assert [head.fingerprint for head in from_file.heads] == [head.fingerprint for head in from_endpoint.heads]
+    assert [head.fingerprint for head in from_file._compiled.heads] == [
+        head.fingerprint for head in from_endpoint._compiled.heads
+    ]
     assert await call(from_file, "hello", name="file") == "hello file"
 
 
-async def test_a_file_without_a_base_url_says_what_to_add(outside: Outside, tmp_path: Path) -> None:
+async def test_a_file_without_a_base_url_says_what_to_add(outside: SourceContext, tmp_path: Path) -> None:
     (tmp_path / "library.graphql").write_text(SDL)
     with pytest.raises(SourceError, match="where its endpoint is") as caught:
         await open_graphql(settings(tmp_path / "library.graphql"), outside)
     assert "base_url" in (caught.value.hint or "")
 
 
-async def test_a_file_that_is_not_there_is_named(outside: Outside, tmp_path: Path) -> None:
+async def test_a_file_that_is_not_there_is_named(outside: SourceContext, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"source lib: .*absent\.graphql can't be read: No such file"):
         await open_graphql(settings(tmp_path / "absent.graphql", base_url="https://example.com/graphql"), outside)
 
 
-async def test_a_pipe_is_no_file_and_is_not_waited_for(outside: Outside, tmp_path: Path) -> None:
+async def test_a_pipe_is_no_file_and_is_not_waited_for(outside: SourceContext, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "schema.graphql")
     with pytest.raises(SourceError, match="no plain file"):
         async with asyncio.timeout(5):
             await open_graphql(settings(tmp_path / "schema.graphql", base_url="https://example.com"), outside)
 
 
-async def test_an_endpoint_without_introspection_says_what_to_give(library: Library, outside: Outside) -> None:
+async def test_an_endpoint_without_introspection_says_what_to_give(library: Library, outside: SourceContext) -> None:
     library.introspection = False
-    with pytest.raises(SourceError, match="does not tell its schema: GraphQL introspection is not allowed") as caught:
+    with pytest.raises(SourceError, match="does not give its schema: GraphQL introspection is not allowed") as caught:
         await open_graphql(settings(f"{library.url}/graphql"), outside)
     assert "SDL" in (caught.value.hint or "") and "base_url" in (caught.value.hint or "")
 
 
-async def test_an_endpoint_of_an_older_specification_is_asked_again(library: Library, outside: Outside) -> None:
+async def test_an_endpoint_of_an_older_specification_is_asked_again(library: Library, outside: SourceContext) -> None:
     library.old = True
     source = await open_graphql(settings(f"{library.url}/graphql"), outside)
     assert len(library.asked) == 2
@@ -79,24 +81,24 @@ async def test_an_endpoint_of_an_older_specification_is_asked_again(library: Lib
 @pytest.mark.parametrize(
     ("path", "said"), [("plain", "answered 200, not GraphQL"), ("absent", "answered 404, not GraphQL")]
 )
-async def test_a_url_that_is_no_endpoint_says_so(library: Library, outside: Outside, path: str, said: str) -> None:
+async def test_a_url_that_is_no_endpoint_says_so(library: Library, outside: SourceContext, path: str, said: str) -> None:
     with pytest.raises(SourceError, match=said):
         await open_graphql(settings(f"{library.url}/{path}"), outside)
 
 
-async def test_an_endpoint_that_is_down_is_a_source_error(outside: Outside) -> None:
+async def test_an_endpoint_that_is_down_is_a_source_error(outside: SourceContext) -> None:
     with pytest.raises(SourceError, match=r"source lib: http://127\.0\.0\.1:9/graphql"):
         await open_graphql(settings("http://127.0.0.1:9/graphql"), outside)
 
 
-async def test_a_private_endpoint_needs_a_grant(library: Library, outside: Outside) -> None:
+async def test_a_private_endpoint_needs_a_grant(library: Library, outside: SourceContext) -> None:
     config = replace(settings(f"{library.url}/graphql"), allow_private=False)
     with pytest.raises(SourceError, match=r"source lib: http://127\.0\.0\.1"):
         await open_graphql(config, outside)
     assert library.asked == []
 
 
-async def test_an_endpoint_that_wants_a_credential_names_the_variable(library: Library, outside: Outside) -> None:
+async def test_an_endpoint_that_wants_a_credential_names_the_variable(library: Library, outside: SourceContext) -> None:
     library.token = "another"
     with pytest.raises(SourceError) as caught:
         await open_graphql(settings(f"{library.url}/graphql"), outside)
@@ -104,7 +106,7 @@ async def test_an_endpoint_that_wants_a_credential_names_the_variable(library: L
 
 
 @pytest.mark.parametrize("url", ["ftp://host/graphql", "https://user:pass@host/graphql", "https://", "host/graphql"])
-async def test_a_base_url_that_is_no_url_is_refused(outside: Outside, tmp_path: Path, url: str) -> None:
+async def test_a_base_url_that_is_no_url_is_refused(outside: SourceContext, tmp_path: Path, url: str) -> None:
     (tmp_path / "library.graphql").write_text(SDL)
     with pytest.raises(SourceError, match="source lib:"):
         await open_graphql(settings(tmp_path / "library.graphql", base_url=url), outside)
@@ -193,9 +195,9 @@ def test_a_definition_that_is_wrong_or_hostile_is_refused_with_a_reason(what: st
     assert time.monotonic() - began < 30
 
 
-async def test_a_type_that_is_none_for_input_is_named(outside: Outside, tmp_path: Path) -> None:
+async def test_a_type_that_is_none_for_input_is_named(outside: SourceContext, tmp_path: Path) -> None:
     (tmp_path / "odd.graphql").write_text("input I { a: T } type T { b: Int } type Query { c(i: I): Int }")
-    with pytest.raises(SourceError, match=r"odd\.graphql: the type T is asked for as input, and is no type for input"):
+    with pytest.raises(SourceError, match=r"odd\.graphql: the type T is used as input, and is no input type"):
         await open_graphql(settings(tmp_path / "odd.graphql", base_url="https://example.com/graphql"), outside)
 
 
@@ -217,7 +219,7 @@ def _tangled() -> Iterator[str]:
     yield f"type Query {{ {roots} }}"
 
 
-async def test_a_tangle_as_large_as_is_read_opens_soon(outside: Outside, tmp_path: Path) -> None:
+async def test_a_tangle_as_large_as_is_read_opens_soon(outside: SourceContext, tmp_path: Path) -> None:
     (tmp_path / "tangle.graphql").write_text("\n".join(_tangled()))
     began = time.monotonic()
     source = await open_graphql(settings(tmp_path / "tangle.graphql", base_url="https://example.com/"), outside)

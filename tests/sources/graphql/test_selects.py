@@ -19,17 +19,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloveport.errors import ToolError
-from gloveport.sources.graphql.documents import Documents
-from gloveport.sources.graphql.roots import Root, roots_of
-from gloveport.sources.graphql.selection import written
+from gloveport.sources.graphql.call.document import Documents
+from gloveport.sources.graphql.call.selection import select_text
+from gloveport.sources.graphql.compile.roots import RootField, root_fields
 
 SCHEMA: GraphQLSchema = build_schema((Path(__file__).parent / "library.graphql").read_text())
-ROOTS = {root.address: root for root in roots_of(SCHEMA)[0]}
+ROOTS = {root.address: root for root in root_fields(SCHEMA)[0]}
 DOCUMENTS = Documents(SCHEMA)
 
 
-def document(root: Root, select: Any, given: tuple[str, ...] = ("id",)) -> str:
-    return DOCUMENTS.document(root, given, written(select))
+def document(root: RootField, select: Any, given: tuple[str, ...] = ("id",)) -> str:
+    return DOCUMENTS.document(root, given, select_text(select))
 
 
 def refusal(select: Any, root: str = "book") -> str:
@@ -39,7 +39,7 @@ def refusal(select: Any, root: str = "book") -> str:
     return caught.value.message
 
 
-def assert_is_one_call(text: str, root: Root) -> None:
+def assert_is_one_call(text: str, root: RootField) -> None:
     """One operation of the tool's kind, whose one root field is the tool's, unaliased and without directives."""
     found = parse(text)
     assert len(found.definitions) == 1
@@ -235,18 +235,18 @@ CIRCULAR = build_schema("""
     ],
 )
 def test_no_selection_leads_back_to_the_root(address: str, select: str) -> None:
-    root = next(root for root in roots_of(CIRCULAR)[0] if root.address == address)
+    root = next(root for root in root_fields(CIRCULAR)[0] if root.address == address)
     with pytest.raises(ToolError, match="are tools of their own: call those"):
         Documents(CIRCULAR).document(root, (), select)
 
 
 def test_no_default_leads_back_to_the_root() -> None:
-    for root in roots_of(CIRCULAR)[0]:
+    for root in root_fields(CIRCULAR)[0]:
         text = Documents(CIRCULAR).document(root, ())
         assert validate(CIRCULAR, parse(text)) == []
         assert "secret" not in text.removeprefix("query secret { secret")
         assert "wipe" not in text.removeprefix("mutation wipe { wipe")
-    (user,) = [root for root in roots_of(CIRCULAR)[0] if root.address == "user"]
+    (user,) = [root for root in root_fields(CIRCULAR)[0] if root.address == "user"]
     assert Documents(CIRCULAR).document(user, (), "query").split() == [
         "query",
         "user",

@@ -9,26 +9,27 @@ from graphql import build_schema
 from gloveport.bridge.arguments import Contract
 from gloveport.catalog import typescript_stubs
 from gloveport.errors import ToolError
-from gloveport.sources.context import Outside
-from gloveport.sources.graphql import GraphQLSource, open_graphql
-from gloveport.sources.graphql.roots import roots_of
+from gloveport.sources.context import SourceContext
+from gloveport.sources.graphql.compile.roots import root_fields
+from gloveport.sources.graphql.opening import open_graphql
+from gloveport.sources.graphql.source import GraphQLSource
 from gloveport.tool_names import problem_with
 from gloveport.types import Tool
 from tests.sources.graphql.conftest import settings, tool
 from tests.sources.graphql.server import SDL
 
 
-async def opened(outside: Outside, text: str = SDL, **more: Any) -> GraphQLSource:
+async def opened(outside: SourceContext, text: str = SDL, **more: Any) -> GraphQLSource:
     file = outside.cache / "schema.graphql"
     file.write_text(text)
     return await open_graphql(settings(file, base_url="https://example.com/graphql", **more), outside)
 
 
 def addresses(text: str) -> list[str]:
-    return [root.address for root in roots_of(build_schema(text))[0]]
+    return [root.address for root in root_fields(build_schema(text))[0]]
 
 
-async def test_every_query_and_mutation_is_a_tool_and_mutations_write(outside: Outside) -> None:
+async def test_every_query_and_mutation_is_a_tool_and_mutations_write(outside: SourceContext) -> None:
     source = await opened(outside)
     found = {one.address.removeprefix("lib."): one.writes for one in source.tools()}
     queries = ["book", "books", "author", "node", "search", "hello", "query_ping", "import_", "fails", "oldest"]
@@ -38,9 +39,9 @@ async def test_every_query_and_mutation_is_a_tool_and_mutations_write(outside: O
     assert {one.kind for one in source.tools()} == {"graphql"}
 
 
-async def test_subscriptions_are_left_out_with_a_warning(outside: Outside) -> None:
+async def test_subscriptions_are_left_out_with_a_warning(outside: SourceContext) -> None:
     source = await opened(outside)
-    assert source.warnings == ("subscriptions can't be called and are left out (bookAdded)",)
+    assert source.info().warnings == ("subscriptions can't be called and are left out (bookAdded)",)
 
 
 def test_addresses_are_legal_unique_and_keep_the_schemas_spelling() -> None:
@@ -57,14 +58,15 @@ def test_addresses_are_legal_unique_and_keep_the_schemas_spelling() -> None:
 
 def test_no_address_changes_from_reading_to_writing_when_a_schema_grows() -> None:
     before = {
-        root.address: root.operation for root in roots_of(build_schema("type Query { a: Int } type Mutation { b: Int }"))[0]
+        root.address: root.operation
+        for root in root_fields(build_schema("type Query { a: Int } type Mutation { b: Int }"))[0]
     }
     grown = build_schema("type Query { a: Int b: Int } type Mutation { b: Int a: Int }")
-    after = {root.address: root.operation for root in roots_of(grown)[0]}
+    after = {root.address: root.operation for root in root_fields(grown)[0]}
     assert all(after.get(address, operation) == operation for address, operation in before.items())
 
 
-async def test_arguments_become_a_json_schema(outside: Outside) -> None:
+async def test_arguments_become_a_json_schema(outside: SourceContext) -> None:
     source = await opened(outside)
     schema = tool(source, "books").input_schema
     assert list(schema["properties"]) == ["first", "after", "last", "before", "filter", "select"]
@@ -106,14 +108,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "args"), ACCEPTED)
-async def test_arguments_that_fit_are_accepted(outside: Outside, name: str, args: dict[str, Any]) -> None:
+async def test_arguments_that_fit_are_accepted(outside: SourceContext, name: str, args: dict[str, Any]) -> None:
     source = await opened(outside)
     assert Contract(tool(source, name), source, name).accept([args]) == args
 
 
 @pytest.mark.parametrize(("name", "args", "said"), REFUSED)
 async def test_arguments_that_do_not_fit_are_refused_before_the_wire(
-    outside: Outside, name: str, args: Any, said: str
+    outside: SourceContext, name: str, args: Any, said: str
 ) -> None:
     source = await opened(outside)
     with pytest.raises(ToolError, match=said) as caught:
@@ -121,7 +123,7 @@ async def test_arguments_that_do_not_fit_are_refused_before_the_wire(
     assert caught.value.code == "bad-arguments"
 
 
-async def test_an_input_that_takes_one_of_its_fields_takes_exactly_one(outside: Outside) -> None:
+async def test_an_input_that_takes_one_of_its_fields_takes_exactly_one(outside: SourceContext) -> None:
     text = "directive @oneOf on INPUT_OBJECT input By @oneOf { id: ID name: String } type Query { user(by: By!): Int }"
     source = await opened(outside, text)
     contract = Contract(tool(source, "user"), source, "user")
@@ -131,7 +133,7 @@ async def test_an_input_that_takes_one_of_its_fields_takes_exactly_one(outside: 
             contract.accept([{"by": by}])
 
 
-async def test_the_output_schema_is_that_of_the_default_selection(outside: Outside) -> None:
+async def test_the_output_schema_is_that_of_the_default_selection(outside: SourceContext) -> None:
     schema = tool(await opened(outside), "book").output_schema
     assert schema is not None
     assert schema["type"] == ["object", "null"]
@@ -147,7 +149,7 @@ def declared(one: Tool) -> str:
     return typescript_stubs.declaration([(one.address, one)])
 
 
-async def test_tools_read_well_as_typescript(outside: Outside) -> None:
+async def test_tools_read_well_as_typescript(outside: SourceContext) -> None:
     source = await opened(outside)
     text = declared(tool(source, "book"))
     assert "/** One book. */" in text
@@ -157,26 +159,26 @@ async def test_tools_read_well_as_typescript(outside: Outside) -> None:
     assert "nodes: " in declared(tool(source, "books"))
 
 
-async def test_what_the_schema_says_is_shown_without_hidden_characters(outside: Outside) -> None:
+async def test_what_the_schema_says_is_shown_without_hidden_characters(outside: SourceContext) -> None:
     text = '"Fine.\u202e\u200b\x7f" type Query { "See\u200b this\u202e." a("Arg\u2066ument." b: Int): Int }'
     one = tool(await opened(outside, text), "a")
     assert one.description == "See this."
     assert one.input_schema["properties"]["b"]["description"] == "Argument."
 
 
-async def test_include_and_exclude_choose_tools_and_idle_patterns_are_reported(outside: Outside) -> None:
+async def test_include_and_exclude_choose_tools_and_idle_patterns_are_reported(outside: SourceContext) -> None:
     source = await opened(outside, include=("*ook*", "gone"), exclude=("delete*", "lost.*"))
     assert [one.address for one in source.tools()] == ["lib.book", "lib.books", "lib.addBook"]
-    assert source.warnings[1:] == (
+    assert source.info().warnings[1:] == (
         "the pattern 'gone' matches no query or mutation",
         "the pattern 'lost.*' matches no query or mutation",
     )
 
 
-async def test_a_fingerprint_changes_with_its_own_tool_only(outside: Outside) -> None:
+async def test_a_fingerprint_changes_with_its_own_tool_only(outside: SourceContext) -> None:
     def changed(before: GraphQLSource, after: GraphQLSource) -> set[str]:
-        old = {head.address: head.fingerprint for head in before.heads}
-        return {head.address for head in after.heads if old.get(head.address) != head.fingerprint}
+        old = {head.address: head.fingerprint for head in before._compiled.heads}
+        return {head.address for head in after._compiled.heads if old.get(head.address) != head.fingerprint}
 
     plain = await opened(outside)
     assert changed(plain, await opened(outside)) == set()
@@ -192,24 +194,24 @@ async def test_a_fingerprint_changes_with_its_own_tool_only(outside: Outside) ->
         assert changed(plain, await opened(outside, SDL.replace(old, new, 1))) == expected, new
 
 
-async def test_two_accounts_have_the_same_fingerprints(outside: Outside, tmp_path: Path) -> None:
+async def test_two_accounts_have_the_same_fingerprints(outside: SourceContext, tmp_path: Path) -> None:
     from dataclasses import replace
 
     source = await opened(outside)
     config = replace(settings(outside.cache / "schema.graphql", base_url="https://example.org/graphql"), name="other")
     other = await open_graphql(config, outside)
     assert other.tools()[0].address == "other.book"
-    assert other.heads == source.heads
+    assert other._compiled.heads == source._compiled.heads
 
 
-async def test_defaults_stay_within_their_budget(outside: Outside) -> None:
+async def test_defaults_stay_within_their_budget(outside: SourceContext) -> None:
     leaves = " ".join(f"leaf{number}: String" for number in range(100))
     objects = " ".join(f"o{number}: Big" for number in range(50))
     source = await opened(
         outside, f"type Big {{ id: ID name: String {leaves} {objects} }} type Query {{ big: Big bigs: [Big] }}"
     )
     for name in ("big", "bigs"):
-        text = source._documents.document(source._roots[f"lib.{name}"], ())
+        text = source._documents.document(source._compiled.roots[f"lib.{name}"], ())
         fields = [word for word in text.split() if word not in "{}"]
         assert len(fields) <= 3 + 60
         assert "o0 { id name" in text

@@ -12,8 +12,9 @@ import uvicorn
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
-from gloveport.sources.mcp import McpSource, open_mcp
+from gloveport.sources.context import SourceContext
+from gloveport.sources.mcp.opening import open_mcp
+from gloveport.sources.mcp.source import McpSource
 from gloveport.types import Tool
 from tests.sources.mcp.servers.library import Legacy, build
 
@@ -33,7 +34,7 @@ async def opened(config: SourceConfig, environment: dict[str, str] | None = None
         if origin.startswith("env:")
     }
     egress = Egress()
-    outside = Outside(egress, EnvironmentCredentials(slots, environment or {}), Path("/nonexistent"))
+    outside = SourceContext(egress, EnvironmentCredentials(slots, environment or {}), Path("/nonexistent"))
     source = None
     try:
         source = await open_mcp(config, outside, **seams)

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.sources.mcp import McpSource
+from gloveport.sources.mcp.source import McpSource
 from tests.sources.mcp.servers.library import PNG
 from tests.sources.mcp.support import WAYS, call, library, opened, paths, raw, tool
 
@@ -102,8 +102,8 @@ async def test_half_a_surrogate_pair_is_refused_before_it_is_sent(source: McpSou
 async def test_the_server_sees_the_tools_in_the_order_in_which_it_lists_them(source: McpSource) -> None:
     assert paths(source)[:3] == ["add", "weather", "say"]
     assert paths(source)[-1] == "prompts.get"
-    assert source.title == "A library"
-    assert source.warnings == ()
+    assert source.info().title == "A library"
+    assert source.info().warnings == ()
 
 
 @pytest.mark.parametrize("answer", ["type", "none", "base64"])

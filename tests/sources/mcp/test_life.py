@@ -9,7 +9,7 @@ import pytest
 
 from gloveport.errors import SourceError, ToolError
 from gloveport.sources.mcp import stdio
-from gloveport.sources.mcp.restarts import Restarts
+from gloveport.sources.mcp.restart_backoff import RestartBackoff
 from tests.conftest import children_of, open_files
 from tests.sources.mcp.support import LIBRARY, WAYS, call, eventually, library, lives, on_stdio, opened, raw, tool
 
@@ -55,18 +55,18 @@ async def test_a_server_that_dies_again_and_again_is_given_rest() -> None:
 
 def test_rest_grows_up_to_a_minute_and_a_long_life_ends_it() -> None:
     now = 0.0
-    restarts = Restarts(lambda: now)
+    backoff = RestartBackoff(lambda: now)
     waits = []
     for _ in range(10):
-        restarts.born()
-        restarts.died()
-        waits.append(restarts.wait)
-        now += restarts.wait
+        backoff.started()
+        backoff.died()
+        waits.append(backoff.wait)
+        now += backoff.wait
     assert waits == [0, 1, 2, 4, 8, 16, 32, 60, 60, 60]
-    restarts.born()
+    backoff.started()
     now += 31
-    restarts.died()
-    assert restarts.wait == 0
+    backoff.died()
+    assert backoff.wait == 0
 
 
 async def test_a_server_that_can_not_be_started_says_why() -> None:

@@ -5,8 +5,8 @@ import keyword
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.sources.mcp.lines import Lines, Overlong
-from gloveport.sources.mcp.names import RESERVED_GROUP_NAMES, identifiers
+from gloveport.sources.mcp.compile.names import RESERVED_GROUP_NAMES, identifiers
+from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
 from gloveport.tool_names import problem_with
 
 NAMES = st.lists(st.text(max_size=200) | st.from_regex(r"[a-c._-]{1,4}", fullmatch=True), max_size=30)
@@ -48,17 +48,17 @@ def test_a_name_that_another_tool_would_like_to_have_stays_with_its_owner() -> N
 def test_lines_are_those_of_the_stream_however_it_is_cut(lines: list[bytes], cut: int, most: int) -> None:
     lines = [line.replace(b"\n", b"") for line in lines]
     stream = b"".join(line + b"\n" for line in lines)
-    cutter = Lines(most)
+    cutter = LineSplitter(most)
     found = [line for at in range(0, len(stream), cut) for line in cutter.feed(stream[at : at + cut])]
-    assert [None if isinstance(line, Overlong) else line for line in found] == [
+    assert [None if isinstance(line, OverlongLine) else line for line in found] == [
         line if len(line) <= most else None for line in lines
     ]
 
 
 def test_an_overlong_line_tells_whose_it_was_if_it_says_so_at_an_edge() -> None:
     def whose(line: bytes) -> int | None:
-        (found,) = Lines(10).feed(line + b"\n")
-        assert isinstance(found, Overlong)
+        (found,) = LineSplitter(10).feed(line + b"\n")
+        assert isinstance(found, OverlongLine)
         return found.id
 
     assert whose(b'{"jsonrpc":"2.0","id":7,"result":{"id":8}}') == 7

@@ -13,7 +13,7 @@ from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.compiled_definition import CredentialSlot, ToolHead
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.definition_cache import DefinitionCache
 from gloveport.sources.openapi.operation import CompiledOperation, Operation
 from gloveport.sources.openapi.source import OpenApiSource
@@ -131,7 +131,7 @@ class Kit:
         settings = {"base_url": self.server.url, "allow_private": True, "timeout_seconds": 20, **config}
         chosen = SourceConfig("api", "openapi", settings.pop("location", "api.json"), **settings)
         configured = {("api", slot): origin for slot, origin in chosen.credentials.items()}
-        outside = Outside(self._egress, EnvironmentCredentials(configured, self.environment), self._folder)
+        outside = SourceContext(self._egress, EnvironmentCredentials(configured, self.environment), self._folder)
         heads = [
             ToolHead(
                 name,

@@ -20,7 +20,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi
 from tests.sources.openapi.support import Seen, Server
 
@@ -150,7 +150,7 @@ async def test_a_server_that_knows_the_definition_reads_what_the_call_was_given(
     definition = document()
     (tmp_path / "styles.json").write_bytes(orjson.dumps(definition))
     secrets = dict.fromkeys([f"GLOVEPORT_IT_{slot}" for slot in ("KEY", "LOGIN", "TOKEN")], "user:secret")
-    outside, random, calls = Outside(Egress(), EnvironmentCredentials({}, secrets), tmp_path / "cache"), Random(4), 0
+    outside, random, calls = SourceContext(Egress(), EnvironmentCredentials({}, secrets), tmp_path / "cache"), Random(4), 0
     nodes = {
         node["operationId"]: (template, node) for template, item in definition["paths"].items() for node in item.values()
     }

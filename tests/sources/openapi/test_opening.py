@@ -12,7 +12,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reply
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi import opening
 from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import open_definition, open_openapi
@@ -36,8 +36,8 @@ class Fetching(Egress):
 NOWHERE = ToolError("nothing listens there", code="source-unreachable", hint="start it")
 
 
-def outside(folder: Path, reply: Reply | ToolError = NOWHERE) -> Outside:
-    return Outside(Fetching(reply), EnvironmentCredentials({}, {}), folder / "cache")
+def outside(folder: Path, reply: Reply | ToolError = NOWHERE) -> SourceContext:
+    return SourceContext(Fetching(reply), EnvironmentCredentials({}, {}), folder / "cache")
 
 
 def configured(location: Path | str, **rest: Any) -> SourceConfig:

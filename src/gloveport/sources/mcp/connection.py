@@ -1,4 +1,4 @@
-"""What a session needs of the way to its server, and what that way may say about a call that is under way."""
+"""The connection between a session and its server, and what a connection may report about a call that it carries."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from mcp.client import Transport
 from gloveport.errors import ToolError
 
 REPLY_TOO_LARGE = -32019
-"""The JSON-RPC code with which a connection answers in place of a reply that was larger than allowed."""
+"""The JSON-RPC error code that a connection delivers in place of a reply that was larger than allowed."""
 
 
-class Call:
-    """A call that is under way: its deadline, and what the connection found to be wrong with it."""
+class ActiveCall:
+    """A call in progress: its deadline, and the problem that the connection found with it."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
-        self.clock: asyncio.Timeout | None = None
+        self.deadline: asyncio.Timeout | None = None
         self.problem: ToolError | None = None
-        self.refused: str | None = None  # what the server asked for meanwhile and did not get
-        self.forgotten = False  # the server did not know the session: nothing was done
+        self.refused: str | None = None  # what the server requested during the call and did not get
+        self.session_unknown = False  # the server did not know the session, so it has done nothing
 
     def pause(self) -> None:
-        """Lets the deadline stand still, while a person is asked."""
-        if self.clock:
-            self.clock.reschedule(None)
+        """Suspend the deadline while a person is asked."""
+        if self.deadline:
+            self.deadline.reschedule(None)
 
     def resume(self, seconds: float) -> None:
-        """A new deadline, after a person was asked."""
-        if self.clock:
-            self.clock.reschedule(asyncio.get_running_loop().time() + seconds)
+        """Set a new deadline after a person was asked."""
+        if self.deadline:
+            self.deadline.reschedule(asyncio.get_running_loop().time() + seconds)
 
 
-CURRENT: ContextVar[Call | None] = ContextVar("CURRENT", default=None)
+CURRENT_CALL: ContextVar[ActiveCall | None] = ContextVar("CURRENT_CALL", default=None)
 """The call that this context belongs to: the HTTP request of a call runs in a copy of its caller's context."""
 
 
-class Connection(Protocol):
-    """One way to a server, used once."""
+class ServerConnection(Protocol):
+    """A connection to a server, used for one session."""
 
     lost: asyncio.Event
     """Set when nothing can come from the server any more."""
 
     def open(self) -> Transport:
-        """The streams of messages, as the library's transports give them."""
+        """Return the message streams, in the form of the library's transports."""
         ...
 
-    def last_words(self) -> str:
-        """How the server ended and what it said last, without secrets; empty when nothing is known."""
+    def exit_report(self) -> str:
+        """Return how the server ended and what it wrote last, without secrets; empty when nothing is known."""
         ...

@@ -1,4 +1,4 @@
-"""What a server tells or asks while a call is under way: its progress, and questions that a person must answer."""
+"""What a server sends while a call is in progress: its progress, and questions that a person must answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a call has come, as its server says; `total` is None where that is not known."""
+class CallProgress:
+    """The progress of a call, as its server reports it; `total` is None where that is not known."""
 
     source: str
     tool: str
@@ -21,8 +21,8 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What a server asks a person: the fields of a form (`schema`), or to visit `url`. All of it is untrusted text.
+class ElicitationQuestion:
+    """A server's question to a person: to fill in a form (`schema`), or to visit `url`. All of it is untrusted text.
 
     `tool` is None where the protocol does not say which call the question belongs to.
     """
@@ -35,26 +35,26 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the person said; `content` are the form's fields, for `accept` alone."""
+class ElicitationAnswer:
+    """A person's answer; `content` has the form's fields, for `accept` alone."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
-OnProgress = Callable[[Progress], None]
-OnElicit = Callable[[Question], Awaitable[Answer]]
+OnProgress = Callable[[CallProgress], None]
+OnElicit = Callable[[ElicitationQuestion], Awaitable[ElicitationAnswer]]
 
 
-def question(source: str, tool: str | None, params: ElicitRequestParams) -> Question:
-    """The question that a server's elicitation is."""
+def to_question(source: str, tool: str | None, params: ElicitRequestParams) -> ElicitationQuestion:
+    """Return the question in a server's elicitation request."""
     if isinstance(params, ElicitRequestURLParams):
-        return Question(source, tool, params.message, url=params.url)
-    return Question(source, tool, params.message, schema=dict(params.requested_schema))
+        return ElicitationQuestion(source, tool, params.message, url=params.url)
+    return ElicitationQuestion(source, tool, params.message, schema=dict(params.requested_schema))
 
 
-def wire_answer(asked: Question, answer: Answer) -> ElicitResult:
-    """The answer as the protocol has it; a visit to a URL has no content."""
-    if answer.action != "accept" or asked.url is not None:
+def to_result(question: ElicitationQuestion, answer: ElicitationAnswer) -> ElicitResult:
+    """Return the answer as the protocol has it; a visit to a URL has no content."""
+    if answer.action != "accept" or question.url is not None:
         return ElicitResult(action=answer.action)
     return ElicitResult(action="accept", content=dict(answer.content))

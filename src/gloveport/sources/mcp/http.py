@@ -1,4 +1,4 @@
-"""A server over streamable HTTP. Every request goes out through egress; what goes wrong with one, only its call hears."""
+"""A server over streamable HTTP. Every request goes out through egress, and a failed request fails its own call alone."""
 
 from __future__ import annotations
 
@@ -16,102 +16,114 @@ from pydantic import ValidationError
 from gloveport import bounded_json
 from gloveport.errors import ToolError
 from gloveport.policy.egress.response import EVENT_END
-from gloveport.sources.mcp.connection import CURRENT, Call
+from gloveport.sources.mcp.connection import CURRENT_CALL, ActiveCall
 
-RETRYABLE = frozenset({429, 502, 503, 504})
-SHOWN_BODY = 4000
-# Calls have deadlines of their own; these are for the streams on which a server only speaks when something happens.
-TIMES = httpx2.Timeout(30, read=300)
+RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
+MAX_SHOWN_BODY_BYTES = 4000
+# Calls have deadlines of their own; these are for streams on which a server writes only when something happens.
+TIMEOUTS = httpx2.Timeout(30, read=300)
 
 
 class HttpConnection:
-    """A URL, talked to with the requests that one session needs."""
+    """The HTTP requests of one session with the server at a URL."""
 
-    def __init__(self, url: str, transport: httpx2.AsyncBaseTransport, *, headers: Mapping[str, str], missing: str) -> None:
+    def __init__(
+        self, url: str, transport: httpx2.AsyncBaseTransport, *, headers: Mapping[str, str], missing_credential: str
+    ) -> None:
         self._url = url
         self._transport = transport
         self._headers = headers
-        self._missing = missing
+        self._missing_credential = missing_credential
         self.lost = asyncio.Event()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
-        """The streams; leaving tells the server that the session is over."""
-        contained = _Contained(self._transport, self._url, self.lost, self._missing)
-        # The libraries log the URL that they know; a query, where keys stand, is none of what they know.
+        """Open the streams; on leaving, tell the server that the session is over."""
+        contained = _ContainedTransport(self._transport, self._url, self.lost, self._missing_credential)
+        # The libraries log the URL that they are given, so it has no query: keys may stand there.
         bare = self._url.partition("?")[0]
-        async with httpx2.AsyncClient(transport=contained, headers=self._headers, trust_env=False, timeout=TIMES) as client:
+        async with httpx2.AsyncClient(
+            transport=contained, headers=self._headers, trust_env=False, timeout=TIMEOUTS
+        ) as client:
             async with streamable_http_client(bare, http_client=client, max_sse_event_size=None) as streams:
                 yield streams
 
-    def last_words(self) -> str:
-        """Nothing: a server over HTTP does not end with its session."""
+    def exit_report(self) -> str:
+        """Return nothing: a server over HTTP does not end with its session."""
         return ""
 
 
-class _Contained(httpx2.AsyncBaseTransport):
-    """Keeps a failed request from ending the session, as it would in the library: its call is told, others go on."""
+class _ContainedTransport(httpx2.AsyncBaseTransport):
+    """Keeps a failed request from ending the session, as it would in the library: only its own call fails."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, url: str, lost: asyncio.Event, missing: str) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, url: str, lost: asyncio.Event, missing_credential: str) -> None:
         self._inner = inner
         self._url = url
         self._lost = lost
-        self._missing = missing
+        self._missing_credential = missing_credential
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The response; for a request that failed, one that the library takes for the server's refusal."""
-        call = CURRENT.get() or Call("")
+        """Return the response; for a request that failed, one that the library takes for a refusal by the server."""
+        call = CURRENT_CALL.get() or ActiveCall("")
         call.problem = None
         try:
-            response = await self._inner.handle_async_request(self._whole(request))
+            response = await self._inner.handle_async_request(self._with_query(request))
             if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-                response.stream = _News(response.stream) if request.method == "GET" else _Events(response.stream, call)
+                response.stream = (
+                    _NotificationStream(response.stream) if request.method == "GET" else _ReplyStream(response.stream, call)
+                )
                 return response
             async with aclosing(response):
                 body = await response.aread()
-            _check(body)
+            _check_json_size(body)
         except ToolError as error:
             call.problem = error
             return httpx2.Response(502 if request.method == "POST" else 405, request=request)
-        self._judge(request, response, body, call)
-        return httpx2.Response(response.status_code, headers=_plain(response.headers), content=body, request=request)
+        self._note_problem(request, response, body, call)
+        return httpx2.Response(
+            response.status_code, headers=_decoded_headers(response.headers), content=body, request=request
+        )
 
-    def _whole(self, request: httpx2.Request) -> httpx2.Request:
+    def _with_query(self, request: httpx2.Request) -> httpx2.Request:
         about = {"headers": request.headers, "extensions": request.extensions}
         return httpx2.Request(request.method, self._url, stream=request.stream, **about)
 
-    def _judge(self, request: httpx2.Request, response: httpx2.Response, body: bytes, call: Call) -> None:
+    def _note_problem(self, request: httpx2.Request, response: httpx2.Response, body: bytes, call: ActiveCall) -> None:
         status = response.status_code
         if status == 404 and "mcp-session-id" in request.headers:
-            # The server has restarted or tired of us. It knew no session, so it has done nothing.
-            call.forgotten = True
-            call.problem = ToolError("the server has forgotten the session", code="source-unreachable", retryable=True)
+            # The server has restarted, or ended the session. It knew no session, so it has done nothing.
+            call.session_unknown = True
+            call.problem = ToolError(
+                "the server does not know the session any more", code="source-unreachable", retryable=True
+            )
             self._lost.set()
         elif status >= 400 and not _is_rpc_error(body):
-            call.problem = self._refusal(status, body, request.url.host)
+            call.problem = self._status_error(status, body, request.url.host)
 
-    def _refusal(self, status: int, body: bytes, host: str) -> ToolError:
-        if status == 401 and self._missing:
+    def _status_error(self, status: int, body: bytes, host: str) -> ToolError:
+        if status == 401 and self._missing_credential:
             message = f"{host} wants a credential and none was given"
-            return ToolError(message, code="credential-missing", status=status, hint=f"set {self._missing}")
+            return ToolError(message, code="credential-missing", status=status, hint=f"set {self._missing_credential}")
         message = f"{host} answered with status {status}"
-        return ToolError(message, code="http-error", status=status, data=_shown(body), retryable=status in RETRYABLE)
+        return ToolError(
+            message, code="http-error", status=status, data=_excerpt(body), retryable=status in RETRYABLE_STATUSES
+        )
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._inner.aclose()
 
 
-class _Events(httpx2.AsyncByteStream):
-    """A stream of events, whose failure, or whose end before the answer came, is told to its call."""
+class _ReplyStream(httpx2.AsyncByteStream):
+    """The events in reply to one call. When the stream fails or ends before the answer, its call gets the problem."""
 
-    def __init__(self, inner: Any, call: Call) -> None:
+    def __init__(self, inner: Any, call: ActiveCall) -> None:
         self._inner = inner
         self._call = call
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for events in _whole(self._inner):
+            async for events in _whole_events(self._inner):
                 yield events
         except ToolError as error:
             self._call.problem = error
@@ -120,28 +132,28 @@ class _Events(httpx2.AsyncByteStream):
         self._call.problem = ToolError(message, code="source-unreachable")
 
     async def aclose(self) -> None:
-        """Closes the stream."""
+        """Close the stream."""
         await self._inner.aclose()
 
 
-class _News(httpx2.AsyncByteStream):
-    """The stream on which a server speaks unasked. It only ever ends: after two failures the library would give it up."""
+class _NotificationStream(httpx2.AsyncByteStream):
+    """The stream for a server's own notifications. It ends and never fails: the library gives it up after two failures."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with suppress(ToolError):
-            async for events in _whole(self._inner):
+            async for events in _whole_events(self._inner):
                 yield events
 
     async def aclose(self) -> None:
-        """Closes the stream."""
+        """Close the stream."""
         await self._inner.aclose()
 
 
-async def _whole(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The chunks with no event cut in two, none of which is more JSON than this process will build."""
+async def _whole_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Yield the bytes in chunks that cut no event in two; raise ToolError for more JSON than this process will build."""
     held, tail = [], b""
     async for chunk in chunks:
         ends = list(EVENT_END.finditer(tail + chunk))
@@ -151,24 +163,24 @@ async def _whole(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
             continue
         end = ends[-1].end() - len(tail)
         events = b"".join([*held, chunk[:end]])
-        _check(events)
+        _check_json_size(events)
         yield events
         held, tail = [chunk[end:]], chunk[end:][-3:]
     rest = b"".join(held)
-    _check(rest)
+    _check_json_size(rest)
     if rest:
         yield rest
 
 
-def _check(data: bytes) -> None:
+def _check_json_size(data: bytes) -> None:
     try:
         bounded_json.check(data)
     except bounded_json.JsonLimitError as problem:
         raise ToolError(f"the reply is too much JSON: it {problem}", code="reply-too-large", hint="ask for less") from None
 
 
-def _plain(headers: httpx2.Headers) -> list[tuple[bytes, bytes]]:
-    """The headers of a body that has been read: whole and decompressed. As bytes: what stands for a secret is not ASCII."""
+def _decoded_headers(headers: httpx2.Headers) -> list[tuple[bytes, bytes]]:
+    """Return the headers for a body that was read whole and decompressed; as bytes, because redactions are not ASCII."""
     left_out = {b"content-encoding", b"content-length", b"transfer-encoding"}
     return [(name, value) for name, value in headers.raw if name.lower() not in left_out]
 
@@ -180,10 +192,10 @@ def _is_rpc_error(body: bytes) -> bool:
         return False
 
 
-def _shown(body: bytes) -> Any:
+def _excerpt(body: bytes) -> Any:
     try:
-        if len(body) <= SHOWN_BODY:
+        if len(body) <= MAX_SHOWN_BODY_BYTES:
             return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         pass
-    return body[:SHOWN_BODY].decode("utf-8", "replace") or None
+    return body[:MAX_SHOWN_BODY_BYTES].decode("utf-8", "replace") or None

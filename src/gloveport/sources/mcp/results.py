@@ -1,4 +1,4 @@
-"""What a server answered → the value that a program gets, or the ToolError that the answer is."""
+"""A tool result → the value that a program gets, or the ToolError that it stands for."""
 
 from __future__ import annotations
 
@@ -12,42 +12,41 @@ import mcp_types as mcp
 from gloveport import bounded_json
 from gloveport.errors import ToolError
 
-LONGEST_MESSAGE = 4000
+MAX_MESSAGE_CHARS = 4000
 
 
 def value_of(result: mcp.CallToolResult, tool: str) -> Any:
-    """Structured content where there is some; else the one content, a list of several, or None. Raises for `isError`."""
+    """Return the structured content, else the one content, a list of several, or None; raise ToolError for `isError`."""
     if result.is_error:
-        raise _failure(result, tool)
+        raise _error(result, tool)
     if result.structured_content is not None:
         return result.structured_content
-    values = contents(result.content, tool)
+    values = _content_values(result.content, tool)
     return values[0] if len(values) == 1 else values or None
 
 
-def contents(blocks: Sequence[mcp.ContentBlock], tool: str) -> list[Any]:
-    """Each content as a value: text, or what it says as JSON; images, audio and resources with their bytes and types."""
-    return [content(block, tool) for block in blocks]
+def _content_values(blocks: Sequence[mcp.ContentBlock], tool: str) -> list[Any]:
+    return [content_value(block, tool) for block in blocks]
 
 
-def content(block: mcp.ContentBlock, tool: str) -> Any:
-    """One content as a value."""
+def content_value(block: mcp.ContentBlock, tool: str) -> Any:
+    """Return a content block as a value: text, or the JSON in it; images, audio and resources as bytes with types."""
     if isinstance(block, mcp.TextContent):
         return _json_or_text(block.text)
     if isinstance(block, (mcp.ImageContent, mcp.AudioContent)):
-        return {"type": block.type, "mimeType": block.mime_type, "data": _bytes(block.data, tool)}
+        return {"type": block.type, "mimeType": block.mime_type, "data": _decode(block.data, tool)}
     if isinstance(block, mcp.EmbeddedResource):
-        return {"type": "resource", **resource(block.resource, tool)}
+        return {"type": "resource", **resource_value(block.resource, tool)}
     return block.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def resource(found: mcp.TextResourceContents | mcp.BlobResourceContents, tool: str) -> dict[str, Any]:
-    """A resource's address, type, and its `text` or, as bytes, its `data`."""
+def resource_value(found: mcp.TextResourceContents | mcp.BlobResourceContents, tool: str) -> dict[str, Any]:
+    """Return a resource's URI, type, and its `text` or, as bytes, its `data`."""
     value: dict[str, Any] = {"uri": found.uri}
     if found.mime_type is not None:
         value["mimeType"] = found.mime_type
     if isinstance(found, mcp.BlobResourceContents):
-        return {**value, "data": _bytes(found.blob, tool)}
+        return {**value, "data": _decode(found.blob, tool)}
     return {**value, "text": found.text}
 
 
@@ -60,17 +59,17 @@ def _json_or_text(text: str) -> Any:
         return text
 
 
-def _bytes(text: str, tool: str) -> bytes:
+def _decode(text: str, tool: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise ToolError("the server sent bytes that are not base64", tool=tool) from None
 
 
-def _failure(result: mcp.CallToolResult, tool: str) -> ToolError:
-    said = "\n".join(block.text for block in result.content if isinstance(block, mcp.TextContent)).strip()
-    values = [value for value in contents(result.content, tool) if not isinstance(value, str)]
+def _error(result: mcp.CallToolResult, tool: str) -> ToolError:
+    text = "\n".join(block.text for block in result.content if isinstance(block, mcp.TextContent)).strip()
+    values = [value for value in _content_values(result.content, tool) if not isinstance(value, str)]
     data = values[0] if len(values) == 1 else values or None
     if result.structured_content is not None:
         data = result.structured_content
-    return ToolError(said[:LONGEST_MESSAGE] or "the tool failed without saying why", tool=tool, data=data)
+    return ToolError(text[:MAX_MESSAGE_CHARS] or "the tool failed without saying why", tool=tool, data=data)

@@ -1,6 +1,6 @@
-"""A live session with one server: a single task owns it from the first message to the last; any task may call through it.
+"""A live session with one server: one task owns it from the first message to the last, and any task may call through it.
 
-The library's scopes must be left by the task that entered them, so `_own` is that task, and callers only wait for replies.
+The library's scopes must be left by the task that entered them. `_own` is that task; callers only wait for replies.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gloveport.errors import SourceError, ToolError
-from gloveport.sources.mcp.connection import CURRENT, REPLY_TOO_LARGE, Call, Connection
-from gloveport.sources.mcp.elicitation import OnElicit, question, wire_answer
-from gloveport.sources.mcp.results import LONGEST_MESSAGE
-from gloveport.sources.mcp.wire import Wire, shown
+from gloveport.sources.mcp.connection import CURRENT_CALL, REPLY_TOO_LARGE, ActiveCall, ServerConnection
+from gloveport.sources.mcp.dispatcher import TolerantDispatcher, first_error
+from gloveport.sources.mcp.elicitation import OnElicit, to_question, to_result
+from gloveport.sources.mcp.results import MAX_MESSAGE_CHARS
 from gloveport.sources.texts import clean
 
 logger = logging.getLogger("gloveport")
@@ -31,69 +31,69 @@ logger = logging.getLogger("gloveport")
 ResultT = TypeVar("ResultT")
 
 CLIENT = mcp.Implementation(name="gloveport", version="1")
-ENDING_SECONDS = 10.0
-RELISTEN_SECONDS = 5.0
-LONGEST_SECONDS = 300.0
-NEEDS = (mcp.URL_ELICITATION_REQUIRED, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
-UNABLE = "the server wants to ask a person or a model, and there is none to ask here"
+CLOSE_SECONDS = 10.0
+FIRST_RELISTEN_SECONDS = 5.0
+MAX_RELISTEN_SECONDS = 300.0
+INPUT_REQUIRED_CODES = (mcp.URL_ELICITATION_REQUIRED, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
+NOBODY_TO_ASK = "the server wants to ask a person or a model, and there is none to ask here"
 
 
 class Session:
-    """One session. It ends when its server does, or by `close`; then `alive` is false for ever."""
+    """One session. It ends when its server does, or by `close`; from then on `alive` is false."""
 
     def __init__(
         self,
         source: str,
-        connection: Connection,
+        connection: ServerConnection,
         *,
         timeout: float,
         on_elicit: OnElicit | None,
-        on_listing: Callable[[], None],
+        on_list_changed: Callable[[], None],
         legacy: bool = False,
     ) -> None:
         self._source = source
         self._connection = connection
         self._timeout = timeout
         self._on_elicit = on_elicit
-        self._on_listing = on_listing
+        self._on_list_changed = on_list_changed
         self._legacy = legacy
         self._client: ClientSession | None = None
-        self._calls: set[Call] = set()
+        self._calls: set[ActiveCall] = set()
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner: asyncio.Task[None] | None = None
-        self._wire: Wire | None = None
+        self._dispatcher: TolerantDispatcher | None = None
 
     @property
     def alive(self) -> bool:
-        """True while calls can be made."""
+        """Whether calls can be made."""
         return self._client is not None and not self._connection.lost.is_set()
 
     @property
     def client(self) -> ClientSession:
-        """The library's session; there is one from `start` on."""
+        """The library's session, which exists from `start` on."""
         assert self._client is not None
         return self._client
 
     @property
     def legacy(self) -> bool:
-        """True for a server that speaks 2025-11-25 or before."""
+        """Whether the server speaks 2025-11-25 or an earlier version."""
         return self.client.protocol_version not in MODERN_PROTOCOL_VERSIONS
 
-    def dropped(self) -> list[str]:
-        """What was left out of the lists of tools since this was last asked."""
-        assert self._wire
-        dropped, self._wire.dropped = self._wire.dropped, []
+    def take_dropped(self) -> list[str]:
+        """Return, and forget, the warnings about tools that were left out of lists."""
+        assert self._dispatcher
+        dropped, self._dispatcher.dropped = self._dispatcher.dropped, []
         return dropped
 
-    # Life.
+    # Life cycle.
 
     async def start(self) -> None:
-        """Connects and agrees on a protocol; raises SourceError, after which nothing is left of the attempt."""
-        call = Call("")
-        token = CURRENT.set(call)  # the owner inherits it, so that the connection can say what was wrong
+        """Connect and agree on a protocol version; raise SourceError, after which nothing is left of the attempt."""
+        call = ActiveCall("")
+        token = CURRENT_CALL.set(call)  # the owner inherits it, so that the connection can report what was wrong
         self._owner = asyncio.create_task(self._own(), name=f"gloveport mcp {self._source}")
-        CURRENT.reset(token)
+        CURRENT_CALL.reset(token)
         try:
             async with asyncio.timeout(self._timeout):
                 await asyncio.shield(self._ready)
@@ -107,37 +107,37 @@ class Session:
             raise
 
     async def close(self) -> None:
-        """Ends the session; the server's process is gone when this returns."""
+        """End the session; the server's process is gone when this returns."""
         self._closing.set()
         owner = self._owner
         if owner is None:
             return
         if self._client is None:
-            owner.cancel()  # it is still being talked into a session
-        _, late = await asyncio.wait({owner}, timeout=ENDING_SECONDS)
+            owner.cancel()  # the session has not begun yet
+        _, late = await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
         if late:
             owner.cancel()
-            await asyncio.wait({owner}, timeout=ENDING_SECONDS)
+            await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
 
     async def _own(self) -> None:
         try:
             async with self._connection.open() as (read, write):
-                wire = self._wire = Wire(read, write, self._refused)
+                dispatcher = self._dispatcher = TolerantDispatcher(read, write, self._note_refused)
                 async with ClientSession(
-                    dispatcher=wire,
+                    dispatcher=dispatcher,
                     client_info=CLIENT,
-                    message_handler=self._hear,
-                    elicitation_callback=self._asked if self._on_elicit else None,
+                    message_handler=self._receive,
+                    elicitation_callback=self._elicit if self._on_elicit else None,
                 ) as client:
-                    await self._agree(client)
-                    wire.version = client.protocol_version or ""
+                    await self._negotiate(client)
+                    dispatcher.version = client.protocol_version or ""
                     self._client = client
                     self._settle(None)
                     async with anyio.create_task_group() as group:
-                        group.start_soon(self._watch, client)
-                        await self._until_over()
+                        group.start_soon(self._listen, client)
+                        await self._ended()
                         group.cancel_scope.cancel()
-        except Exception as error:  # noqa: BLE001 - the outer edge of the session: its callers are told, others go on
+        except Exception as error:  # noqa: BLE001 - the outer edge of the session: its callers get the error
             self._settle(error)
         finally:
             self._connection.lost.set()
@@ -153,9 +153,9 @@ class Session:
             return
         own = _first(error, SourceError) if error else None
         self._ready.set_exception(own or self._failed("can't be talked to", error))
-        self._ready.exception()  # whoever waited may have gone
+        self._ready.exception()  # mark it as retrieved: whoever waited may have gone
 
-    async def _until_over(self) -> None:
+    async def _ended(self) -> None:
         waits = [asyncio.ensure_future(event.wait()) for event in (self._closing, self._connection.lost)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -163,118 +163,118 @@ class Session:
             for wait in waits:
                 wait.cancel()
 
-    async def _agree(self, client: ClientSession) -> None:
-        """The newest protocol that both speak: `server/discover` for 2026-07-28, the handshake for what came before."""
+    async def _negotiate(self, client: ClientSession) -> None:
+        """Agree on the newest protocol that both speak: `server/discover` for 2026-07-28, else the older handshake."""
         for last in (False, True):
             with suppress(MCPError, ValidationError, RuntimeError):
                 if not self._legacy:
                     await client.discover()
                     return
             if not self._legacy and self._connection.lost.is_set():
-                raise Startled(f"the server of the source {self._source} ended")
+                raise EndedDuringDiscovery(f"the server of the source {self._source} ended")
             try:
                 await client.initialize()
             except MCPError as error:
-                # A server that was slow to start has answered `server/discover` after all, and is held to that.
+                # A server that was slow to start has answered `server/discover` after all: use that.
                 if last or error.code != mcp.UNSUPPORTED_PROTOCOL_VERSION:
                     raise
             else:
                 return
 
-    # What comes from the server unasked.
+    # What the server sends by itself.
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    async def _receive(self, message: IncomingMessage) -> None:
         if isinstance(message, mcp.ToolListChangedNotification):
-            self._on_listing()
+            self._on_list_changed()
 
-    async def _watch(self, client: ClientSession) -> None:
-        """In 2026-07-28, notice of changed tools comes only to those who listen."""
+    async def _listen(self, client: ClientSession) -> None:
+        """Subscribe to changes of the tool list: in 2026-07-28 a server notifies only those who listen."""
         tools = client.server_capabilities.tools if client.server_capabilities else None
         if self.legacy or not tools or not tools.list_changed:
             return
-        wait = RELISTEN_SECONDS
+        wait = FIRST_RELISTEN_SECONDS
         while True:
             with suppress(MCPError, SubscriptionLost):
                 async with listen(client, tools_list_changed=True) as changes:
-                    wait = RELISTEN_SECONDS
-                    self._on_listing()  # what changed before anybody listened
+                    wait = FIRST_RELISTEN_SECONDS
+                    self._on_list_changed()  # it may have changed before we listened
                     async for _ in changes:
-                        self._on_listing()
+                        self._on_list_changed()
             await anyio.sleep(wait)
-            wait = min(2 * wait, LONGEST_SECONDS)
+            wait = min(2 * wait, MAX_RELISTEN_SECONDS)
 
-    async def _asked(self, context: ClientRequestContext, params: mcp.ElicitRequestParams) -> mcp.ElicitResult:
+    async def _elicit(self, context: ClientRequestContext, params: mcp.ElicitRequestParams) -> mcp.ElicitResult:
         call = next(iter(self._calls)) if len(self._calls) == 1 else None
         return await self.ask(params, call)
 
-    async def ask(self, params: mcp.ElicitRequestParams, call: Call | None) -> mcp.ElicitResult:
-        """What a person answers; meanwhile the deadlines of the calls that may wait for it stand still."""
+    async def ask(self, params: mcp.ElicitRequestParams, call: ActiveCall | None) -> mcp.ElicitResult:
+        """Return a person's answer; meanwhile the deadlines of the calls that may wait for it are suspended."""
         assert self._on_elicit
-        asked = question(self._source, call.tool if call else None, params)
+        question = to_question(self._source, call.tool if call else None, params)
         waiting = [call] if call else list(self._calls)
         for each in waiting:
             each.pause()
         try:
-            return wire_answer(asked, await self._on_elicit(asked))
+            return to_result(question, await self._on_elicit(question))
         finally:
             for each in waiting:
                 each.resume(self._timeout)
 
-    def _refused(self, method: str) -> None:
-        """Notes that the server asked for something that nobody gives, for the calls that may fail for it."""
+    def _note_refused(self, method: str) -> None:
+        """Note that a request of the server was refused, for the calls that may fail because of it."""
         for call in self._calls:
-            call.refused = f"{UNABLE}: it asked for {method}"
+            call.refused = f"{NOBODY_TO_ASK}: it asked for {method}"
 
     # Calls.
 
-    async def run(self, call: Call, send: Callable[[ClientSession], Awaitable[ResultT]]) -> ResultT:
-        """What the server answers to what is sent; raises ToolError. What times out or is cancelled, it is told to stop."""
-        token = CURRENT.set(call)
+    async def run(self, call: ActiveCall, send: Callable[[ClientSession], Awaitable[ResultT]]) -> ResultT:
+        """Return the server's answer to what `send` sends; raise ToolError. A timeout or cancellation tells it to stop."""
+        token = CURRENT_CALL.set(call)
         self._calls.add(call)
         try:
-            async with asyncio.timeout(self._timeout) as call.clock:
+            async with asyncio.timeout(self._timeout) as call.deadline:
                 return await send(self.client)
         except TimeoutError:
             message = f"the server of {self._source} did not answer within {self._timeout:g} s; it was told to stop"
             raise ToolError(message, code="source-timeout", tool=call.tool) from None
         except MCPError as error:
-            raise await self._told(error, call) from None
+            raise await self._to_tool_error(error, call) from None
         except ValidationError as error:
-            raise ToolError(f"the server's answer is not valid MCP: {shown(error)}", tool=call.tool) from None
+            raise ToolError(f"the server's answer is not valid MCP: {first_error(error)}", tool=call.tool) from None
         finally:
-            call.clock = None
+            call.deadline = None
             self._calls.discard(call)
-            CURRENT.reset(token)
+            CURRENT_CALL.reset(token)
 
-    async def _told(self, error: MCPError, call: Call) -> ToolError:
+    async def _to_tool_error(self, error: MCPError, call: ActiveCall) -> ToolError:
         if call.problem is not None:
             return call.problem
         if error.code == REPLY_TOO_LARGE:
             return ToolError(error.message, code="reply-too-large", tool=call.tool)
         if error.code == mcp.CONNECTION_CLOSED and not self.alive:
             if self._owner:
-                await asyncio.wait({self._owner}, timeout=ENDING_SECONDS)
+                await asyncio.wait({self._owner}, timeout=CLOSE_SECONDS)
             message = f"the server of {self._source} ended during the call; whether it did what was asked is not known"
-            words = self._connection.last_words()
-            return ToolError(f"{message}: {words}" if words else message, code="source-unreachable", tool=call.tool)
+            report = self._connection.exit_report()
+            return ToolError(f"{message}: {report}" if report else message, code="source-unreachable", tool=call.tool)
         data = {"code": error.code} if error.data is None else {"code": error.code, "data": error.data}
-        hint = UNABLE if error.code in NEEDS else call.refused
-        message = clean(error.message, LONGEST_MESSAGE) or "the server refused the call"
+        hint = NOBODY_TO_ASK if error.code in INPUT_REQUIRED_CODES else call.refused
+        message = clean(error.message, MAX_MESSAGE_CHARS) or "the server refused the call"
         return ToolError(message, tool=call.tool, data=data, hint=hint)
 
     def _failed(self, problem: str, error: BaseException | None = None) -> SourceError:
-        words = self._connection.last_words()
+        report = self._connection.exit_report()
         why = _first(error, MCPError, OSError, RuntimeError, ValidationError) if error else None
-        parts = [f"the server of the source {self._source} {problem}", str(why)[:500] if why else "", words]
+        parts = [f"the server of the source {self._source} {problem}", str(why)[:500] if why else "", report]
         return SourceError(": ".join(part for part in parts if part), hint="check that it starts and speaks MCP")
 
 
-class Startled(SourceError):
-    """The server ended when it was asked for the newest protocol; an older one may be started with the handshake."""
+class EndedDuringDiscovery(SourceError):
+    """The server ended when it was asked for the newest protocol. Started again, it may accept the older handshake."""
 
 
 def _first(error: BaseException, *kinds: type[BaseException]) -> Any:
-    """The first error of these kinds, in groups and causes too."""
+    """Return the first error of these kinds, also from within exception groups."""
     if isinstance(error, kinds):
         return error
     below = error.exceptions if isinstance(error, BaseExceptionGroup) else ()

@@ -1,4 +1,4 @@
-"""An MCP server as a source: one live session, shared by all calls and begun again when it dies."""
+"""An MCP server as a source: one live session, shared by all calls and restarted when it dies."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from pydantic import TypeAdapter
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.sources.mcp.connection import Call, Connection
-from gloveport.sources.mcp.elicitation import OnElicit, OnProgress, Progress
-from gloveport.sources.mcp.listing import all_pages, tools_of
-from gloveport.sources.mcp.offerings import Offering, offerings
-from gloveport.sources.mcp.restarts import Restarts
+from gloveport.sources import SourceInfo
+from gloveport.sources.mcp.compile.tools import compile_tools
+from gloveport.sources.mcp.connection import ActiveCall, ServerConnection
+from gloveport.sources.mcp.elicitation import CallProgress, OnElicit, OnProgress
+from gloveport.sources.mcp.pagination import all_pages
+from gloveport.sources.mcp.restart_backoff import RestartBackoff
 from gloveport.sources.mcp.results import value_of
-from gloveport.sources.mcp.session import UNABLE, Session, Startled
+from gloveport.sources.mcp.server_features import ServerFeature, server_features
+from gloveport.sources.mcp.session import NOBODY_TO_ASK, EndedDuringDiscovery, Session
 from gloveport.sources.texts import clean
 from gloveport.types import Tool
 
 logger = logging.getLogger("gloveport")
 
-CALLED: TypeAdapter[Any] = TypeAdapter(mcp.CallToolResult | mcp.InputRequiredResult)
-MOST_ROUNDS = 10
-MOST_WARNINGS = 100
-MOST_QUESTIONS = 16
+CALL_RESULT: TypeAdapter[Any] = TypeAdapter(mcp.CallToolResult | mcp.InputRequiredResult)
+MAX_INPUT_ROUNDS = 10
+MAX_WARNINGS = 100
+MAX_QUESTIONS = 16
 POLL_SECONDS = 0.25
 RELIST_SECONDS = 1.0
 
@@ -38,82 +40,90 @@ RELIST_SECONDS = 1.0
 class McpSource:
     """The tools, resources and prompts of one server; made by `open_mcp`.
 
-    `on_change`, where set, is called when the list of tools has changed. A tool that is not as it was when the caller got
-    it is not called any more (M4): its address answers again once the caller has taken the new one from `tools()`.
+    A tool that has changed since the caller got it is not called any more (M4): its address answers again once the caller
+    has taken the new one from `tools()`. Subscribers learn when that is due.
     """
 
     def __init__(
         self,
         config: SourceConfig,
-        connect: Callable[[], Connection],
+        connect: Callable[[], ServerConnection],
         *,
         on_progress: OnProgress | None = None,
         on_elicit: OnElicit | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = config.name
-        self.title = ""
-        self.warnings: tuple[str, ...] = ()
-        self.on_change: Callable[[], None] | None = None
+        self._title = ""
+        self._warnings: tuple[str, ...] = ()
+        self._subscribers: list[Callable[[], None]] = []
         self._config = config
         self._connect = connect
         self._on_progress = on_progress
         self._on_elicit = on_elicit
-        self._restarts = Restarts(clock)
+        self._backoff = RestartBackoff(clock)
         self._lock = asyncio.Lock()
         self._session: Session | None = None
         self._newest: Session | None = None
         self._legacy = False
         self._closed = False
         self._tools: dict[str, tuple[Tool, str]] = {}
-        self._offerings: Mapping[str, Offering] = {}
+        self._features: Mapping[str, ServerFeature] = {}
         self._stale = False
         self._refresher: asyncio.Task[None] | None = None
 
+    def info(self) -> SourceInfo:
+        """Return the server's title, and warnings about its last list of tools."""
+        return SourceInfo(self._title, warnings=self._warnings)
+
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Call `on_change` each time that the list of tools has changed."""
+        self._subscribers.append(on_change)
+
     def tools(self) -> Sequence[Tool]:
-        """The server's tools as it listed them last, then what it offers besides."""
-        return [tool for tool, _ in self._tools.values()] + [each.tool for each in self._offerings.values()]
+        """Return the tools of the server's last list, then those for its resources and prompts."""
+        return [tool for tool, _ in self._tools.values()] + [each.tool for each in self._features.values()]
 
     @property
     def state(self) -> str:
-        """Whether it can be called, in a word or two."""
+        """Whether it can be called, in a few words."""
         if self._session and self._session.alive:
             return "live"
-        return f"rests for {self._restarts.wait:.0f} s" if self._restarts.wait else "starts with the next call"
+        return f"rests for {self._backoff.wait:.0f} s" if self._backoff.wait else "starts with the next call"
 
     # Calls.
 
     async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
-        """What the server answered. A call that was under way when the server died is never made again."""
-        sent = _sent(tool, args)
+        """Return the server's answer. A call that was in progress when the server died is never repeated."""
+        sent = _to_json_data(tool, args)
         for last in (False, True):
-            session = await self._live()
-            self._check(tool)
-            call = Call(tool.address)
+            session = await self._live_session()
+            self._check_unchanged(tool)
+            call = ActiveCall(tool.address)
             try:
-                return await self._made(session, call, tool, sent)
+                return await self._call_once(session, call, tool, sent)
             except ToolError as error:
-                if call.forgotten and not last:
-                    continue  # a server that did not know the session has not done anything
+                if call.session_unknown and not last:
+                    continue  # the server has done nothing: start a new session and call again
                 error.tool = tool.address
                 error.hint = error.hint or call.refused
                 raise
         raise AssertionError("unreachable")
 
-    async def _made(self, session: Session, call: Call, tool: Tool, args: dict[str, Any]) -> Any:
+    async def _call_once(self, session: Session, call: ActiveCall, tool: Tool, args: dict[str, Any]) -> Any:
         async def send(request: Any, result: Any) -> Any:
-            return await self._answered(session, call, request, result)
+            return await self._final_result(session, call, request, result)
 
-        if offering := self._offerings.get(tool.address):
-            return await offering.call(send, args, self._config.max_response_bytes)
+        if feature := self._features.get(tool.address):
+            return await feature.call(send, args, self._config.max_response_bytes)
         name = self._tools[tool.address][1]
         request = mcp.CallToolRequest(params=mcp.CallToolRequestParams(name=name, arguments=args))
-        return value_of(await send(request, CALLED), tool.address)
+        return value_of(await send(request, CALL_RESULT), tool.address)
 
-    async def _answered(self, session: Session, call: Call, request: Any, result: Any) -> Any:
-        """The final result: a 2026-07-28 server may ask for input first, and be asked again with the answers."""
+    async def _final_result(self, session: Session, call: ActiveCall, request: Any, result: Any) -> Any:
+        """Return the final result; a 2026-07-28 server may first ask for input, and then gets the request again."""
         on_progress = self._progress(call) if self._on_progress else None
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_INPUT_ROUNDS):
             found = await session.run(call, _sender(request, result, on_progress))
             if not isinstance(found, mcp.InputRequiredResult):
                 return found
@@ -122,32 +132,32 @@ class McpSource:
             request = request.model_copy(update={"params": request.params.model_copy(update=more)})
         raise ToolError("the server asks for input again and again", tool=call.tool)
 
-    async def _answers(self, session: Session, call: Call, asked: Mapping[str, mcp.InputRequest]) -> dict[str, Any]:
+    async def _answers(self, session: Session, call: ActiveCall, asked: Mapping[str, mcp.InputRequest]) -> dict[str, Any]:
         if not asked:
-            await asyncio.sleep(POLL_SECONDS)  # it only wants to be asked again
-        if len(asked) > MOST_QUESTIONS:
+            await asyncio.sleep(POLL_SECONDS)  # the server only asks for the request to be repeated
+        if len(asked) > MAX_QUESTIONS:
             raise ToolError("the server asks for too much input at once", tool=call.tool)
         return {key: await self._answer(session, call, each) for key, each in asked.items()}
 
-    async def _answer(self, session: Session, call: Call, asked: mcp.InputRequest) -> Any:
+    async def _answer(self, session: Session, call: ActiveCall, asked: mcp.InputRequest) -> Any:
         if not isinstance(asked, mcp.ElicitRequest):
             message = f"the server asks for {asked.method}, which it can't have here"
             raise ToolError(message, tool=call.tool)
         if self._on_elicit is None:
             message = f"the server asks: {clean(asked.params.message, 500)}"
-            raise ToolError(message, tool=call.tool, hint=UNABLE)
+            raise ToolError(message, tool=call.tool, hint=NOBODY_TO_ASK)
         return await session.ask(asked.params, call)
 
-    def _progress(self, call: Call) -> Any:
+    def _progress(self, call: ActiveCall) -> Any:
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if self._on_progress:
-                told = clean(message, 500) if message else None
-                self._on_progress(Progress(self.name, call.tool, progress, total, told))
+                text = clean(message, 500) if message else None
+                self._on_progress(CallProgress(self.name, call.tool, progress, total, text))
 
         return report
 
-    def _check(self, tool: Tool) -> None:
-        if tool.address in self._offerings:
+    def _check_unchanged(self, tool: Tool) -> None:
+        if tool.address in self._features:
             return
         now = self._tools.get(tool.address)
         if now is None:
@@ -157,16 +167,16 @@ class McpSource:
             message = f"the server of {self.name} has changed this tool since it was listed"
             raise ToolError(message, code="tool-suspended", tool=tool.address, hint="look at the change and accept it")
 
-    # Life.
+    # Life cycle.
 
     async def open(self) -> McpSource:
-        """Begins the first session and lists the tools; raises SourceError."""
+        """Begin the first session and list the tools; raise SourceError."""
         async with self._lock:
             await self._begin()
         return self
 
     async def close(self) -> None:
-        """Ends the session and the server's process, its children too; calling it twice is no error."""
+        """End the session and the server's process, with its children; calling it twice is no error."""
         self._closed = True
         if self._refresher:
             self._refresher.cancel()
@@ -174,8 +184,8 @@ class McpSource:
         if self._newest:
             await self._newest.close()
 
-    async def _live(self) -> Session:
-        """The session, begun again if it has died; raises ToolError when it can't be, or not yet."""
+    async def _live_session(self) -> Session:
+        """Return the session, restarted if it has died; raise ToolError when that fails or is not allowed yet."""
         if self._session and self._session.alive:
             return self._session
         async with self._lock:
@@ -184,31 +194,31 @@ class McpSource:
             if self._session and self._session.alive:
                 return self._session
             if self._session:
-                await self._bury(self._session)
-            if wait := self._restarts.wait:
+                await self._discard(self._session)
+            if wait := self._backoff.wait:
                 message = (
-                    f"the server of {self.name} has died {self._restarts.deaths} times in a row; it rests for {wait:.0f} s"
+                    f"the server of {self.name} has died {self._backoff.deaths} times in a row; it rests for {wait:.0f} s"
                 )
                 raise ToolError(message, code="source-unreachable", retryable=True)
             try:
                 return await self._begin()
             except SourceError as error:
-                self._restarts.died()
+                self._backoff.died()
                 code = "source-unreachable" if error.code == SourceError.code else error.code
                 raise ToolError(error.message, code=code, retryable=True, hint=error.hint) from None
 
-    async def _bury(self, session: Session) -> None:
+    async def _discard(self, session: Session) -> None:
         self._session = None
-        self._restarts.died()
+        self._backoff.died()
         await session.close()
 
     async def _begin(self) -> Session:
         try:
-            session = await self._started(legacy=self._legacy)
-        except Startled:
-            session = await self._started(legacy=True)
+            session = await self._start_session(legacy=self._legacy)
+        except EndedDuringDiscovery:
+            session = await self._start_session(legacy=True)
         self._legacy = session.legacy
-        self._restarts.born()
+        self._backoff.started()
         self._stale = False
         try:
             await self._list(session)
@@ -223,13 +233,13 @@ class McpSource:
             self._list_changed()
         return session
 
-    async def _started(self, *, legacy: bool) -> Session:
+    async def _start_session(self, *, legacy: bool) -> Session:
         session = self._newest = Session(
             self.name,
             self._connect(),
             timeout=self._config.timeout_seconds,
             on_elicit=self._on_elicit,
-            on_listing=self._list_changed,
+            on_list_changed=self._list_changed,
             legacy=legacy,
         )
         await session.start()
@@ -243,38 +253,37 @@ class McpSource:
         listed: list[mcp.Tool] = []
         if capabilities and capabilities.tools:
             listed = await all_pages(
-                lambda params: session.run(Call("tools/list"), lambda client: client.list_tools(params=params)),
+                lambda params: session.run(ActiveCall("tools/list"), lambda client: client.list_tools(params=params)),
                 lambda page: page.tools,
                 self._config.max_response_bytes,
                 warnings.append,
             )
-        tools = tools_of(self.name, listed, trust_annotations=self._config.trust_annotations, warn=warnings.append)
-        others = offerings(self.name, capabilities)
-        chosen = self._chosen([*tools, *others], warnings)
+        tools = compile_tools(self.name, listed, trust_annotations=self._config.trust_annotations, warn=warnings.append)
+        features = server_features(self.name, capabilities)
+        chosen = self._filtered([*tools, *features], warnings)
         before = self.tools()
-        self._tools = {address: self._as_before(tools[address]) for address in chosen if address in tools}
-        self._offerings = {address: others[address] for address in chosen if address in others}
-        self.title = clean(info.title or info.name, 200) if info else ""
-        self.warnings = (*session.dropped(), *warnings)[:MOST_WARNINGS]
+        self._tools = {address: self._unchanged_or(tools[address]) for address in chosen if address in tools}
+        self._features = {address: features[address] for address in chosen if address in features}
+        self._title = clean(info.title or info.name, 200) if info else ""
+        self._warnings = (*session.take_dropped(), *warnings)[:MAX_WARNINGS]
         now = self.tools()
         if len(now) != len(before) or not all(map(_same, now, before)):
-            self._tell()
+            self._notify()
 
-    def _as_before(self, listed: tuple[Tool, str]) -> tuple[Tool, str]:
-        """The tool that callers have already, where it is the same."""
+    def _unchanged_or(self, listed: tuple[Tool, str]) -> tuple[Tool, str]:
+        """Return the tool object that callers already have where it is the same, else the listed one."""
         before = self._tools.get(listed[0].address)
         return before if before and before[1] == listed[1] and _same(before[0], listed[0]) else listed
 
-    def _tell(self) -> None:
-        if self.on_change is None:
-            return
-        try:
-            self.on_change()
-        except Exception:
-            logger.exception("on_change of the source %s raised; the source goes on", self.name)
+    def _notify(self) -> None:
+        for on_change in self._subscribers:
+            try:
+                on_change()
+            except Exception:
+                logger.exception("a subscriber of the source %s raised; the source goes on", self.name)
 
-    def _chosen(self, addresses: Sequence[str], warnings: list[str]) -> list[str]:
-        """The addresses that `include` and `exclude` leave; their patterns don't have the source's name."""
+    def _filtered(self, addresses: Sequence[str], warnings: list[str]) -> list[str]:
+        """Return the addresses that `include` and `exclude` leave; their patterns omit the source's name."""
         paths = {address: address.partition(".")[2] for address in addresses}
         for pattern in (*self._config.include, *self._config.exclude):
             if not any(fnmatchcase(path, pattern) for path in paths.values()):
@@ -298,16 +307,16 @@ class McpSource:
                 await self._list(session)
             except ToolError as error:
                 logger.info("the tools of the source %s could not be listed again: %s", self.name, error.code)
-            await asyncio.sleep(RELIST_SECONDS)  # a server that says so all the time is not asked all the time
+            await asyncio.sleep(RELIST_SECONDS)  # a server that announces changes all the time is not asked all the time
 
 
 def _same(one: Tool, other: Tool) -> bool:
-    # The order of the properties is that of positional arguments, and no part of equality.
+    # Equality ignores the order of properties, but that order is the order of positional arguments.
     return one is other or (one == other and one.parameters == other.parameters)
 
 
-def _sent(tool: Tool, args: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as JSON has them: dates as text, bytes in base64."""
+def _to_json_data(tool: Tool, args: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments as JSON data: dates as text, bytes in base64."""
     sent = msgspec.to_builtins(args, str_keys=True)
     try:
         msgspec.json.encode(sent)

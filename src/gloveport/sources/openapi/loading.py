@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.egress import Reach, Request
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.compile.document.document import MAX_DOCUMENT_BYTES
 
 MIN_DOWNLOAD_SECONDS = 60
@@ -23,7 +23,7 @@ class LoadedDefinition(NamedTuple):
     base: str
 
 
-async def load_definition(config: SourceConfig, outside: Outside) -> LoadedDefinition:
+async def load_definition(config: SourceConfig, outside: SourceContext) -> LoadedDefinition:
     """Return the definition that a source's location points to; raises SourceError when it can't be loaded."""
     location = config.location if isinstance(config.location, str) else " ".join(config.location)
     if re.match(r"https?://", location, re.IGNORECASE):
@@ -61,7 +61,7 @@ def _read(source: str, location: str) -> LoadedDefinition:
     return LoadedDefinition(raw, str(path.parent))
 
 
-async def _download(config: SourceConfig, url: str, outside: Outside) -> LoadedDefinition:
+async def _download(config: SourceConfig, url: str, outside: SourceContext) -> LoadedDefinition:
     reach = Reach(
         allow_private=config.allow_private,
         verify_tls=config.verify_tls,

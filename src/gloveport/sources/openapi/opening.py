@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.definition_cache import DefinitionCache, digest
 from gloveport.sources.openapi.compile.compiler import COMPILER_VERSION, OpenApiCompiler
 from gloveport.sources.openapi.compile.document.document import MAX_DOCUMENT_BYTES, is_url, parse_document
@@ -17,7 +17,9 @@ from gloveport.sources.openapi.loading import LoadedDefinition, load_definition,
 from gloveport.sources.openapi.source import OpenApiSource
 
 
-async def open_openapi(config: SourceConfig, outside: Outside, definition: LoadedDefinition | None = None) -> OpenApiSource:
+async def open_openapi(
+    config: SourceConfig, outside: SourceContext, definition: LoadedDefinition | None = None
+) -> OpenApiSource:
     """Return the operations of a definition as tools; raises SourceError when the definition can't be used.
 
     `definition` holds the bytes and the final URL of a definition that was downloaded already, so that it is not fetched
@@ -28,7 +30,7 @@ async def open_openapi(config: SourceConfig, outside: Outside, definition: Loade
 
 
 async def open_definition(
-    config: SourceConfig, outside: Outside, definition: LoadedDefinition | None = None
+    config: SourceConfig, outside: SourceContext, definition: LoadedDefinition | None = None
 ) -> tuple[DefinitionCache, tuple[str, ...]]:
     """Return the compiled definition of a source, and warnings about the parts that can't be used."""
     raw, base = definition or await load_definition(config, outside)

@@ -15,8 +15,9 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request
+from gloveport.sources import SourceInfo
 from gloveport.sources.compiled_definition import CredentialSlot, ToolHead
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 from gloveport.sources.definition_cache import DefinitionCache, LazySchema
 from gloveport.sources.openapi.call import paging, response, retries
 from gloveport.sources.openapi.call.base_url import BaseUrl, Variables, choose_base_url, is_below
@@ -52,7 +53,7 @@ class OpenApiSource:
     """The operations of one API under one configuration. `open_openapi` creates it."""
 
     def __init__(
-        self, config: SourceConfig, outside: Outside, cache: DefinitionCache, warnings: Sequence[str] = ()
+        self, config: SourceConfig, outside: SourceContext, cache: DefinitionCache, warnings: Sequence[str] = ()
     ) -> None:
         facts = cache.facts
         self.name = config.name
@@ -76,20 +77,19 @@ class OpenApiSource:
         self._heads = heads
         self.warnings = (*warnings, *unused)
 
-    @property
-    def server(self) -> str:
-        """The base URL of its first operation's requests; raises ToolError when neither definition nor settings name it."""
-        return self._plan(self._tools[0]).base.url if self._tools else ""
+    def info(self) -> SourceInfo:
+        """Return the facts about the source; `server` is the base URL of its first operation's requests."""
+        server = problem = ""
+        try:
+            server = self._plan(self._tools[0]).base.url if self._tools else ""
+        except ToolError as error:
+            problem = error.message
+        return SourceInfo(self.title, server, problem, self.slots, self.warnings, self.fingerprints, self._cache.digest)
 
     @property
     def slots(self) -> tuple[CredentialSlot, ...]:
         """The credentials that its operations may need."""
         return self._credentials.slots
-
-    @property
-    def digest(self) -> str:
-        """The name of the cache that has its definition."""
-        return self._cache.digest
 
     @property
     def fingerprints(self) -> Mapping[str, str]:

@@ -18,15 +18,16 @@ from tomlkit.exceptions import TOMLKitError
 from gloveport.config import CONFIG_FILE, SourceConfig, SourceKind, find_project, load_config
 from gloveport.errors import GloveportError, OptionError, ToolError
 from gloveport.folders import cache_folder, config_folder
-from gloveport.host.connections import accepted, is_outside, key_of, seen_now
+from gloveport.host.pinning import current_definition
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, urls
 from gloveport.policy.egress.addresses import refusal
-from gloveport.sources import Source
-from gloveport.sources.context import Outside
+from gloveport.sources import OpenedSource, SourceInfo
+from gloveport.sources.context import SourceContext
 from gloveport.sources.detection import detect
 from gloveport.sources.opening import open_source
-from gloveport.sources.trust import approve, what_it_does
+from gloveport.sources.pins import Pins, is_pinned, pin_key
+from gloveport.sources.trust import trust, what_it_does
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
@@ -60,27 +61,27 @@ def add_command(options: AddOptions) -> int:
 
 async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int:
     egress = Egress()
-    outside = Outside(egress, EnvironmentCredentials({}), cache_folder() / "definitions")
+    context = SourceContext(egress, EnvironmentCredentials({}), cache_folder() / "definitions")
     try:
-        config = await _settings(options, outside)
+        config = await _settings(options, context)
         if not isinstance(config.location, str):
             question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
             ask(question, err, yes=options.yes, as_json=options.as_json)
-        source = await open_source(config, outside)
+        opened = await open_source(config, context)
         try:
             change = _change(path, config)
-            about = _about(source, config)
+            about = _about(opened, config)
             if not options.as_json:
                 _show(err, about)
                 change.show(err)
             ask(f"Add it to {path}?", err, yes=options.yes, as_json=options.as_json)
             change.make()
             kept = replace(config, settings=str(path) if options.scope == "project" else "")
-            approve(kept)
-            if is_outside(kept):
-                accepted().accept(key_of(kept), seen_now(source))
+            trust(kept)
+            if is_pinned(kept):
+                Pins.of_user().pin(pin_key(kept), current_definition(opened))
         finally:
-            await source.close()
+            await opened.source.close()
     finally:
         await egress.close()
     if options.as_json:
@@ -91,7 +92,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
     return 0
 
 
-async def _settings(options: AddOptions, outside: Outside) -> SourceConfig:
+async def _settings(options: AddOptions, context: SourceContext) -> SourceConfig:
     if options.name is not None and (problem := problem_with(options.name)):
         raise OptionError(f"the name {options.name!a} {problem}")
     if options.name in RESERVED_ROOT_NAMES or options.name == ROOT_SOURCE:
@@ -100,7 +101,7 @@ async def _settings(options: AddOptions, outside: Outside) -> SourceConfig:
         )
     text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
     try:
-        config = await detect(text, outside, name=options.name, kind=options.kind, allow_private=options.private)
+        config = await detect(text, context, name=options.name, kind=options.kind, allow_private=options.private)
     except GloveportError as error:
         if "allow_private" in (error.hint or ""):
             raise OptionError(error.message, hint="add --private if this source may reach your own network") from None
@@ -144,9 +145,9 @@ def _relative(location: str, path: Path) -> str:
     return location if found.startswith("..") else found
 
 
-def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
+def _about(opened: OpenedSource, config: SourceConfig) -> dict[str, Any]:
     """Return a summary of the source: its tools, how many of them write, and the credentials that it needs."""
-    tools = source.tools()
+    tools, info = opened.source.tools(), opened.info
     credentials = EnvironmentCredentials({}, sources=_names())
     slots = [
         {
@@ -155,29 +156,30 @@ def _about(source: Source, config: SourceConfig) -> dict[str, Any]:
             "variable": credentials.variable(config.name, slot.name),
             "hint": f"set {credentials.wanted(config.name, slot.name)}",
         }
-        for slot in getattr(source, "slots", ())
+        for slot in info.slots
     ]
     return {
         "name": config.name,
         "kind": config.kind,
-        "title": getattr(source, "title", "") or config.name,
+        "title": info.title or config.name,
         "tools": len(tools),
         "reads": sum(not tool.writes for tool in tools),
         "writes": sum(tool.writes for tool in tools),
         "credentials": slots,
-        "warnings": [*_unreachable(source, config), *getattr(source, "warnings", ())],
+        "warnings": [*_unreachable(info, config), *info.warnings],
         "examples": [tool.address for tool in tools[:MAX_SHOWN]],
     }
 
 
-def _unreachable(source: Source, config: SourceConfig) -> Iterator[str]:
+def _unreachable(info: SourceInfo, config: SourceConfig) -> Iterator[str]:
     """Warn of calls that are sure to fail because the source's server may not be reached."""
+    if info.server_problem:
+        yield f"{info.server_problem}; give --base-url"
     try:
-        server = getattr(source, "server", None)
-        host = urls.parse(server).host if server else ""
+        host = urls.parse(info.server).host if info.server else ""
         if host and (rule := refusal("127.0.0.1" if host == "localhost" else host, allow_private=config.allow_private)):
             hint = PRIVATE_HINT if rule.kind == "private" else ""
-            yield f"its calls go to {server}, which may not be reached ({rule}){hint}"
+            yield f"its calls go to {info.server}, which may not be reached ({rule}){hint}"
     except ToolError as error:
         yield f"{error.message}; give --base-url"
     except ValueError:

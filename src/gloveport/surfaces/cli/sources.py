@@ -9,7 +9,7 @@ from typing import Any
 from gloveport.config import SourceConfig
 from gloveport.host.port import Gloveport
 from gloveport.policy.egress.urls import shown
-from gloveport.sources.trust import needs_approval
+from gloveport.sources.trust import needs_trust
 from gloveport.surfaces.cli.tools import ViewOptions, exit_code_of, not_open, with_port
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.terminal import Colour, visible_line
@@ -64,7 +64,7 @@ def _row(port: Gloveport, config: SourceConfig, place: str | None) -> dict[str, 
 def _state(config: SourceConfig, problem: Problem | None, *, opened: bool) -> str:
     if opened:
         return "open"
-    return "untrusted" if needs_approval(config) else "opening" if problem and problem.opening else "broken"
+    return "untrusted" if needs_trust(config) else "opening" if problem and problem.opening else "broken"
 
 
 def _location(config: SourceConfig) -> str:

@@ -16,9 +16,10 @@ from typing import Any
 from gloveport.catalog import typescript_stubs
 from gloveport.config import Config, SourceConfig, load_config
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
-from gloveport.host.connections import accepted, is_outside, key_of, seen_now
+from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
-from gloveport.sources.trust import approve, needs_approval, what_it_does
+from gloveport.sources.pins import Pins, is_pinned, pin_key
+from gloveport.sources.trust import needs_trust, trust, what_it_does
 from gloveport.suggestions import did_you_mean, question
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.documents import answer_document, to_text, write_document
@@ -201,14 +202,14 @@ def accept_command(view: ViewOptions, source: str, *, yes: bool) -> int:
 
 async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -> int:
     config = _configured(view, name)
-    opened = next((one for one in port.catalog.sources if one.name == name), None)
-    if opened is None or not is_outside(config):
+    opened = port.opened_source(name)
+    if opened is None or not is_pinned(config):
         raise OptionError(f"the source {name} has no definition to accept", hint="`gloveport sources` lists the sources")
     rows = _changed(port, name)
     if rows:
         _show_changes(view.err, rows if not view.as_json else [])
         ask(f"Accept these changes of {name}?", view.err, yes=yes, as_json=view.as_json)
-        accepted().accept(key_of(config), seen_now(opened))
+        Pins.of_user().pin(pin_key(config), current_definition(opened))
     result = f"the current definition of {name} is accepted" if rows else f"nothing has changed in {name}"
     _done(view, result, {"source": name, "accepted": rows})
     return 0
@@ -217,12 +218,12 @@ async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -
 def trust_command(view: ViewOptions, source: str, *, yes: bool, field: str = "trusted") -> int:
     """Let a source of a project's file be opened; return the exit code. `field` names the result in the JSON document."""
     config = _configured(view, source)
-    if not needs_approval(config):
+    if not needs_trust(config):
         _done(view, f"the source {source} needs no trust: it may be opened already", {"source": source, field: False})
         return 0
     view.err.line(f"{source} of {visible_line(config.settings)} {what_it_does(config)}")
     ask("Trust it?", view.err, yes=yes, as_json=view.as_json)
-    approve(config)
+    trust(config)
     _done(view, f"the source {source} is trusted: it may be opened", {"source": source, field: True})
     return 0
 

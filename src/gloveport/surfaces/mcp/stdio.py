@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,16 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from gloveport.config import load_config
-from gloveport.host.connections import Named
 from gloveport.host.port import Gloveport
+from gloveport.host.source_opener import SourceSpec
 from gloveport.sources.detection import check
+from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
 from gloveport.surfaces.mcp.server import AgentServer
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import Strength
 
-LONGEST_LINE = 16 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
+READ_BYTES = 256 * 1024
 TERMINAL_NOTICE = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
 
 
@@ -50,7 +52,7 @@ class ServedSources:
         for text in self.sources:
             check(text)
         settings = load_config(Path(self.config) if self.config else None)
-        sources = [Named(text, allow_private=self.private) for text in self.sources]
+        sources = [SourceSpec(text, allow_private=self.private) for text in self.sources]
         return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
 
 
@@ -102,12 +104,9 @@ async def _lines(descriptor: int) -> AsyncIterator[str]:
     room = threading.Semaphore(64)
 
     def read() -> None:
-        rest = b""
-        while len(rest) < LONGEST_LINE and (piece := os.read(descriptor, 256 * 1024)):
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in lines:
-                room.acquire()
-                loop.call_soon_threadsafe(queue.put_nowait, line)
+        for line in _read_lines(descriptor):
+            room.acquire()
+            loop.call_soon_threadsafe(queue.put_nowait, line)
         loop.call_soon_threadsafe(queue.put_nowait, None)
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
@@ -115,3 +114,13 @@ async def _lines(descriptor: int) -> AsyncIterator[str]:
         room.release()
         if line.strip():
             yield line.decode("utf-8", "replace")
+
+
+def _read_lines(descriptor: int) -> Iterator[bytes]:
+    """Yield the lines until the input ends, or a line is longer than allowed."""
+    splitter = LineSplitter(MAX_LINE_BYTES)
+    while not splitter.overlong and (chunk := os.read(descriptor, READ_BYTES)):
+        for line in splitter.feed(chunk):
+            if isinstance(line, OverlongLine):
+                return
+            yield line

@@ -1,4 +1,4 @@
-"""GraphQL types as JSON Schema: what a call takes, and what the default selection gives."""
+"""GraphQL types → JSON Schema: the arguments of a call, and the result of its default selection."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from graphql import (
 )
 
 from gloveport.errors import SourceError
-from gloveport.sources.graphql.defaults import Defaults, Selection
-from gloveport.sources.graphql.roots import Root
+from gloveport.sources.graphql.compile.default_selection import DefaultSelections, Selection
+from gloveport.sources.graphql.compile.roots import RootField
 from gloveport.sources.texts import clean
 
-MOST_DEFINITIONS = 500
-MOST_PROPERTIES = 5000
-MOST_VALUES = 200
-LONGEST_DESCRIPTION = 600
-LONGEST_DEFAULT = 300
+MAX_DEFINITIONS = 500
+MAX_PROPERTIES = 5000
+MAX_ENUM_VALUES = 200
+MAX_DESCRIPTION_CHARS = 600
+MAX_DEFAULT_BYTES = 300
 SCALARS: Mapping[str, Mapping[str, Any]] = {
     "Int": {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1},
     "Float": {"type": "number"},
@@ -41,22 +41,22 @@ SCALARS: Mapping[str, Mapping[str, Any]] = {
     "Boolean": {"type": "boolean"},
     "ID": {"type": ["string", "integer"]},
 }
-# Scalars of these names are text wherever they are met; others may be anything.
-TEXTS = frozenset({"Date", "DateTime", "Time", "URI", "URL", "UUID", "HTML", "Markdown", "EmailAddress", "ID"})
-NULL = {"type": "null"}
-ON = "... on "
+# Custom scalars of these names are text in practice; others may be anything.
+TEXT_SCALARS = frozenset({"Date", "DateTime", "Time", "URI", "URL", "UUID", "HTML", "Markdown", "EmailAddress", "ID"})
+NULL_SCHEMA = {"type": "null"}
+FRAGMENT_PREFIX = "... on "
 
 
 @dataclass(frozen=True, slots=True)
 class _Closure:
-    """The definitions that some arguments reach, and what they come to."""
+    """The definitions that some arguments refer to, directly or not, and a digest of them."""
 
     definitions: Mapping[str, Mapping[str, Any]]
     digest: str
 
 
-class Inputs:
-    """Input types as JSON Schema: each is made once, and shared by all tools that reach it."""
+class InputSchemas:
+    """Input types as JSON Schema; each is built once and shared by all tools that refer to it."""
 
     def __init__(self) -> None:
         self._definitions: dict[str, dict[str, Any]] = {}
@@ -64,8 +64,8 @@ class Inputs:
         self._next: dict[str, tuple[GraphQLNamedType, ...]] = {}
         self._closures: dict[tuple[str, ...], _Closure] = {}
 
-    def schema(self, root: Root, select: Mapping[str, Any]) -> dict[str, Any]:
-        """The schema of a root field's arguments, with the definitions that it reaches; `select` describes the choice."""
+    def schema(self, root: RootField, select: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the schema of a root field's arguments, with its definitions; `select` is the schema of that argument."""
         arguments = root.field.args
         properties = {name: self._property(argument) for name, argument in arguments.items()}
         required = [name for name, argument in arguments.items() if is_required_argument(argument)]
@@ -78,15 +78,15 @@ class Inputs:
             found["$defs"] = definitions
         return found
 
-    def digest(self, root: Root, schema: Mapping[str, Any]) -> str:
-        """What a schema that was made here comes to.
+    def digest(self, root: RootField, schema: Mapping[str, Any]) -> str:
+        """Return the digest of a schema that was built here.
 
-        Without `select`, which tells of every field there is: one more of them is no change of this tool.
+        It leaves out `select`, which names every field of a type: a new field there is no change of this tool.
         """
         properties = {name: one for name, one in schema["properties"].items() if name != root.select}
         return _digest({**schema, "properties": properties, "$defs": self._closure(root).digest})
 
-    def _closure(self, root: Root) -> _Closure:
+    def _closure(self, root: RootField) -> _Closure:
         types = [get_named_type(argument.type) for argument in root.field.args.values()]
         types = [type_ for type_ in types if not isinstance(type_, GraphQLScalarType)]
         names = tuple(type_.name for type_ in types)
@@ -97,16 +97,16 @@ class Inputs:
         return self._closures[names]
 
     def _reached(self, types: Sequence[GraphQLNamedType]) -> dict[str, dict[str, Any]]:
-        """The definitions of the types and of all that they reach; beyond the limits, values of any form."""
+        """Return the definitions of the types and of all that they refer to; beyond the limits, they allow any value."""
         found: dict[str, dict[str, Any]] = {}
-        waiting, left = list(types[::-1]), MOST_PROPERTIES
+        waiting, left = list(types[::-1]), MAX_PROPERTIES
         while waiting:
             type_ = waiting.pop()
             if type_.name in found:
                 continue
             made = self._definition(type_)
             left -= len(made.get("properties", made.get("enum", ())))
-            if len(found) >= MOST_DEFINITIONS or left < 0:
+            if len(found) >= MAX_DEFINITIONS or left < 0:
                 found[type_.name] = {"description": f"{type_.name}, as its service defines it"}
                 continue
             found[type_.name] = made
@@ -119,7 +119,7 @@ class Inputs:
             if isinstance(type_, GraphQLEnumType):
                 made = _enum(type_)
             elif not isinstance(type_, GraphQLInputObjectType):
-                raise SourceError(f"the type {type_.name} is asked for as input, and is no type for input")
+                raise SourceError(f"the type {type_.name} is used as input, and is no input type")
             else:
                 made = self._object(type_)
                 reached = dict.fromkeys(get_named_type(field.type) for field in type_.fields.values())
@@ -141,7 +141,7 @@ class Inputs:
         return made
 
     def _property(self, value: Any) -> dict[str, Any]:
-        """The schema of an argument or input field, with its description and default."""
+        """Return the schema of an argument or input field, with its description and default."""
         named = get_named_type(value.type)
         description = value.description or ""
         if isinstance(named, GraphQLScalarType) and named.name not in SCALARS:
@@ -168,21 +168,21 @@ class Inputs:
         return {"$ref": f"#/$defs/{type_.name}"}
 
 
-class Outputs:
-    """What default selections give, as JSON Schema. A choice may bring more than the default, so more is not refused."""
+class OutputSchemas:
+    """Results of default selections as JSON Schema. They allow more fields, because a `select` may ask for more."""
 
-    def __init__(self, schema: GraphQLSchema, defaults: Defaults) -> None:
+    def __init__(self, schema: GraphQLSchema, defaults: DefaultSelections) -> None:
         self._schema = schema
         self._defaults = defaults
         self._digests: dict[str, str] = {}
 
     def schema(self, answer: Any) -> dict[str, Any]:
-        """The schema of what a field that answers this type gives by default."""
+        """Return the schema of the default result of a field of this type."""
         leaf = is_leaf_type(get_named_type(answer))
         return self._type(answer, {} if leaf else self._defaults.selection(answer))
 
     def digest(self, answer: Any) -> str:
-        """What that schema comes to."""
+        """Return the digest of that schema."""
         name = f"{answer}"
         if name not in self._digests:
             self._digests[name] = _digest(self.schema(answer))
@@ -197,7 +197,7 @@ class Outputs:
         if isinstance(type_, GraphQLList):
             return {"type": "array", "items": self._type(type_.of_type, selection)}
         if isinstance(type_, GraphQLScalarType):
-            return {"type": "string"} if type_.name in TEXTS else dict(SCALARS.get(type_.name, {}))
+            return {"type": "string"} if type_.name in TEXT_SCALARS else dict(SCALARS.get(type_.name, {}))
         if isinstance(type_, GraphQLEnumType):
             return _enum(type_)
         return self._object(type_, selection)
@@ -206,8 +206,8 @@ class Outputs:
         properties: dict[str, Any] = {}
         required = []
         for name, below in selection.items():
-            if name.startswith(ON):
-                member = self._object(self._schema.type_map[name.removeprefix(ON)], below or {})
+            if name.startswith(FRAGMENT_PREFIX):
+                member = self._object(self._schema.type_map[name.removeprefix(FRAGMENT_PREFIX)], below or {})
                 properties = member["properties"] | properties
                 continue
             required.append(name)
@@ -221,7 +221,7 @@ class Outputs:
 
 
 def _enum(type_: GraphQLEnumType) -> dict[str, Any]:
-    return {"type": "string", "enum": list(type_.values)} if len(type_.values) <= MOST_VALUES else {"type": "string"}
+    return {"type": "string", "enum": list(type_.values)} if len(type_.values) <= MAX_ENUM_VALUES else {"type": "string"}
 
 
 def _digest(value: Any) -> str:
@@ -230,7 +230,7 @@ def _digest(value: Any) -> str:
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
-        return {"anyOf": [schema, NULL]}
+        return {"anyOf": [schema, NULL_SCHEMA]}
     if "enum" in schema:
         schema = {**schema, "enum": [*schema["enum"], None]}
     if "type" in schema:
@@ -240,13 +240,13 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(schema: dict[str, Any], description: str | None) -> dict[str, Any]:
-    text = clean(description or "", most=LONGEST_DESCRIPTION)
+    text = clean(description or "", max_chars=MAX_DESCRIPTION_CHARS)
     return {**schema, "description": text} if text else schema
 
 
 def _is_short(default: Any) -> bool:
-    """True for a default that JSON can say in a few words."""
+    """Return whether a default is short as JSON."""
     try:
-        return len(orjson.dumps(default)) <= LONGEST_DEFAULT
+        return len(orjson.dumps(default)) <= MAX_DEFAULT_BYTES
     except TypeError:
         return False

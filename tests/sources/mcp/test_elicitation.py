@@ -5,27 +5,27 @@ import asyncio
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.sources.mcp import Answer, Progress, Question
+from gloveport.sources.mcp.elicitation import CallProgress, ElicitationAnswer, ElicitationQuestion
 from tests.sources.mcp.support import WAYS, call, library, opened, raw
 
 
 @pytest.mark.parametrize(("way", "version"), WAYS)
 async def test_progress_is_passed_up(way: str, version: str) -> None:
-    heard: list[Progress] = []
+    heard: list[CallProgress] = []
     async with library(way, version, on_progress=heard.append) as source:
         assert await call(source, "work") == "done"
     assert sorted(heard, key=lambda each: each.progress) == [
-        Progress("it", "it.work", step, 3, f"step {step}") for step in (1, 2, 3)
+        CallProgress("it", "it.work", step, 3, f"step {step}") for step in (1, 2, 3)
     ]
 
 
 @pytest.mark.parametrize(("way", "version"), WAYS)
 async def test_a_question_is_put_to_a_person_and_the_answer_taken_back(way: str, version: str) -> None:
-    asked: list[Question] = []
+    asked: list[ElicitationQuestion] = []
 
-    async def answer(question: Question) -> Answer:
+    async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
         asked.append(question)
-        return Answer("accept", {"row": 12})
+        return ElicitationAnswer("accept", {"row": 12})
 
     async with library(way, version, on_elicit=answer) as source:
         assert await call(source, "book") == {"result": 12}
@@ -37,8 +37,8 @@ async def test_a_question_is_put_to_a_person_and_the_answer_taken_back(way: str,
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 @pytest.mark.parametrize(("way", "version"), WAYS)
 async def test_a_person_may_say_no(way: str, version: str, action: str) -> None:
-    async def answer(question: Question) -> Answer:
-        return Answer(action)  # pyright: ignore
+    async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
+        return ElicitationAnswer(action)  # pyright: ignore
 
     async with library(way, version, on_elicit=answer) as source:
         with pytest.raises(ToolError):
@@ -48,9 +48,9 @@ async def test_a_person_may_say_no(way: str, version: str, action: str) -> None:
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
 async def test_a_deadline_stands_still_while_a_person_thinks(version: str) -> None:
-    async def answer(question: Question) -> Answer:
+    async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
         await asyncio.sleep(1)
-        return Answer("accept", {"row": 1})
+        return ElicitationAnswer("accept", {"row": 1})
 
     async with library("stdio", version, on_elicit=answer) as source:
         assert source._session

@@ -1,4 +1,4 @@
-"""A reply of a GraphQL endpoint → the root field's value, or a ToolError with what came nevertheless."""
+"""A reply of a GraphQL endpoint → the root field's value, or a ToolError that has the partial data."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply
 from gloveport.sources.texts import clean
 
-MOST_ERRORS = 10
-MOST_NAMED = 3
-LONGEST_MESSAGE = 500
-LONGEST_BODY = 4000
-DEEPEST_PATH = 32
-AGAIN = frozenset({429, 502, 503, 504})
-LIMITED = frozenset({"RATE_LIMITED", "RATE_LIMIT", "THROTTLED", "TOO_MANY_REQUESTS"})
+MAX_ERRORS = 10
+MAX_ERRORS_IN_MESSAGE = 3
+MAX_MESSAGE_CHARS = 500
+MAX_BODY_CHARS = 4000
+MAX_PATH_STEPS = 32
+RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
+RATE_LIMIT_CODES = frozenset({"RATE_LIMITED", "RATE_LIMIT", "THROTTLED", "TOO_MANY_REQUESTS"})
 
 
-def read_body(reply: Reply, most_containers: int = bounded_json.MAX_CONTAINERS) -> Mapping[str, Any] | None:
-    """The body as an answer in GraphQL's form, None when it is something else; raises ToolError `reply-too-large`."""
+def read_body(reply: Reply, max_containers: int = bounded_json.MAX_CONTAINERS) -> Mapping[str, Any] | None:
+    """Return the body of a GraphQL reply, None when it is something else; raise ToolError `reply-too-large`."""
     try:
-        bounded_json.check(reply.body, most_containers)
+        bounded_json.check(reply.body, max_containers)
         body = orjson.loads(reply.body)
     except bounded_json.JsonLimitError as problem:
         message = f"the endpoint's answer is too much JSON: it {problem}"
@@ -37,7 +37,7 @@ def read_body(reply: Reply, most_containers: int = bounded_json.MAX_CONTAINERS) 
 
 
 def value_of(reply: Reply, field: str) -> Any:
-    """The value of the root field; raises ToolError `graphql-error`, `http-error` or `reply-too-large`."""
+    """Return the value of the root field; raise ToolError `graphql-error`, `http-error` or `reply-too-large`."""
     body = read_body(reply)
     if body is None or (not 200 <= reply.status < 300 and not body.get("errors")):
         raise _http_error(reply)
@@ -49,35 +49,43 @@ def value_of(reply: Reply, field: str) -> Any:
     return data[field]
 
 
-def trimmed(errors: Any) -> list[dict[str, Any]]:
-    """The first errors: message, path and code. Extensions hold stack traces and locations speak of text nobody wrote."""
+def error_rows(errors: Any) -> list[dict[str, Any]]:
+    """Return message, path and code of the first errors.
+
+    Extensions are left out because they hold stack traces, locations because they refer to a document nobody wrote.
+    """
     found = []
-    for error in (errors if isinstance(errors, list) else [errors])[:MOST_ERRORS]:
+    for error in (errors if isinstance(errors, list) else [errors])[:MAX_ERRORS]:
         given: dict[str, Any] = error if isinstance(error, dict) else {"message": f"{error}"}
         extensions = given.get("extensions")
         code = extensions.get("code") if isinstance(extensions, dict) else given.get("type")
-        row: dict[str, Any] = {"message": clean(f"{given.get('message') or 'no message'}", most=LONGEST_MESSAGE)}
+        row: dict[str, Any] = {"message": clean(f"{given.get('message') or 'no message'}", max_chars=MAX_MESSAGE_CHARS)}
         if isinstance(path := given.get("path"), list):
-            row["path"] = [step if isinstance(step, int) else clean(f"{step}", most=100) for step in path[:DEEPEST_PATH]]
+            row["path"] = [
+                step if isinstance(step, int) else clean(f"{step}", max_chars=100) for step in path[:MAX_PATH_STEPS]
+            ]
         if isinstance(code, str):
-            row["code"] = clean(code, most=100)
+            row["code"] = clean(code, max_chars=100)
         found.append(row)
     return found
 
 
 def _graphql_error(reply: Reply, errors: Any, value: Any) -> ToolError:
-    rows = trimmed(errors)
-    said = [f"{_path(row['path'])}: {row['message']}" if row.get("path") else row["message"] for row in rows[:MOST_NAMED]]
-    more = (len(errors) if isinstance(errors, list) else 1) - len(said)
+    rows = error_rows(errors)
+    texts = [
+        f"{_path(row['path'])}: {row['message']}" if row.get("path") else row["message"]
+        for row in rows[:MAX_ERRORS_IN_MESSAGE]
+    ]
+    more = (len(errors) if isinstance(errors, list) else 1) - len(texts)
     hint = None
     if value is not None:
         hint = "the fields that did come are in the error's data.data; `select` can leave the failing ones out"
     return ToolError(
-        "; ".join(said) + (f"; and {more} more" if more > 0 else ""),
+        "; ".join(texts) + (f"; and {more} more" if more > 0 else ""),
         code="graphql-error",
         status=reply.status,
         data={"errors": rows, "data": value},
-        retryable=reply.status in AGAIN or any(row.get("code") in LIMITED for row in rows),
+        retryable=reply.status in RETRYABLE_STATUSES or any(row.get("code") in RATE_LIMIT_CODES for row in rows),
         hint=hint,
     )
 
@@ -87,8 +95,10 @@ def _http_error(reply: Reply) -> ToolError:
         message = f"the endpoint answered {reply.status} with something that is not GraphQL"
     else:
         message = f"the endpoint answered {reply.status}"
-    body = clean(reply.body[:LONGEST_BODY].decode("utf-8", "replace"), most=LONGEST_BODY)
-    return ToolError(message, code="http-error", status=reply.status, data=body or None, retryable=reply.status in AGAIN)
+    body = clean(reply.body[:MAX_BODY_CHARS].decode("utf-8", "replace"), max_chars=MAX_BODY_CHARS)
+    return ToolError(
+        message, code="http-error", status=reply.status, data=body or None, retryable=reply.status in RETRYABLE_STATUSES
+    )
 
 
 def _path(steps: list[Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gloveport.config import SourceConfig
-from gloveport.sources.trust import approve, needs_approval, what_it_does
+from gloveport.sources.trust import needs_trust, trust, what_it_does
 
 PROJECT = {"settings": "/project/gloveport.toml"}
 
@@ -25,8 +25,8 @@ def source(**options: Any) -> SourceConfig:
 
 
 def test_reading_from_a_public_address_without_a_secret_needs_no_approval() -> None:
-    assert not needs_approval(source())
-    assert not needs_approval(source(base_url="https://other.example", include=("a.*",)))
+    assert not needs_trust(source())
+    assert not needs_trust(source(base_url="https://other.example", include=("a.*",)))
 
 
 @pytest.mark.parametrize(
@@ -46,29 +46,29 @@ def test_reading_from_a_public_address_without_a_secret_needs_no_approval() -> N
     ids=str,
 )
 def test_whatever_else_it_could_harm_with_waits(options: dict[str, Any]) -> None:
-    assert needs_approval(source(**options))
-    assert not needs_approval(source(**options, settings=""))
-    approve(source(**options))
-    assert not needs_approval(source(**options))
-    assert needs_approval(source(**options, base_url="https://elsewhere.example"))
+    assert needs_trust(source(**options))
+    assert not needs_trust(source(**options, settings=""))
+    trust(source(**options))
+    assert not needs_trust(source(**options))
+    assert needs_trust(source(**options, base_url="https://elsewhere.example"))
 
 
 def test_a_python_file_that_has_changed_is_another_one(tmp_path: Path) -> None:
     file = tmp_path / "tools.py"
     file.write_text("def a(): pass")
     config = source(kind="functions", location=str(file))
-    approve(config)
-    assert not needs_approval(config)
+    trust(config)
+    assert not needs_trust(config)
     file.write_text("def a(): evil()")
-    assert needs_approval(config)
+    assert needs_trust(config)
 
 
 def test_a_secret_that_would_go_along_by_its_name_waits_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOVEPORT_SHOP_BEARER", "secret")
-    assert needs_approval(source())
+    assert needs_trust(source())
     assert "env:GLOVEPORT_SHOP_BEARER" in what_it_does(source())
     assert "secret" not in what_it_does(source()).replace("GLOVEPORT", "")
-    assert not needs_approval(source(name="other"))
+    assert not needs_trust(source(name="other"))
 
 
 def test_everything_that_matters_is_shown_before_it_is_approved() -> None:

@@ -1,4 +1,4 @@
-"""Connections: the usual form of a paged list in GraphQL, told by its shape."""
+"""Relay connections, the usual form of a paged list in GraphQL, recognised by their shape."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ PAGE_INFO = ("hasNextPage", "endCursor")
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
-    """A connection: where its items are (`nodes`, or `edges { node }`), and their type."""
+class ConnectionType:
+    """A connection: where its items are (`nodes`, or `edges { node }`), their type, and whether it has `totalCount`."""
 
     items: Literal["nodes", "edges"]
     node: GraphQLNamedType
     counted: bool
 
 
-def connection_of(type_: Any) -> Connection | None:
-    """The connection that a type is; None for any other type, a list of connections included."""
+def connection_of(type_: Any) -> ConnectionType | None:
+    """Return the connection that a type is; None for any other type, a list of connections included."""
     if is_non_null_type(type_):
         type_ = type_.of_type
     if not is_object_type(type_):
@@ -31,9 +31,9 @@ def connection_of(type_: Any) -> Connection | None:
         return None
     counted = "totalCount" in fields
     if "nodes" in fields and is_composite_type(node := get_named_type(fields["nodes"].type)):
-        return Connection("nodes", node, counted)
+        return ConnectionType("nodes", node, counted)
     edge = get_named_type(fields["edges"].type) if "edges" in fields else None
     inner = edge.fields.get("node") if is_object_type(edge) else None
     if inner and is_composite_type(node := get_named_type(inner.type)):
-        return Connection("edges", node, counted)
+        return ConnectionType("edges", node, counted)
     return None

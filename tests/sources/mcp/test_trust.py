@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import SourceError
-from gloveport.sources.trust import FILE, approve, needs_approval
+from gloveport.sources.trust import TRUST_FILE, needs_trust, trust
 from tests.sources.mcp.support import LIBRARY, call, on_stdio, opened
 
 METACHARACTERS = [
@@ -47,7 +47,7 @@ def _own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_an_unapproved_command_of_a_project_is_not_started(spy: tuple[str, Path]) -> None:
     command, trace = spy
     config = on_stdio(command, "--flag\x1b[2J", settings="/project/gloveport.toml")
-    with pytest.raises(SourceError, match="have not approved") as caught:
+    with pytest.raises(SourceError, match="is not trusted yet") as caught:
         async with opened(config):
             pass
     assert not trace.exists()
@@ -57,9 +57,9 @@ async def test_an_unapproved_command_of_a_project_is_not_started(spy: tuple[str,
 
 async def test_an_approved_command_is_started_and_needs_no_second_approval() -> None:
     config = on_stdio(*LIBRARY, settings="/project/gloveport.toml")
-    assert needs_approval(config)
-    approve(config)
-    assert not needs_approval(config)
+    assert needs_trust(config)
+    trust(config)
+    assert not needs_trust(config)
     for _ in range(2):
         async with opened(config) as source:
             assert await call(source, "add", a=1, b=2) == {"result": 3}
@@ -67,8 +67,8 @@ async def test_an_approved_command_is_started_and_needs_no_second_approval() -> 
 
 def test_what_is_approved_is_that_and_nothing_else(tmp_path: Path) -> None:
     config = on_stdio("node", "server.js", "a b", settings="/project/gloveport.toml", env={"MODE": "x"})
-    approve(config)
-    assert not needs_approval(config)
+    trust(config)
+    assert not needs_trust(config)
     others = [
         replace(config, location=("node", "server.js", "a", "b")),
         replace(config, location=("node", "server.js")),
@@ -78,23 +78,23 @@ def test_what_is_approved_is_that_and_nothing_else(tmp_path: Path) -> None:
         replace(config, env={}),
         replace(config, settings="/another/project/gloveport.toml"),
     ]
-    assert all(needs_approval(other) for other in others)
+    assert all(needs_trust(other) for other in others)
 
 
 def test_what_the_user_wrote_himself_needs_no_approval() -> None:
-    assert not needs_approval(on_stdio("node", "server.js"))
+    assert not needs_trust(on_stdio("node", "server.js"))
 
 
 def test_approvals_are_for_their_user_alone_and_a_damaged_file_approves_nothing(tmp_path: Path) -> None:
     config = on_stdio("node", settings="/project/gloveport.toml")
-    approve(config)
-    file = tmp_path / "data" / "gloveport" / FILE
+    trust(config)
+    file = tmp_path / "data" / "gloveport" / TRUST_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     (row,) = json.loads(file.read_text()).values()
     assert row["does"] == "starts 'node'"
     for damaged in ("", "[]", "{", "null", '{"": 1}'):
         file.write_text(damaged)
-        assert needs_approval(config)
+        assert needs_trust(config)
 
 
 async def test_metacharacters_are_passed_to_the_command_as_they_are(spy: tuple[str, Path], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a server calls its tools → names that a program can write: legal, unique, and the same at every load."""
+"""A server's tool names → names that a program can write: legal, unique, and the same at every load."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping
 from gloveport.tool_names import problem_with
 
 RESERVED_GROUP_NAMES = frozenset({"resources", "prompts"})
-"""Names that a server's own tools never have: what it offers besides tools is found below them."""
+"""Names that a server's own tools never get: `server_features` mounts resources and prompts below them."""
 
-LONGEST = 100
+MAX_NAME_CHARS = 100
 
 
 def identifiers(names: Iterable[str]) -> Mapping[str, str]:
-    """The identifier for each of a server's names.
+    """Return the identifier for each of a server's names.
 
-    A name that is legal stays as it is. Where others come to the same identifier, each of them carries a digest of its own
-    name, so that no server can slip one tool under the name of another by changing the order or the spelling (M5).
+    A legal name stays as it is. Where several names lead to the same identifier, each gets a digest of its own name, so
+    that no server can pass one tool off as another by changing the order or the spelling (M5).
     """
     names = list(dict.fromkeys(names))
     wanted = {name: _identifier(name) for name in names}
@@ -30,21 +30,21 @@ def identifiers(names: Iterable[str]) -> Mapping[str, str]:
     for name in names:
         if name not in found:
             alone = claims[wanted[name]] == 1 and wanted[name] not in taken
-            found[name] = wanted[name] if alone else _marked(wanted[name], name, taken)
+            found[name] = wanted[name] if alone else _with_digest(wanted[name], name, taken)
             taken.add(found[name])
     return found
 
 
-def _marked(wanted: str, name: str, taken: set[str]) -> str:
-    """The identifier with as much of the name's digest as keeps it from being another's."""
+def _with_digest(wanted: str, name: str, taken: set[str]) -> str:
+    """Return the identifier with as much of the name's digest as makes it unique."""
     lengths = range(8, 65, 8)
-    return next(marked for length in lengths if (marked := f"{wanted}_{_digest(name, length)}") not in taken)
+    return next(unique for length in lengths if (unique := f"{wanted}_{_digest(name, length)}") not in taken)
 
 
 def _identifier(name: str) -> str:
-    if not name.isascii() or len(name) > LONGEST:
-        # Letters that look like others are what a hostile server would use; the digest tells such names apart.
-        return f"{_words(name)[:LONGEST]}_{_digest(name)}"
+    if not name.isascii() or len(name) > MAX_NAME_CHARS:
+        # A hostile server would use letters that look like others; the digest tells such names apart.
+        return f"{_words(name)[:MAX_NAME_CHARS]}_{_digest(name)}"
     found = _words(name) if problem_with(name) else name
     return f"{found}_" if found in RESERVED_GROUP_NAMES or keyword.iskeyword(found) or problem_with(found) else found
 

@@ -1,4 +1,4 @@
-"""The endpoint of a GraphQL source: where documents are sent, with which headers and credentials."""
+"""The endpoint of a GraphQL source: sends documents, with headers and credentials."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request, urls
 from gloveport.sources.compiled_definition import CredentialSlot
-from gloveport.sources.context import Outside
+from gloveport.sources.context import SourceContext
 
-TOKEN = "token"
-HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
-SENT = (
+TOKEN_SLOT = "token"
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
+REQUEST_HEADERS = (
     ("Content-Type", "application/json"),
     ("Accept", "application/graphql-response+json, application/json;q=0.9"),
 )
 
 
 class Endpoint:
-    """Sends documents. The slot `token` is sent as a bearer token; a slot of another name is the header that carries it."""
+    """Sends documents. The slot `token` is sent as a bearer token; any other slot is sent in the header of its name."""
 
-    def __init__(self, url: str, config: SourceConfig, outside: Outside) -> None:
+    def __init__(self, url: str, config: SourceConfig, context: SourceContext) -> None:
         self.url = url
         self._config = config
-        self._outside = outside
+        self._context = context
         self._origin = _origin(url, config.name)
         self._reach = Reach(
             origins=frozenset({self._origin}),
@@ -40,32 +40,32 @@ class Endpoint:
             max_bytes=config.max_response_bytes,
         )
         for name in (*config.credentials, *config.headers):
-            if not HEADER.match(name):
+            if not HEADER_NAME.match(name):
                 raise SourceError(f"source {config.name}: {name!r} is not the name of a header", hint="correct the name")
 
     @property
     def slots(self) -> tuple[CredentialSlot, ...]:
-        """The credentials that it takes; each may be missing."""
-        others = [CredentialSlot(name, "header", name) for name in self._config.credentials if name != TOKEN]
-        return (CredentialSlot(TOKEN, "bearer"), *others)
+        """The credentials that the endpoint takes; each may be missing."""
+        others = [CredentialSlot(name, "header", name) for name in self._config.credentials if name != TOKEN_SLOT]
+        return (CredentialSlot(TOKEN_SLOT, "bearer"), *others)
 
     async def send(self, document: str, variables: Mapping[str, Any]) -> Reply:
-        """The reply to a document; raises ToolError as egress does, and when the endpoint wants another credential."""
+        """Return the reply to a document; raise ToolError as egress does, and for a missing or refused credential."""
         body = msgspec.to_builtins({"query": document, "variables": variables}, str_keys=True)
         try:
             content = json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
         except ValueError as error:
             raise ToolError(f"the arguments can't be sent as JSON: {error}", code="bad-arguments") from None
         attachments = self._attachments()
-        request = Request("POST", self.url, (*SENT, *self._config.headers.items()), content)
-        reply = await self._outside.egress.send(request, self._reach, attachments)
+        request = Request("POST", self.url, (*REQUEST_HEADERS, *self._config.headers.items()), content)
+        reply = await self._context.egress.send(request, self._reach, attachments)
         if reply.status == 401:
             raise self._unauthorized(given=bool(attachments))
         return reply
 
     def _unauthorized(self, *, given: bool) -> ToolError:
-        slot = next(iter(self._config.credentials), TOKEN)
-        variable = self._outside.credentials.wanted(self._config.name, slot)
+        slot = next(iter(self._config.credentials), TOKEN_SLOT)
+        variable = self._context.credentials.wanted(self._config.name, slot)
         if given:
             hint = f"check the credential in the environment variable {variable}"
             return ToolError("the endpoint refused the credential", code="http-error", status=401, hint=hint)
@@ -75,9 +75,9 @@ class Endpoint:
     def _attachments(self) -> list[Attachment]:
         found = []
         for slot in self.slots:
-            secret = self._outside.credentials.find(self._config.name, slot.name)
+            secret = self._context.credentials.find(self._config.name, slot.name)
             if secret is not None:
-                name, template = ("Authorization", "Bearer {}") if slot.name == TOKEN else (slot.name, "{}")
+                name, template = ("Authorization", "Bearer {}") if slot.name == TOKEN_SLOT else (slot.name, "{}")
                 found.append(Attachment("header", name, secret, frozenset({self._origin}), template))
         return found
 

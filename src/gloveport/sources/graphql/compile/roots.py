@@ -1,4 +1,4 @@
-"""The root fields of a schema, each under the address that programs write."""
+"""The queries and mutations of a schema, each with the address that programs write."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from graphql import (
     is_required_argument,
 )
 
-from gloveport.sources.graphql.connections import Connection, connection_of
+from gloveport.sources.graphql.compile.connection_type import ConnectionType, connection_of
 from gloveport.tool_names import problem_with
 
-Operation: TypeAlias = Literal["query", "mutation"]
+OperationType: TypeAlias = Literal["query", "mutation"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Root:
-    """A root field: `address` below the source, and its `name` in the schema."""
+class RootField:
+    """A query or mutation: its `address` below the source, and its `name` in the schema."""
 
     address: str
-    operation: Operation
+    operation: OperationType
     name: str
     field: GraphQLField
 
     @property
     def type(self) -> GraphQLNamedType:
-        """What it answers, without list and non-null."""
+        """The type of its answer, without list and non-null."""
         return get_named_type(self.field.type)
 
     @property
     def select(self) -> str | None:
-        """The name of the argument that chooses fields; None where there is nothing to choose."""
+        """The name of the argument that selects fields; None where there are none to select."""
         if is_leaf_type(self.type):
             return None
         return _free("select", self.field.args)
 
     @property
-    def connection(self) -> Connection | None:
-        """How its answer is paged: a connection that takes `after`, and needs no `last` or `before`."""
+    def connection(self) -> ConnectionType | None:
+        """The connection by which its answer is paged: one that takes `after` and does not require `last` or `before`."""
         found = connection_of(self.field.type)
         if found is None or "after" not in self.field.args:
             return None
@@ -56,23 +56,23 @@ class Root:
 
 
 def root_types(schema: GraphQLSchema) -> frozenset[str]:
-    """The names of the types whose fields are tools, or would be: nothing is selected below them.
+    """Return the names of the root types, below which nothing may be selected.
 
-    A schema may lead back to them (`relay: Query`, a mutation's `query`, `... on Query`), and a choice of fields that went
-    there would be another call, under the name of this one.
+    A schema may lead back to them (`relay: Query`, a mutation's `query`, `... on Query`). A selection that went there would
+    make another call under the name of this one.
     """
     types = (schema.query_type, schema.mutation_type, schema.subscription_type)
     return frozenset(type_.name for type_ in types if type_)
 
 
-def roots_of(schema: GraphQLSchema) -> tuple[tuple[Root, ...], tuple[str, ...]]:
-    """Queries, then mutations, in the schema's order; and warnings about what is left out.
+def root_fields(schema: GraphQLSchema) -> tuple[tuple[RootField, ...], tuple[str, ...]]:
+    """Return queries, then mutations, in the schema's order; and warnings about what is left out.
 
-    A name that is both a query and a mutation stands for neither: they become `query_x` and `mutation_x`, so that no
-    address changes from reading to writing when a schema grows.
+    Where a query and a mutation have the same name, they become `query_x` and `mutation_x`, so that no address changes from
+    reading to writing when a schema grows.
     """
-    types: dict[Operation, GraphQLObjectType | None] = {"query": schema.query_type, "mutation": schema.mutation_type}
-    found: list[tuple[Operation, str, GraphQLField]] = [
+    types: dict[OperationType, GraphQLObjectType | None] = {"query": schema.query_type, "mutation": schema.mutation_type}
+    found: list[tuple[OperationType, str, GraphQLField]] = [
         (operation, name, field) for operation, type_ in types.items() if type_ for name, field in type_.fields.items()
     ]
     warnings = []
@@ -90,7 +90,7 @@ def roots_of(schema: GraphQLSchema) -> tuple[tuple[Root, ...], tuple[str, ...]]:
         if name not in taken or times[name] > 1:
             address = _free(_legal(name if times[name] == 1 else f"{operation}_{name}"), taken)
             taken.add(address)
-        roots.append(Root(address, operation, name, field))
+        roots.append(RootField(address, operation, name, field))
     return tuple(roots), tuple(warnings)
 
 

@@ -1,0 +1,63 @@
+"""Suspends tools whose definition has changed since it was accepted, and shows them as they were accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gloveport.catalog.fingerprint import fingerprint
+from gloveport.sources import OpenedSource
+from gloveport.sources.pins import PinnedDefinition, Pins, is_pinned, pin_key
+from gloveport.types import Tool
+
+
+def suspended_tools(opened: OpenedSource) -> Mapping[str, str]:
+    """Return the tools that must not be called for now, each with the reason; pin a source that is seen first."""
+    config = opened.config
+    if config is None or not is_pinned(config):
+        return {}
+    pins, key = Pins.of_user(), pin_key(config)
+    writing = frozenset(tool.address for tool in opened.source.tools() if tool.writes)
+    changed = pins.changed_tools(key, current_definition(opened), writing)
+    pinned = pins.find(key)
+    known = pinned.tools if pinned else {}
+    command = f"`gloveport tools changes {config.name}`"
+    return {
+        address: f"the definition of `tools.{address}` has changed since it was accepted; {command} shows how"
+        if address in known
+        else f"`tools.{address}` writes, and is new since the definition was accepted; {command} shows it"
+        for address in changed
+    }
+
+
+def pinned_tool(opened: OpenedSource, address: str) -> Tool | None:
+    """Return a tool as it was accepted; None where that is not known."""
+    config = opened.config
+    pinned = Pins.of_user().find(pin_key(config)) if config else None
+    if config is None or pinned is None:
+        return None
+    if address in pinned.definitions:
+        return Tool(address, *pinned.definitions[address], kind=config.kind)
+    return opened.versions.earlier_tool(address, pinned.digest) if opened.versions else None
+
+
+def shown_while_suspended(opened: OpenedSource, address: str) -> Tool:
+    """Return what agents see of a suspended tool: the accepted definition, never the present one (M4)."""
+    unknown = "Suspended: it is new, or has changed, since the definition was accepted."
+    return pinned_tool(opened, address) or Tool(address, unknown, {}, kind="suspended")
+
+
+def current_definition(opened: OpenedSource) -> PinnedDefinition:
+    """Return a source's definition as it is now, in the form that is pinned."""
+    tools, info = opened.source.tools(), opened.info
+    prints = {tool.address: fingerprint(tool) for tool in tools} if info.fingerprints is None else dict(info.fingerprints)
+    if info.definition_digest:
+        return PinnedDefinition(prints, info.definition_digest)
+    definitions = {
+        tool.address: (
+            tool.description,
+            dict(tool.input_schema),
+            None if tool.output_schema is None else dict(tool.output_schema),
+        )
+        for tool in tools
+    }
+    return PinnedDefinition(prints, definitions=definitions)

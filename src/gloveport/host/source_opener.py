@@ -1,0 +1,213 @@
+"""Opens sources side by side: one that is broken or slow is reported, and the others work."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gloveport.config import SourceConfig
+from gloveport.errors import GloveportError
+from gloveport.folders import cache_folder
+from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.egress.urls import shown
+from gloveport.sources import OpenedSource
+from gloveport.sources.context import SourceContext
+from gloveport.sources.detection import detect, likely_name
+from gloveport.sources.opening import open_source
+from gloveport.types import Problem
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress import Egress
+
+logger = logging.getLogger("gloveport")
+
+SOURCE_WAIT_SECONDS = 3.0
+"""How long a run waits for sources that it does not name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A source as a command line names it: a URL, a file or a command. Its kind and its name are detected."""
+
+    text: str
+    allow_private: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The text without credentials that a URL may hold."""
+        return shown(self.text) if "://" in self.text else self.text
+
+
+class SourceOpener:
+    """Opens a set of sources once, in one event loop.
+
+    `on_progress(due)` is called when a source is open or has failed. `due` is true when the catalog should be built now:
+    with the last source, and with each one that comes after `SOURCE_WAIT_SECONDS`.
+    """
+
+    def __init__(self, wanted: Sequence[SourceSpec | SourceConfig], on_progress: Callable[[bool], None]) -> None:
+        self._configs = [item for item in wanted if isinstance(item, SourceConfig)]
+        self._specs = [(item, likely_name(item.text)) for item in wanted if isinstance(item, SourceSpec)]
+        self._on_progress = on_progress
+        self._places: dict[str, int] = {}  # by name: the first source of a name owns it, however late it opens
+        self._opened: dict[int, OpenedSource] = {}  # by place
+        self._tasks: dict[asyncio.Task[None], str] = {}  # each with the name that programs would use
+        self._wait_until = 0.0
+        self._egress: Egress | None = None
+        self.problems: list[Problem] = []
+        self.likely_names: dict[str, str] = {}
+        """The name that a source would have got, by the text that `problems` call it by until it is open."""
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The name of each source; None where it is known only once the source is open."""
+        return (*(config.name for config in self._configs), *(name for _, name in self._specs))
+
+    @property
+    def started(self) -> bool:
+        """Whether opening has begun."""
+        return self._egress is not None
+
+    @property
+    def opened(self) -> list[OpenedSource]:
+        """The open sources, in the order in which they were given."""
+        return [self._opened[place] for place in sorted(self._opened)]
+
+    async def open(self, naming: str | None = None) -> None:
+        """Wait until the sources are open. Callers at the same time wait for the same opening, each for what it needs.
+
+        With a text in `naming`, a source that the text does not name is waited for until `SOURCE_WAIT_SECONDS` have passed
+        since the start; until it is open, it is a problem.
+        """
+        if self._egress is None:
+            self._start()
+        if named := [task for task, name in self._tasks.items() if naming is None or name in naming]:
+            await asyncio.wait(named)
+        if pending := [task for task in self._tasks if not task.done()]:
+            await asyncio.wait(pending, timeout=max(self._wait_until - asyncio.get_running_loop().time(), 0))
+
+    async def cancel(self) -> None:
+        """Stop opening what is not open yet."""
+        if pending := [task for task in self._tasks if not task.done()]:
+            for task in pending:
+                task.cancel()
+            await asyncio.wait(pending)
+
+    async def close_egress(self) -> None:
+        """Close the HTTP client, after the sources."""
+        if self._egress is not None:
+            await self._egress.close()
+
+    def still_opening(self) -> list[Problem]:
+        """Return a problem for each source that is not open yet."""
+        if not self._tasks:
+            return []
+        hint = "check that it is up; a program that names it waits for it"
+        current = asyncio.current_task()
+        names = [name for task, name in self._tasks.items() if task is not current and not task.done()]
+        return [Problem(name, f"the source {name} is still being opened", hint, opening=True) for name in names]
+
+    def refresh(self) -> None:
+        """Read the facts about the open sources again, after one of them has changed."""
+        self._opened = {place: opened.refreshed() for place, opened in self._opened.items()}
+
+    def _start(self) -> None:
+        from gloveport.policy.egress import Egress
+
+        loop = asyncio.get_running_loop()
+        self._egress = Egress()
+        self._wait_until = loop.time() + SOURCE_WAIT_SECONDS
+        loop.call_at(self._wait_until, self._waited_enough)
+        configs: list[SourceConfig] = []
+        for config in self._configs:
+            try:
+                self._context([config])
+            except GloveportError as error:
+                self._settle(_problem(config.name, error))
+                continue
+            if self._places.setdefault(config.name, len(configs)) == len(configs):
+                configs.append(config)
+            else:
+                self._settle(_name_taken(config.name))
+        context = self._context(configs)
+        for place, config in enumerate(configs):
+            self._tasks[loop.create_task(self._open(config, context, place))] = config.name
+        for place, (spec, name) in enumerate(self._specs, len(configs)):
+            if name is not None:
+                self.likely_names[spec.shown] = name
+                self._places.setdefault(name, place)
+            self._tasks[loop.create_task(self._detect_and_open(spec, context, place))] = name or spec.shown
+
+    async def _detect_and_open(self, spec: SourceSpec, context: SourceContext, place: int) -> None:
+        try:
+            config = await detect(spec.text, context, allow_private=spec.allow_private)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one source does not stop the others
+            self._settle(_problem(spec.shown, error))
+        else:
+            await self._open(config, context, place)
+
+    async def _open(self, config: SourceConfig, context: SourceContext, place: int) -> None:
+        if self._places.setdefault(config.name, place) != place:  # it would get the other's credentials
+            self._settle(_name_taken(config.name))
+            return
+        try:
+            opened = await open_source(config, context)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._settle(_problem(config.name, error))
+            return
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._settle(Problem(config.name, f"the source {config.name} could not be opened: it was cancelled"))
+            return
+        self._opened[place] = opened
+        if opened.changes is not None:
+            opened.changes.subscribe(self._source_changed)
+        self._settle(*(Problem(config.name, text, broken=False) for text in opened.info.warnings))
+
+    def _source_changed(self) -> None:
+        self.refresh()
+        self._on_progress(True)
+
+    def _settle(self, *problems: Problem) -> None:
+        """Note that a source is open, or never will be."""
+        _log(problems)
+        self.problems += problems
+        self._on_progress(not self.still_opening() or asyncio.get_running_loop().time() > self._wait_until)
+
+    def _waited_enough(self) -> None:
+        if pending := self.still_opening():
+            _log(pending)
+            self._on_progress(True)
+
+    def _context(self, configs: Iterable[SourceConfig]) -> SourceContext:
+        assert self._egress is not None
+        secrets = {(config.name, slot): origin for config in configs for slot, origin in _secrets(config).items()}
+        credentials = EnvironmentCredentials(secrets, sources=self._places)
+        return SourceContext(self._egress, credentials, cache_folder() / "definitions")
+
+
+def _secrets(config: SourceConfig) -> Mapping[str, str]:
+    """Return where each secret of a source comes from, by slot; those in the environment of its command included."""
+    return {**config.credentials, **{name: value for name, value in config.env.items() if value.startswith("env:")}}
+
+
+def _problem(name: str, error: Exception) -> Problem:
+    if isinstance(error, GloveportError):
+        return Problem(name, error.message, error.hint)
+    logger.error("the source %s could not be opened", name, exc_info=error)
+    return Problem(name, f"the source {name} could not be opened: {type(error).__name__}")
+
+
+def _name_taken(name: str) -> Problem:
+    return Problem(name, f"two sources are called {name}", "give one another name")
+
+
+def _log(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        level = logging.WARNING if problem.broken else logging.INFO
+        logger.log(level, "%s%s", problem.message, f" (hint: {problem.hint})" if problem.hint else "")

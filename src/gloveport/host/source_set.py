@@ -1,0 +1,131 @@
+"""The sources of one port and the catalog of what is open among them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from gloveport.catalog import Catalog
+from gloveport.config import SourceConfig
+from gloveport.errors import OptionError
+from gloveport.host.catalog_builder import build_catalog
+from gloveport.host.pinning import pinned_tool
+from gloveport.host.source_opener import SourceOpener, SourceSpec
+from gloveport.host.write_policy import choose_policy
+from gloveport.policy import Policy
+from gloveport.sources import OpenedSource, Source
+from gloveport.types import Problem, Tool, ToolAccess
+
+logger = logging.getLogger("gloveport")
+
+SourceArgument = str | SourceSpec | SourceConfig | Source
+"""What `Gloveport(sources=[…])` takes."""
+
+
+class SourceSet:
+    """The functions, source objects and configured sources of one port.
+
+    `catalog` is replaced, never changed: a run keeps the one that it began with. `on_change` gets each new one.
+    """
+
+    def __init__(self, functions: Source, given: Iterable[SourceArgument]) -> None:
+        checked = [_checked(item) for item in given]
+        self._wanted = [item for item in checked if isinstance(item, SourceSpec | SourceConfig)]
+        objects = [item for item in checked if not isinstance(item, SourceSpec | SourceConfig)]
+        self._own = tuple(OpenedSource.of(source) for source in (functions, *objects))
+        self._opener = SourceOpener(self._wanted, self._progressed)
+        self._names = self._opener.names
+        self._is_built = True
+        self.catalog = self._unopened_catalog()
+        self.problems = self._own_problems()
+        self.on_change: Callable[[Catalog], None] = lambda catalog: None
+        for one in self._own:
+            if one.changes is not None:
+                one.changes.subscribe(self._own_source_changed)
+
+    def may_concern(self, access: ToolAccess) -> bool:
+        """Return whether a program with this access to tools could reach a source, and so has to wait for them."""
+        used = access.names
+        return bool(self._names) and (access.possible or any(name in used if name else used for name in self._names))
+
+    async def open(self, naming: str | None = None) -> None:
+        """Open every source; with a text in `naming`, wait for those that it does not name only as `SourceOpener` does."""
+        if not self._wanted:
+            return
+        await self._opener.open(naming)
+        if not self._is_built:
+            self._build()
+
+    async def close(self) -> None:
+        """Close every source, those that do not fit into the catalog included."""
+        await self._opener.cancel()
+        sources = [one.source for one in (*self._own, *self._opener.opened)]
+        ended = await asyncio.gather(*(source.close() for source in sources), return_exceptions=True)
+        await self._opener.close_egress()
+        for error in ended:
+            if isinstance(error, BaseException):
+                logger.warning("a source could not be closed: %s", error)
+
+    def reset(self) -> None:
+        """Forget the open sources, whose event loop was closed: they are opened again on the next one."""
+        self._opener = SourceOpener(self._wanted, self._progressed)
+        self._is_built = True
+        self.catalog = self._unopened_catalog()
+
+    def opened(self, name: str) -> OpenedSource | None:
+        """Return the open source of this name, if it is in the catalog."""
+        present = {id(source) for source in self.catalog.sources}
+        found = (one for one in (*self._own, *self._opener.opened) if one.name == name and id(one.source) in present)
+        return next(found, None)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy for what is open now."""
+        return choose_policy(self.catalog, self._opener.opened)
+
+    def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
+        """Return a tool as it was accepted and as its source has it now; None where that is not known."""
+        name = address.partition(".")[0]
+        owner = next((one for one in self._opener.opened if one.name == name), None)
+        if owner is None:
+            return None, None
+        now = next((tool for tool in owner.source.tools() if tool.address == address), None)
+        return pinned_tool(owner, address), now
+
+    def _unopened_catalog(self) -> Catalog:
+        hint = "a program that says `tools` waits for it"
+        problems = [Problem(name, f"the source {name} has not been opened yet", hint) for name in self._names if name]
+        return Catalog([one.source for one in self._own], broken={problem.source: problem for problem in problems})
+
+    def _progressed(self, due: bool) -> None:
+        self._is_built = False
+        if due:
+            self._build()
+
+    def _own_source_changed(self) -> None:
+        self._own = tuple(one.refreshed() for one in self._own)
+        if self._opener.started or not self._wanted:
+            self._build()
+        else:
+            self.catalog = self._unopened_catalog()
+            self.on_change(self.catalog)
+
+    def _own_problems(self) -> tuple[Problem, ...]:
+        return tuple(Problem(one.name, text, broken=False) for one in self._own for text in one.info.warnings)
+
+    def _build(self) -> None:
+        opener = self._opener
+        problems = [*self._own_problems(), *opener.problems, *opener.still_opening()]
+        own = [one.source for one in self._own]
+        self.catalog, self.problems = build_catalog(own, opener.opened, problems, opener.likely_names)
+        self._is_built = True
+        self.on_change(self.catalog)
+
+
+def _checked(item: SourceArgument) -> SourceSpec | SourceConfig | Source:
+    if isinstance(item, str):
+        return SourceSpec(item)
+    if not isinstance(item, SourceSpec | SourceConfig | Source):
+        raise OptionError(f"a source is a URL, a file, SourceConfig(…) or an object with tools(), not {item!r:.60}")
+    return item

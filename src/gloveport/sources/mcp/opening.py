@@ -1,0 +1,77 @@
+"""Opens an MCP server over stdio or HTTP, as its settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gloveport.config import SourceConfig
+from gloveport.errors import SourceError, ToolError
+from gloveport.policy.credentials import Attachment
+from gloveport.policy.egress import Reach, urls
+from gloveport.sources.context import SourceContext
+from gloveport.sources.mcp.connection import ServerConnection
+from gloveport.sources.mcp.elicitation import OnElicit, OnProgress
+from gloveport.sources.mcp.http import HttpConnection
+from gloveport.sources.mcp.source import McpSource
+from gloveport.sources.mcp.stdio import StdioConnection, command_environment
+from gloveport.sources.trust import needs_trust, untrusted_error
+
+TOKEN_SLOT = "token"
+# The stream on which a server announces changes stays open; calls have deadlines of their own.
+STREAM_SECONDS = 24 * 3600.0
+
+
+async def open_mcp(
+    config: SourceConfig,
+    context: SourceContext,
+    *,
+    on_progress: OnProgress | None = None,
+    on_elicit: OnElicit | None = None,
+) -> McpSource:
+    """Return the server's tools, ready to be called; raise SourceError.
+
+    `on_progress` gets the progress of calls that take long. `on_elicit` puts a server's question to a person; without it
+    the server learns that there is nobody to ask, and a call that needs an answer fails.
+    """
+    if isinstance(config.location, str):
+        connect = _over_http(config, config.location, context)
+    else:
+        connect = _on_stdio(config, config.location, context)
+    return await McpSource(config, connect, on_progress=on_progress, on_elicit=on_elicit).open()
+
+
+def _on_stdio(config: SourceConfig, argv: tuple[str, ...], context: SourceContext) -> Callable[[], ServerConnection]:
+    if not argv or not argv[0]:
+        raise SourceError(f"the source {config.name} has no command", hint='write mcp = ["command", "argument", …]')
+    if needs_trust(config):
+        raise untrusted_error(config)
+    variables, redaction = command_environment(config, context.credentials)
+    return lambda: StdioConnection(argv, variables, redaction, max_bytes=config.max_response_bytes)
+
+
+def _over_http(config: SourceConfig, url: str, context: SourceContext) -> Callable[[], ServerConnection]:
+    origin = _origin(config.name, url)
+    reach = Reach(
+        origins=frozenset({origin}),
+        allow_private=config.allow_private,
+        verify_tls=config.verify_tls,
+        total_seconds=STREAM_SECONDS,
+        max_bytes=config.max_response_bytes,
+    )
+    secret = context.credentials.find(config.name, TOKEN_SLOT)
+    attachments = (
+        [Attachment("header", "Authorization", secret, frozenset({origin}), template="Bearer {}")] if secret else []
+    )
+    return lambda: HttpConnection(
+        url,
+        context.egress.transport(reach, attachments),
+        headers=config.headers,
+        missing_credential="" if secret else context.credentials.wanted(config.name, TOKEN_SLOT),
+    )
+
+
+def _origin(name: str, url: str) -> str:
+    try:
+        return urls.parse(url).origin
+    except ToolError as error:
+        raise SourceError(f"the source {name} has no usable URL: {error.message}", hint="write https://host/path") from None

@@ -1,0 +1,129 @@
+"""What a source is, what it may do besides, and the value that an opened source is resolved into.
+
+`Source` is all that a user's own source needs. Each further ability is a Protocol of its own; `OpenedSource.of` looks for
+them once, when the source is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from gloveport.types import Page, Tool
+
+if TYPE_CHECKING:
+    from gloveport.config import SourceConfig
+    from gloveport.sources.compiled_definition import CredentialSlot
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A set of tools that calls go to. Only the bridge calls it."""
+
+    @property
+    def name(self) -> str:
+        """The first part of the address of each of its tools."""
+        ...
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools, in the order to list them."""
+        ...
+
+    async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
+        """Return what the tool answered; any exception is a failed call.
+
+        `args` fit the tool's schema, and nobody else holds them.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release what the source holds; calling it twice is no error."""
+        ...
+
+
+@runtime_checkable
+class PagedSource(Protocol):
+    """A source that can return an answer page by page."""
+
+    async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
+        """Return the first page (no cursor), or the page that the cursor of the previous one names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """Facts about an open source beside its tools."""
+
+    title: str = ""
+    """What the source calls itself; untrusted text."""
+    server: str = ""
+    """The URL that its calls go to, where that is one place and known before a call."""
+    server_problem: str = ""
+    """Why that URL could not be determined."""
+    slots: tuple[CredentialSlot, ...] = ()
+    """The credentials that its tools may need."""
+    warnings: tuple[str, ...] = ()
+    """What its owner should know, such as operations that were left out."""
+    fingerprints: Mapping[str, str] | None = None
+    """The fingerprint of each tool by address; None where the host computes them from the tools."""
+    definition_digest: str = ""
+    """The key of its compiled definition in the definition cache; empty where it has none."""
+
+
+@runtime_checkable
+class DescribedSource(Protocol):
+    """A source that states facts about itself."""
+
+    def info(self) -> SourceInfo:
+        """Return the facts as they are now."""
+        ...
+
+
+@runtime_checkable
+class ChangingSource(Protocol):
+    """A source whose tools may change while it is open."""
+
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Call `on_change`, in the event loop, each time that the tools have changed."""
+        ...
+
+
+@runtime_checkable
+class VersionedSource(Protocol):
+    """A source that can still show a tool as an earlier definition had it."""
+
+    def earlier_tool(self, address: str, digest: str) -> Tool | None:
+        """Return the tool as the definition of this digest has it; None where that definition is gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSource:
+    """An open source with its optional abilities resolved. `config` is None for a source object that a caller made."""
+
+    source: Source
+    config: SourceConfig | None = None
+    info: SourceInfo = field(default_factory=SourceInfo)
+    versions: VersionedSource | None = None
+    changes: ChangingSource | None = None
+
+    @classmethod
+    def of(cls, source: Source, config: SourceConfig | None = None) -> OpenedSource:
+        """Return the opened source, with what it can do beyond the four members of `Source`."""
+        return cls(
+            source,
+            config,
+            source.info() if isinstance(source, DescribedSource) else SourceInfo(),
+            source if isinstance(source, VersionedSource) else None,
+            source if isinstance(source, ChangingSource) else None,
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the source."""
+        return self.source.name
+
+    def refreshed(self) -> OpenedSource:
+        """Return the same source with its facts as they are now."""
+        return replace(self, info=self.source.info()) if isinstance(self.source, DescribedSource) else self
