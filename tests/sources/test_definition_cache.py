@@ -28,7 +28,7 @@ def built(folder: Path, name: str = "abc") -> DefinitionCache:
     return DefinitionCache.build(folder, name, HEADS, DEFINITIONS, DEFS, {"title": "Pets"})
 
 
-def test_what_was_put_there_is_read_back(tmp_path: Path) -> None:
+def test_a_built_definition_is_read_back(tmp_path: Path) -> None:
     built(tmp_path).close()
     cache = DefinitionCache.open(tmp_path, "abc")
     assert cache is not None
@@ -53,14 +53,14 @@ def test_a_text_that_quotes_a_reference_reaches_nothing(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_nobody_else_can_read_a_cache_and_nothing_else_is_left_behind(tmp_path: Path) -> None:
+def test_only_the_user_can_read_a_definition_and_nothing_else_is_left_behind(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "cache"
     built(folder).close()
     assert [path.name for path in folder.iterdir()] == ["abc.sqlite"]
     assert stat.S_IMODE((folder / "abc.sqlite").stat().st_mode) == 0o600
 
 
-def test_a_build_that_fails_leaves_nothing_and_keeps_the_old_cache(tmp_path: Path) -> None:
+def test_a_build_that_fails_leaves_nothing_and_keeps_the_old_definition(tmp_path: Path) -> None:
     built(tmp_path).close()
 
     def broken() -> object:
@@ -76,7 +76,7 @@ def test_a_build_that_fails_leaves_nothing_and_keeps_the_old_cache(tmp_path: Pat
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "zeroed", "text"])
-def test_a_damaged_cache_is_not_opened_or_says_so_and_is_gone(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_definition_is_refused_and_deleted(tmp_path: Path, damage: str) -> None:
     built(tmp_path).close()
     path = tmp_path / "abc.sqlite"
     raw = path.read_bytes()
@@ -113,7 +113,7 @@ def test_a_folder_that_can_not_be_written_is_a_clear_error(tmp_path: Path) -> No
         built(tmp_path / "file" / "below")
 
 
-def test_what_nobody_has_used_for_months_is_forgotten(tmp_path: Path) -> None:
+def test_definitions_unused_for_months_are_deleted(tmp_path: Path) -> None:
     for name, days in (("old.sqlite", 100), ("used.sqlite", 10), (".left.draft", 2), (".new.draft", 0), ("other.txt", 900)):
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (time.time() - days * 86400,) * 2)
@@ -126,7 +126,7 @@ def test_digests_tell_parts_apart() -> None:
     assert digest(b"ab", b"c") == digest(b"ab", b"c")
 
 
-def test_a_lazy_schema_is_loaded_once_and_only_when_looked_at() -> None:
+def test_a_lazy_schema_is_loaded_once_and_only_when_accessed() -> None:
     loads = []
 
     def load() -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Compiles small documents for the tests, and looks into what came out."""
+"""Compile small documents for the tests, and read the results."""
 
 import tempfile
 from contextlib import closing
@@ -16,7 +16,7 @@ URL = "https://api.example.com/openapi.json"
 
 
 class Compiled:
-    """A compiled document, read whole."""
+    """A compiled document, read completely."""
 
     def __init__(self, document: dict[str, Any] | bytes, base: str = URL) -> None:
         raw = document if isinstance(document, bytes) else msgspec.json.encode(document)
@@ -47,13 +47,13 @@ class Compiled:
         return self.facts["warnings"]
 
     def only(self) -> tuple[Operation, dict[str, Any], dict[str, Any] | None]:
-        """The one operation of a document that has just one: how it is called, its input and output schemas."""
+        """Return the only operation of a document, with its input and output schemas."""
         (address,) = self.heads
         return self.definitions[address].operation, self.inputs[address], self.outputs[address]
 
 
 def openapi(paths: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    """An OpenAPI 3.1 document."""
+    """Return an OpenAPI 3.1 document."""
     given = {
         "openapi": "3.1.0",
         "info": {"title": "Things", "version": "1"},
@@ -63,16 +63,16 @@ def openapi(paths: dict[str, Any], **rest: Any) -> dict[str, Any]:
 
 
 def operation(method: str = "get", path: str = "/things", **node: Any) -> dict[str, Any]:
-    """An OpenAPI 3.1 document with one operation."""
+    """Return an OpenAPI 3.1 document with one operation."""
     components = node.pop("components", {})
     return openapi({path: {method: {"responses": {"204": {"description": ""}}} | node}}, components=components)
 
 
 def returning(schema: Any) -> dict[str, Any]:
-    """Responses with one success in JSON."""
+    """Return responses with one success in JSON."""
     return {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
 
 
 def sending(schema: Any, media_type: str = "application/json", required: bool = True) -> dict[str, Any]:
-    """A request body of one media type."""
+    """Return a request body with one media type."""
     return {"required": required, "content": {media_type: {"schema": schema}}}

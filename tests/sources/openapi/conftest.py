@@ -1,4 +1,4 @@
-"""A recording server, and a kit that makes sources which call it."""
+"""A recording server, and a kit that creates sources which call it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A server that records the bytes it gets and answers as told, and sources made of operations written by hand."""
+"""A server that records requests and sends prepared replies, and sources made of hand-written operations."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -38,14 +38,14 @@ class Seen:
         return self.target.partition("?")[2]
 
     def header(self, name: str) -> str | None:
-        """The one header of this name; two of them are an error."""
+        """Return the header of this name; fails when there are two."""
         found = [value for key, value in self.fields if key == name.lower()]
         assert len(found) < 2, f"{name} was sent {len(found)} times"
         return found[0] if found else None
 
 
 def answer(body: bytes = b"{}", status: int = 200, content_type: str | None = "application/json", **headers: str) -> bytes:
-    """A whole HTTP reply."""
+    """Return a complete HTTP reply."""
     lines = [f"HTTP/1.1 {status} Said", f"content-length: {len(body)}"]
     lines += [f"content-type: {content_type}"] if content_type else []
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
@@ -53,7 +53,7 @@ def answer(body: bytes = b"{}", status: int = 200, content_type: str | None = "a
 
 
 class Server:
-    """A raw HTTP server on loopback. `reply` is bytes, or a function of what was seen; empty bytes hang up."""
+    """A raw HTTP server on loopback. `reply` is bytes or a function of the request; empty bytes close the connection."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -111,7 +111,7 @@ async def _read(reader: asyncio.StreamReader) -> Seen | None:
 
 
 class Kit:
-    """Makes sources that share one egress and one folder."""
+    """Creates sources that share one egress and one folder."""
 
     def __init__(self, folder: Path, server: Server) -> None:
         self.server = server
@@ -127,7 +127,7 @@ class Kit:
         facts: dict[str, Any] | None = None,
         **config: Any,
     ) -> OpenApiSource:
-        """A source of these operations; its server is the recording one unless `base_url` says otherwise."""
+        """Return a source of these operations, which calls the recording server unless `base_url` is given."""
         settings = {"base_url": self.server.url, "allow_private": True, "timeout_seconds": 20, **config}
         chosen = SourceConfig("api", "openapi", settings.pop("location", "api.json"), **settings)
         configured = {("api", slot): origin for slot, origin in chosen.credentials.items()}
@@ -156,7 +156,7 @@ class Kit:
         return self._made[-1]
 
     async def call(self, operation: Operation, args: dict[str, Any] | None = None, **config: Any) -> Any:
-        """What a call of the operation gives, through everything down to the socket."""
+        """Call the operation, down to the socket, and return the value."""
         source = self.source({"it": operation}, **config)
         return await source.call(tool_of(source), args or {})
 

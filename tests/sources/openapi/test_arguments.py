@@ -1,4 +1,4 @@
-"""How an operation is called: which arguments it has, where each goes, and what may be left out."""
+"""The arguments of an operation: which there are, where each goes, and which are optional."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def test_operation_parameters_replace_those_of_their_path() -> None:
     assert schema["properties"]["q"]["description"] == "new" and set(schema["properties"]) == {"p", "q"}
 
 
-def test_parameters_that_headers_of_their_own_describe_are_ignored() -> None:
+def test_header_parameters_that_the_specification_reserves_are_ignored() -> None:
     names = ["Accept", "content-type", "AUTHORIZATION", "X-Trace"]
     made, _, _ = Compiled(operation(parameters=[parameter(name, "header") for name in names])).only()
     assert [one.name for one in made.parameters] == ["X-Trace"]
@@ -79,7 +79,7 @@ def test_a_parameter_with_content_is_sent_as_that() -> None:
     assert made.parameters[0].content == "application/json" and schema["properties"]["filter"] == {"type": "object"}
 
 
-def test_a_name_in_the_path_that_nobody_declared_is_a_text_and_one_that_is_not_there_is_left_out() -> None:
+def test_an_undeclared_path_parameter_is_a_string_and_one_that_the_path_lacks_is_left_out() -> None:
     made, schema, _ = Compiled(operation(path="/x/{id}", parameters=[parameter("gone", "path")])).only()
     assert [one.name for one in made.parameters] == ["id"] and schema["required"] == ["id"]
 
@@ -103,7 +103,7 @@ def test_references_to_parameters_bodies_and_answers_are_followed() -> None:
     assert list(schema["properties"]) == ["q", "name", "age"] and output == {"type": "string"}
 
 
-def test_an_operation_whose_body_leads_in_a_circle_is_left_out_and_the_others_work() -> None:
+def test_an_operation_with_a_circular_body_is_left_out_and_the_others_work() -> None:
     loop = {"requestBodies": {"a": {"$ref": "#/components/requestBodies/b"}, "b": {"$ref": "#/components/requestBodies/a"}}}
     paths = {"/a": {"post": {"operationId": "bad", "requestBody": {"$ref": "#/components/requestBodies/a"}}}, "/b": {"get": {"operationId": "good"}}}  # fmt: skip
     compiled = Compiled(openapi(paths, components=loop))
@@ -127,7 +127,7 @@ def test_a_body_without_known_properties_is_one_argument(schema: dict[str, Any])
     assert made.body is not None and made.body.argument == "body"
 
 
-def test_a_body_that_may_be_left_out_but_not_in_part_is_one_argument() -> None:
+def test_an_optional_body_with_required_properties_is_one_argument() -> None:
     _, schema, _ = Compiled(operation("post", requestBody=sending(OBJECT, required=False))).only()
     assert accepts(schema, {}) and accepts(schema, {"body": {"name": "a"}}) and not accepts(schema, {"body": {}})
 
@@ -162,7 +162,7 @@ def test_several_media_types_are_a_choice() -> None:
     assert list(schema["properties"]) == ["name", "age", "content_type"]
 
 
-def test_media_types_that_say_the_same_twice_are_no_choice() -> None:
+def test_equivalent_media_types_are_offered_once() -> None:
     names = ["text/json", "application/json", "application/*+json", "application/xml"]
     made, schema, _ = Compiled(operation("post", requestBody={"required": True, "content": {name: {"schema": OBJECT} for name in names}})).only()  # fmt: skip
     assert made.body is not None and [one.media_type for one in made.body.contents] == ["application/json"]
@@ -218,7 +218,7 @@ def test_a_secret_that_is_also_listed_as_a_parameter_is_no_argument() -> None:
 
 
 @pytest.mark.parametrize("place", [["query"], {"in": "query"}, None, 5, "cookies"])
-def test_a_parameter_at_a_place_that_is_none_is_left_out_with_a_warning(place: Any) -> None:
+def test_a_parameter_at_an_unknown_place_is_left_out_with_a_warning(place: Any) -> None:
     compiled = Compiled(operation("get", "/a", parameters=[parameter("q", place), parameter("r")]))
     assert list(compiled.only()[1]["properties"]) == ["r"]
     assert any("the parameter 'q'" in warning for warning in compiled.warnings)

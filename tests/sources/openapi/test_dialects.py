@@ -1,4 +1,4 @@
-"""Swagger 2.0 and discovery documents give the same tools as OpenAPI 3 would."""
+"""Swagger 2.0 and discovery documents compile to the same tools as OpenAPI 3."""
 
 from typing import Any
 

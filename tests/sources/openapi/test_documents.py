@@ -1,4 +1,4 @@
-"""Documents in JSON and YAML, with files beside them; and hostile ones, which end in a clear error, quickly."""
+"""Documents in JSON and YAML, with files beside them. A hostile document fails quickly, with a clear error."""
 
 import json
 import time
@@ -35,7 +35,7 @@ def test_byte_order_marks_are_understood(encoding: str) -> None:
     assert Compiled(json.dumps(PETS).encode(encoding)).addresses == ["pets.list"]
 
 
-def test_yaml_means_what_it_says() -> None:
+def test_yaml_scalars_keep_their_spelling() -> None:
     text = """
 openapi: 3.1.0
 info: {title: Quirks, version: 1.0}
@@ -113,7 +113,7 @@ def test_a_document_that_can_not_be_used_says_why(text: str, reason: str) -> Non
     assert reason in refused(text.encode())
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_bytes_that_are_not_text_are_refused() -> None:
     assert "UTF-8" in refused(b"a: \xff\xfe\x00")
     assert "UTF-16" in refused(b"\xff\xfe\x00\xd8\x00")
 
@@ -185,13 +185,17 @@ def test_files_beside_a_document_are_part_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "reference",
-    ["../secret.json", "link.json", "below/../../secret.json", "%2e%2e/secret.json", "dir", "missing.json", "bad.json"],
+    [
+        *("../secret.json", "link.json", "linked/secret.json", "below/../../secret.json", "%2e%2e/secret.json"),
+        *("%2Fetc/passwd", "a%00", "..", ".", "dir", "missing.json", "bad.json"),
+    ],
 )
 def test_a_reference_never_leaves_the_folder(tmp_path: Path, reference: str) -> None:
     folder = tmp_path / "api"
     raw = write(folder, {"api.json": operation(responses=returning({"$ref": reference})), "bad.json": "{", "dir/x": "1"})
     (tmp_path / "secret.json").write_text('{"type": "string", "description": "canary"}')
     (folder / "link.json").symlink_to(tmp_path / "secret.json")
+    (folder / "linked").symlink_to(tmp_path)
     compiled = Compiled(raw, str(folder))
     assert compiled.only()[2] == {} and len(compiled.warnings) == 1
 

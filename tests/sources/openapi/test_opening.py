@@ -1,4 +1,4 @@
-"""Opening a definition: from a file or a URL, compiled once, and never again while nothing has changed."""
+"""Opening a definition: from a file or a URL, and compiled again only when something has changed."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tests.sources.openapi.compiled import openapi, operation, returning
 
 
 class Fetching(Egress):
-    """Stands for the network: answers every request with one reply, or fails as told."""
+    """Replaces the network: every request gets the same reply or error."""
 
     def __init__(self, reply: Reply | ToolError) -> None:
         self._reply = reply
@@ -90,7 +90,7 @@ async def test_a_change_is_compiled_anew(tmp_path: Path, api: Path, change: str)
         assert cache.definition(after.address)
 
 
-async def test_a_file_that_was_missing_is_noticed_when_it_is_there(tmp_path: Path, api: Path) -> None:
+async def test_a_missing_file_is_noticed_when_it_appears(tmp_path: Path, api: Path) -> None:
     away, pet = tmp_path / "away.json", tmp_path / "pet.json"
     os.rename(pet, away)
     cache, warnings = await open_definition(configured(api), outside(tmp_path))

@@ -1,4 +1,4 @@
-"""What else is known of operations: answers, pages, servers, security, and what a change of them is called."""
+"""Compiled operations: writes, descriptions, responses, paging, servers, security, and fingerprints."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def content(media_type: str, schema: Any = None) -> dict[str, Any]:
     return {"description": "", "content": {media_type: {"schema": schema or {}}}}
 
 
-def test_the_method_tells_reads_from_writes() -> None:
+def test_the_method_separates_reads_from_writes() -> None:
     methods = ("get", "head", "options", "trace", "post", "put", "patch", "delete")
     compiled = Compiled(openapi({"/x": {method: {"operationId": method} for method in methods}}))
     assert {head.address.partition(".")[2]: head.writes for head in compiled.heads.values()} == {
@@ -51,7 +51,7 @@ def test_descriptions_are_plain_text_without_hidden_characters() -> None:
     assert head.description == "List pets\n\nAll of them & more." and head.deprecated
 
 
-def test_a_summary_that_the_description_repeats_is_said_once() -> None:
+def test_a_summary_that_the_description_repeats_appears_once() -> None:
     (head,) = Compiled(operation(summary="List pets.", description="List pets by name.")).heads.values()
     assert head.description == "List pets by name."
     (head,) = Compiled(operation()).heads.values()
@@ -71,7 +71,7 @@ def test_a_summary_that_the_description_repeats_is_said_once() -> None:
         ({}, None, ()),
     ],
 )  # fmt: skip
-def test_the_answer_is_that_of_success(responses: Any, expected: Any, produces: tuple[str, ...]) -> None:
+def test_the_output_schema_is_that_of_success(responses: Any, expected: Any, produces: tuple[str, ...]) -> None:
     made, _, output = Compiled(operation(responses=responses)).only()
     assert output == expected and made.produces == produces
 
@@ -85,7 +85,7 @@ def paged(schema: Any, *names: str, **rest: Any) -> Paging | None:
     return found
 
 
-def test_pages_are_found_where_the_definition_tells() -> None:
+def test_paging_is_detected_from_the_definition() -> None:
     def around(name: str, **rest: Any) -> dict[str, Any]:
         return {"type": "object", "properties": {name: TEXTS, **rest}}
 
@@ -104,7 +104,7 @@ def test_pages_are_found_where_the_definition_tells() -> None:
     assert paged(slack, "cursor") == Paging(cursor="cursor", at=("response_metadata", "next_cursor"), items=("channels",))
 
 
-def test_pages_are_not_made_up() -> None:
+def test_paging_is_not_guessed() -> None:
     assert paged(TEXTS, "q") is None
     assert paged({"type": "object"}, "page") is None
     assert paged({"type": "object", "properties": {"a": TEXTS}}, "cursor") is None

@@ -1,4 +1,4 @@
-"""Pages: every way to the next one, where they end, and cursors that a program wrote itself."""
+"""Paging: every way to the next page, how pages end, and forged cursors."""
 
 import base64
 from typing import Any
@@ -146,7 +146,7 @@ async def test_an_answer_of_another_shape_is_the_last_page(kit: Kit, value: Any)
 
 
 @pytest.mark.parametrize("found", [True, {"a": 1}, [1], 1.5, "x" * 10_000])
-async def test_what_can_not_be_a_cursor_is_none(kit: Kit, found: Any) -> None:
+async def test_a_value_that_can_not_be_a_cursor_ends_the_pages(kit: Kit, found: Any) -> None:
     kit.server.reply = said({"next": found})
     assert len(await all_pages(kit.source({"it": listing(Paging(cursor="c", at=("next",)), "c")}))) == 1
 
@@ -197,7 +197,7 @@ def test_cursors_outlive_the_process_and_their_key_is_private(tmp_path: Any) -> 
     assert key.stat().st_mode & 0o777 == 0o600
 
 
-def test_where_no_key_can_be_kept_cursors_still_work(tmp_path: Any) -> None:
+def test_cursors_work_when_no_key_can_be_stored(tmp_path: Any) -> None:
     (tmp_path / "file").write_text("")
     cursors = CursorSealer(tmp_path / "file" / "folder")
     assert cursors.open("a", cursors.seal("a", NextPage(url="x"))) == NextPage(url="x")

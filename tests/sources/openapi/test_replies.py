@@ -1,4 +1,4 @@
-"""Replies from a real server: values, text, bytes, nothing; and errors as errors."""
+"""Replies from a real server: values, text, bytes, empty bodies, and errors."""
 
 import gzip
 from typing import Any

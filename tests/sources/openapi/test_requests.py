@@ -1,4 +1,4 @@
-"""Operations and arguments → requests: where each argument goes, and that none goes anywhere else."""
+"""Requests from operations and arguments: where each argument goes, and that it goes nowhere else."""
 
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -181,7 +181,7 @@ def test_a_definition_can_not_smuggle_a_header_in_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["Host", "authorization", "Content-Length", "Transfer-Encoding", "COOKIE", "Connection"])
-def test_headers_of_the_connection_and_credentials_are_not_for_arguments(name: str) -> None:
+def test_arguments_can_not_set_headers_of_the_connection_or_of_credentials(name: str) -> None:
     operation = Operation("GET", "/x", parameters=(Parameter(name, "it", "header", style="simple"),))
     assert headers(build(operation, {"it": "evil"})) == {"accept": "*/*"}
 

@@ -1,4 +1,4 @@
-"""Retries: what is sent again, how often, after how long; and what never is."""
+"""Retries: which requests are retried, how often, after which pause, and which never are."""
 
 import asyncio
 from dataclasses import replace
@@ -28,13 +28,13 @@ def in_turn(kit: Kit, *replies: bytes) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_a_safe_method_is_sent_again_after_a_passing_failure(kit: Kit, method: str, status: int) -> None:
+async def test_a_safe_method_is_retried_after_a_transient_failure(kit: Kit, method: str, status: int) -> None:
     in_turn(kit, answer(b"", status), answer(b"", status, retry_after="0"), answer())
     await kit.call(Operation(method, "/x"))
     assert len(kit.server.seen) == 3
 
 
-async def test_after_three_attempts_the_failure_is_the_answer(kit: Kit) -> None:
+async def test_after_three_attempts_the_failure_is_returned(kit: Kit) -> None:
     kit.server.reply = answer(b'{"message":"busy"}', 503)
     with pytest.raises(ToolError) as caught:
         await kit.call(GET)
@@ -61,20 +61,20 @@ async def test_neither_the_method_nor_the_definition_alone_makes_a_call_safe(kit
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 500, 501])
-async def test_an_error_that_will_not_pass_is_the_answer_at_once(kit: Kit, status: int) -> None:
+async def test_a_permanent_error_is_returned_at_once(kit: Kit, status: int) -> None:
     kit.server.reply = answer(b"", status)
     with pytest.raises(ToolError):
         await kit.call(GET)
     assert len(kit.server.seen) == 1
 
 
-async def test_a_broken_connection_is_tried_again_for_safe_methods(kit: Kit) -> None:
+async def test_a_broken_connection_is_retried_for_safe_methods(kit: Kit) -> None:
     in_turn(kit, b"", b"", answer(b'"here"'))
     assert await kit.call(GET) == "here"
     assert len(kit.server.seen) == 3
 
 
-async def test_a_service_that_is_down_is_an_error_that_says_so(kit: Kit) -> None:
+async def test_a_service_that_is_down_is_a_clear_error(kit: Kit) -> None:
     with pytest.raises(ToolError) as caught:
         await kit.call(GET, base_url="http://127.0.0.1:1")
     assert (caught.value.code, caught.value.retryable) == ("source-unreachable", True)

@@ -1,4 +1,4 @@
-"""A source of operations: its tools, and calls all the way down to the socket."""
+"""An OpenAPI source: its tools, and calls down to the socket."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 JSON = MediaContent("application/json", "json")
 
 
-async def test_a_call_of_everything_arrives_as_it_was_meant(kit: Kit) -> None:
+async def test_a_call_with_every_kind_of_argument_arrives_intact(kit: Kit) -> None:
     operation = Operation(
         "PUT",
         "/shops/{shop}/items/{path}",
@@ -168,7 +168,7 @@ async def test_a_call_that_is_cancelled_lets_go_of_its_connection(kit: Kit) -> N
     assert await source.call(tool_of(source), {}) == 1
 
 
-def test_include_and_exclude_choose_operations_and_a_pattern_for_nothing_is_said(kit: Kit) -> None:
+def test_include_and_exclude_select_operations_and_an_unmatched_pattern_is_a_warning(kit: Kit) -> None:
     get = Operation("GET", "/x")
     operations = dict.fromkeys(["issues.list", "issues.create", "pulls.list", "admin.drop"], get)
     source = kit.source(operations, include=("issues.*", "pulls.*", "gone.*"), exclude=("*.create",))
@@ -197,7 +197,7 @@ def test_a_fingerprint_changes_with_where_requests_go_and_what_goes_with_them(ki
     assert of(base_url="https://c.example") == of(servers=("https://b.example",), base_url="https://c.example")
 
 
-async def test_schemas_are_read_when_looked_at_and_closing_twice_is_no_error(kit: Kit) -> None:
+async def test_schemas_are_read_when_accessed_and_closing_twice_is_harmless(kit: Kit) -> None:
     source = kit.source({"it": Operation("POST", "/x")})
     tool = tool_of(source)
     assert (dict(tool.input_schema), tool.kind, tool.writes, source.title) == (

@@ -13,7 +13,7 @@ from gloveport.sources.openapi.call import styles
 
 EMPTY, ONE, MANY, RECORD = "", "teal", ["teal", "jade", "rust"], {"x": 4, "y": 8, "z": 15}
 
-# style, explode, and what an empty text, a text, a list and an object become; None where the style has no words for it.
+# style, explode, and the results for an empty string, a string, a list and an object; None if the style can't express it.
 PATHS = [
     ("simple", False, None, "teal", "teal,jade,rust", "x,4,y,8,z,15"),
     ("simple", True, None, "teal", "teal,jade,rust", "x=4,y=8,z=15"),
@@ -55,7 +55,7 @@ def test_query_parameters_are_written_as_the_table_says(
 
 
 texts = st.text(min_size=1)
-# That library sorts the keys of an object.
+# The other library sorts the keys of an object.
 records = st.dictionaries(texts, texts, min_size=1, max_size=4).map(lambda record: dict(sorted(record.items())))
 values = st.one_of(texts, st.lists(texts, min_size=1, max_size=4), records)
 

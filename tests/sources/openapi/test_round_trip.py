@@ -1,6 +1,6 @@
-"""Calls of a definition that has every style and kind of body, read back by a server that knows the definition.
+"""Calls of a definition with every style and kind of body, decoded by a server that knows the definition.
 
-The server here decodes each request by OpenAPI's rules and must find exactly what the call was given.
+The server decodes each request by OpenAPI's rules, and must find exactly the arguments of the call.
 """
 
 import email
@@ -29,7 +29,7 @@ ROUNDS = 8
 
 
 def typed(schema: Json, raw: Any) -> Any:
-    """A decoded text, or list or object of texts, as its schema types it."""
+    """Convert a decoded string, or a list or object of strings, to the types of its schema."""
     if schema["type"] == "array":
         return [typed(schema["items"], item) for item in raw]
     if schema["type"] == "object":
@@ -38,7 +38,7 @@ def typed(schema: Json, raw: Any) -> Any:
 
 
 def split(schema: Json, text: str, separator: str, *, explode: bool) -> Any:
-    """The list or object that a text stands for; whatever else, the text."""
+    """Return the list or object that a text encodes; the text itself for any other schema."""
     pieces = text.split(separator)
     if schema["type"] == "array":
         return [unquote(piece) for piece in pieces]

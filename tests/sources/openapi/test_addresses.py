@@ -1,4 +1,4 @@
-"""Addresses of operations: they read well, are legal and unique, and do not depend on the order of a document."""
+"""Addresses of operations read well, are legal and unique, and don't depend on the order of a document."""
 
 import keyword
 import random
@@ -55,7 +55,7 @@ def test_names_read_well(expected: str, method: str, path: str, name: str | None
     assert address(method, path, name, tag) == expected
 
 
-def test_what_is_answered_decides_between_list_and_get() -> None:
+def test_the_response_decides_between_list_and_get() -> None:
     assert address("get", "/people", lists=True) == "people.list"
     assert address("get", "/settings", lists=False) == "settings.get"
     assert address("get", "/settings") == "settings.list"
@@ -92,7 +92,7 @@ def test_thousands_of_collisions_are_settled_soon() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_a_tool_is_never_a_namespace_too() -> None:
+def test_a_tool_is_never_also_a_namespace() -> None:
     found = set(
         assign_addresses(
             [OperationIdentity("get", "/a", "x", None), OperationIdentity("get", "/b", "a.x.list", None)]
@@ -107,7 +107,7 @@ OPERATIONS = st.builds(OperationIdentity, METHODS, PIECES.map("/{}".format), st.
 
 
 @given(st.lists(OPERATIONS, max_size=12, unique_by=lambda one: (one.method, one.path)))
-def test_whatever_a_document_calls_them_names_are_legal_and_unique(operations: list[OperationIdentity]) -> None:
+def test_addresses_are_legal_and_unique_whatever_the_document(operations: list[OperationIdentity]) -> None:
     found = assign_addresses(operations)
     assert len(found) == len(set(found.values())) == len(operations)
     for one in found.values():

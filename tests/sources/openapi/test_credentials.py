@@ -1,4 +1,4 @@
-"""Credentials: which are sent, where they stand, and what is said when one is missing."""
+"""Credentials: which are sent, where, and the error when one is missing."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def get(*security: tuple[str, ...], parameters: tuple[Parameter, ...] = ()) -> O
         ("openid", "authorization", "Bearer s3cret"),
     ],
 )
-async def test_a_secret_stands_where_its_scheme_says(kit: Kit, slot: str, header: str, value: str) -> None:
+async def test_a_secret_is_sent_where_its_scheme_says(kit: Kit, slot: str, header: str, value: str) -> None:
     kit.environment[f"GLOVEPORT_API_{slot.upper()}"] = "s3cret"
     await kit.call(get((slot,)), slots=SLOTS)
     assert kit.server.last.header(header) == value
@@ -54,7 +54,7 @@ async def test_cookies_of_arguments_and_of_credentials_share_one_header(kit: Kit
     assert kit.server.last.header("cookie") == "theme=dark; sid=s3cret"
 
 
-async def test_the_first_alternative_that_is_filled_whole_is_taken(kit: Kit) -> None:
+async def test_the_first_alternative_with_all_credentials_is_used(kit: Kit) -> None:
     kit.environment |= {"GLOVEPORT_API_KEY": "k", "GLOVEPORT_API_TOKEN": "t", "GLOVEPORT_API_OAUTH": "o"}
     await kit.call(get(("key", "login"), ("key", "token"), ("oauth",)), slots=SLOTS)
     assert (kit.server.last.header("x-api-key"), kit.server.last.header("authorization")) == ("k", "Bearer t")
@@ -92,7 +92,7 @@ async def test_an_unknown_slot_is_never_filled(kit: Kit) -> None:
     assert kit.server.seen == []
 
 
-async def test_what_is_configured_for_a_definition_without_schemes_goes_as_a_bearer_token(kit: Kit) -> None:
+async def test_a_credential_for_a_definition_without_schemes_is_sent_as_a_bearer_token(kit: Kit) -> None:
     kit.environment["GITHUB_TOKEN"] = "t"
     await kit.call(get(), credentials={"token": "env:GITHUB_TOKEN"})
     assert kit.server.last.header("authorization") == "Bearer t"

@@ -1,4 +1,4 @@
-"""Servers: how their templates are filled, and what can't be one."""
+"""Base URLs: how server templates are filled, and which URLs are refused."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_base_url_replaces_the_servers() -> None:
         ("https://api.example.com", "https://docs.example.com/api.json", "https://api.example.com"),
     ],
 )
-def test_a_relative_server_is_one_beside_the_document(template: str, location: str, expected: str) -> None:
+def test_a_relative_server_is_resolved_against_the_document(template: str, location: str, expected: str) -> None:
     assert base([template], location=location) == expected
 
 
@@ -82,7 +82,7 @@ def test_a_relative_server_of_a_file_needs_a_base_url(template: str) -> None:
         "javascript://example.com",
     ],
 )
-def test_what_parsers_could_differ_over_is_no_server(url: str) -> None:
+def test_a_url_that_parsers_could_read_differently_is_no_server(url: str) -> None:
     with pytest.raises(SourceError, match="can't be a server"):
         base([url], base_url=url)
 
@@ -95,7 +95,7 @@ def test_what_parsers_could_differ_over_is_no_server(url: str) -> None:
         ("http://example.com:443/", "http://example.com:443", "http://example.com:443"),
     ],
 )
-def test_a_base_has_one_spelling(url: str, expected: str, origin: str) -> None:
+def test_a_base_url_is_normalised(url: str, expected: str, origin: str) -> None:
     assert choose_base_url(SourceConfig("api", "openapi", "api.json", base_url=url), [], {}) == (expected, origin)
 
 
@@ -119,5 +119,5 @@ def test_a_base_has_one_spelling(url: str, expected: str, origin: str) -> None:
         ("https://a.com/v1/..%5cx", False),
     ],
 )
-def test_a_url_lies_below_its_base_or_does_not(url: str, below: bool) -> None:
+def test_only_a_url_below_its_base_counts_as_below_it(url: str, below: bool) -> None:
     assert is_below(url, "https://a.com/v1") is below

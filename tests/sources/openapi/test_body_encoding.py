@@ -1,4 +1,4 @@
-"""Bodies: the bytes of each kind, and what may not get into them."""
+"""Request bodies: the bytes of each kind, and values that must not inject anything."""
 
 import email
 import email.policy
@@ -25,7 +25,7 @@ def form(value: Any, **encodings: FieldEncoding) -> str:
 def parts(
     value: Any, binary: tuple[str, ...] = (), **encodings: FieldEncoding
 ) -> list[tuple[Any, str | None, str | None, bytes]]:
-    """The parts of a multipart body as another library reads them: name, file name, type, bytes."""
+    """Return the parts of a multipart body as another library reads them: name, file name, type, bytes."""
     sent = body_encoding.encode_body(MediaContent("multipart/form-data", "multipart", encodings, binary), value)
     whole = b"Content-Type: " + sent.content_type.encode() + b"\r\n\r\n" + sent.data
     message = email.message_from_bytes(whole, policy=email.policy.HTTP)
@@ -144,7 +144,7 @@ def test_multipart_parts_have_the_types_that_the_definition_or_the_call_names() 
         {"file": 5},
     ],
 )
-def test_multipart_refuses_what_would_write_headers_of_its_own(value: dict[str, Any]) -> None:
+def test_multipart_refuses_values_that_would_inject_headers(value: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         parts(value, ("file",))
 
@@ -181,7 +181,7 @@ def test_bytes_and_text_are_sent_as_they_are(content: MediaContent, value: Any, 
     assert body_encoding.encode_body(content, value) == sent
 
 
-def test_a_value_that_is_no_body_of_its_kind_is_refused() -> None:
+def test_a_value_that_does_not_fit_its_kind_of_body_is_refused() -> None:
     for kind, value in (("bytes", {"a": 1}), ("form", [1]), ("multipart", "x")):
         with pytest.raises(ValueError):
             body_encoding.encode_body(MediaContent("a/b", kind), value)
