@@ -57,7 +57,7 @@ class _Catalog:
     def suggest(self, name: str) -> tuple[str, ...]:
         return ("github.issues.list",)
 
-    def broken(self, name: str) -> None:
+    def source_problem(self, name: str) -> None:
         """No source is."""
 
     def is_namespace(self, name: str) -> bool:

@@ -164,7 +164,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TypeFinding:
     """A finding of a type checker, with 1-based lines and columns (in UTF-16 units) of its start and end."""
 
     line: int

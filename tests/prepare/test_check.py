@@ -46,7 +46,7 @@ class Catalog:
         known = {"get_wether": ("get_weather",), "github.issue.create": ("github.issues.create", "github.issues.list")}
         return known.get(name, ())
 
-    def broken(self, name: str) -> None:
+    def source_problem(self, name: str) -> None:
         return None
 
     def is_namespace(self, name: str) -> bool:

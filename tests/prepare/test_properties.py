@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gloveport.errors import ProgramError
 from gloveport.prepare import check, locate, prepare
-from gloveport.prepare.diagnostics import place
+from gloveport.prepare.diagnostics import line_and_column
 from gloveport.prepare.positions import ENGINE_LINE_END
 from gloveport.types import Program, Tool
 
@@ -44,7 +44,7 @@ class Nothing:
     def suggest(self, name: str) -> tuple[str, ...]:
         return ()
 
-    def broken(self, name: str) -> None:
+    def source_problem(self, name: str) -> None:
         return None
 
     def is_namespace(self, name: str) -> bool:
@@ -64,7 +64,7 @@ def assert_exact(program: Program) -> None:
         for step in {0, span.length // 2, span.length - 1}:
             if program.code[span.code + step] not in "\r\n\u2028\u2029":
                 line, column = engine_place(program.code, span.code + step)
-                assert locate(program, line, column) == place(program.source, span.source + step)
+                assert locate(program, line, column) == line_and_column(program.source, span.source + step)
     assert end <= len(program.code)
 
 

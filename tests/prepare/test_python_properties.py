@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gloveport.errors import ProgramError
 from gloveport.prepare import check, locate, prepare
-from gloveport.prepare.diagnostics import LINE_END, place
+from gloveport.prepare.diagnostics import LINE_END, line_and_column
 from gloveport.types import Program
 from tests.prepare.test_properties import Nothing
 
@@ -99,9 +99,9 @@ def assert_exact(program: Program) -> None:
         assert LONE_CR.sub("\n", program.code[span.code : end]) == source[span.source : source_end]
         for step in {0, span.length // 2, span.length - 1}:
             if program.code[span.code + step] not in "\r\n":
-                line, column = place(program.code, span.code + step)
-                assert locate(program, line, column) == place(program.source, span.source + step)
-                assert place(program.source, span.source + step)[0] == line
+                line, column = line_and_column(program.code, span.code + step)
+                assert locate(program, line, column) == line_and_column(program.source, span.source + step)
+                assert line_and_column(program.source, span.source + step)[0] == line
     assert end <= len(program.code)
 
 

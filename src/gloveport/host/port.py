@@ -24,7 +24,7 @@ from gloveport.host.options import check_flags, check_run, env_from, limits_from
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, Recorder
-from gloveport.prepare import Judged, check, prepare
+from gloveport.prepare import TypeReport, check, prepare
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
 from gloveport.sandbox.jail.strength import JailReport
@@ -170,9 +170,9 @@ class Gloveport:
                 return _closed(request)
             bridge = self._bridge
             await asyncio.to_thread(check, program, bridge.catalog) if large else check(program, bridge.catalog)
-            judged = await self._types.check(program, bridge.catalog) if self._types else Judged()
-            if judged.error is not None:
-                raise judged.error
+            type_report = await self._types.check(program, bridge.catalog) if self._types else TypeReport()
+            if type_report.error is not None:
+                raise type_report.error
         except ProgramError as error:
             return Outcome(request.run, "failed", error=program_failure(error))
         try:
@@ -187,7 +187,7 @@ class Gloveport:
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
             await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
             outcome = replace(outcome, error=with_hint(outcome.error, self.catalog))
-        return replace(outcome, warnings=(*outcome.warnings, *judged.advice)) if judged.advice else outcome
+        return replace(outcome, warnings=(*outcome.warnings, *type_report.advice)) if type_report.advice else outcome
 
     async def _choose_engine(self, request: _RunRequest) -> _RunRequest:
         """Return the request, with a substitute for an engine that the run did not name and the jail can't hold."""

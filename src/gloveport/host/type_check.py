@@ -7,7 +7,7 @@ import logging
 from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import declarations
 from gloveport.errors import SandboxError
-from gloveport.prepare import Judged, check_types
+from gloveport.prepare import TypeReport, check_types
 from gloveport.sandbox.type_checkers import TypeChecker, python_launch, typescript_launch
 from gloveport.types import Language, Program, Strength
 
@@ -21,14 +21,14 @@ class TypeChecks:
         self._minimum: Strength = minimum
         self._checkers: dict[Language, TypeChecker] = {}
 
-    async def check(self, program: Program, catalog: Catalog) -> Judged:
+    async def check(self, program: Program, catalog: Catalog) -> TypeReport:
         """Return what is wrong with the program's types."""
         header = declarations(catalog, program.code, program.language)
         try:
             findings = await self._checker(program.language).check(header + program.code)
         except (SandboxError, TimeoutError) as error:
             logger.warning("the type check was skipped: %s", str(error) or "it took too long")
-            return Judged()
+            return TypeReport()
         return check_types(program, catalog, findings, header.count("\n"))
 
     async def close(self) -> None:

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from typing import cast
 
 from gloveport.errors import OptionError, ProgramError
-from gloveport.prepare.call_check import Certain, check_each
-from gloveport.prepare.diagnostics import frame, problem
+from gloveport.prepare.call_check import CertainCalls, ToolIndex, check_each
+from gloveport.prepare.diagnostics import frame, program_error
 from gloveport.prepare.positions import locate
 from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
-from gloveport.prepare.tool_index import ToolIndex
-from gloveport.prepare.type_findings import Judged, judge
-from gloveport.types import LANGUAGES, MIB, Finding, Language, Program
+from gloveport.prepare.type_findings import TypeReport, report_types
+from gloveport.types import LANGUAGES, MIB, Language, Program, TypeFinding
 
-__all__ = ["Judged", "ToolIndex", "check", "check_types", "frame", "locate", "prepare"]
+__all__ = ["ToolIndex", "TypeReport", "check", "check_types", "frame", "locate", "prepare"]
 
 
 def prepare(
@@ -49,14 +48,14 @@ def check(program: Program, catalog: ToolIndex) -> None:
     check_each(_certain_calls(program, catalog), program, catalog)
 
 
-def check_types(program: Program, catalog: ToolIndex, findings: Sequence[Finding], lines_before: int) -> Judged:
+def check_types(program: Program, catalog: ToolIndex, findings: Sequence[TypeFinding], lines_before: int) -> TypeReport:
     """What a type checker found, at its places in the agent's text; `lines_before` stood before the program's code."""
     if not findings:
-        return Judged()
-    return judge(program, _certain_calls(program, catalog).calls, findings, lines_before)
+        return TypeReport()
+    return report_types(program, _certain_calls(program, catalog).calls, findings, lines_before)
 
 
-def _certain_calls(program: Program, catalog: ToolIndex) -> Certain:
+def _certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
     if program.language == "python":
         from gloveport.prepare.python.calls import certain_calls
     else:
@@ -81,4 +80,4 @@ def _check_encodable(text: str) -> None:
     except UnicodeEncodeError as error:
         half = f"\\u{ord(text[error.start]):04x}"
         message = f"half of a surrogate pair ({half}) can't be sent"
-        raise problem(text, error.start, message, hint=f"inside a string, write the escape `{half}`") from None
+        raise program_error(text, error.start, message, hint=f"inside a string, write the escape `{half}`") from None

@@ -11,7 +11,7 @@ from gloveport.types import Tool
 COMBINATORS = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependentSchemas"})
 
 
-class Value(Protocol):
+class ArgumentValue(Protocol):
     """An argument, or the name of one, as it is written."""
 
     @property
@@ -30,32 +30,32 @@ class Value(Protocol):
         ...
 
     @property
-    def place(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         """Where it starts and ends in the code."""
         ...
 
 
-Named = Mapping[str, tuple[Value, Value | None]]
+NamedValues = Mapping[str, tuple[ArgumentValue, ArgumentValue | None]]
 """Arguments by name, each with where its name stands; a value of None can't be judged."""
 
 
-class Given(NamedTuple):
+class CallArguments(NamedTuple):
     """What a call is given: values by position, by name, or one object (`object_keys`, if all of its keys are literal)."""
 
-    positional: Sequence[Value] = ()
-    named: Named | None = None
-    object_keys: Named | None = None
+    positional: Sequence[ArgumentValue] = ()
+    named: NamedValues | None = None
+    object_keys: NamedValues | None = None
 
 
-class Complaint(NamedTuple):
+class InvalidArgument(NamedTuple):
     """What is wrong with a call; `value` is None when the call as a whole is."""
 
     message: str
     hint: str
-    value: Value | None = None
+    value: ArgumentValue | None = None
 
 
-def complaint(given: Given, tool: Tool) -> Complaint | None:
+def validate_arguments(given: CallArguments, tool: Tool) -> InvalidArgument | None:
     """The first thing that is certainly wrong with the arguments of a call; None when nothing is certain."""
     if not COMBINATORS.isdisjoint(tool.input_schema):
         return None
@@ -71,7 +71,7 @@ def complaint(given: Given, tool: Tool) -> Complaint | None:
     return _check_positional(positional, tool)
 
 
-def _check_object(keys: Named | None, tool: Tool) -> Complaint | None:
+def _check_object(keys: NamedValues | None, tool: Tool) -> InvalidArgument | None:
     if keys is None:
         return None
     unknown = [key for key in keys if key not in tool.parameters]
@@ -80,7 +80,7 @@ def _check_object(keys: Named | None, tool: Tool) -> Complaint | None:
     return _check_named(keys, (), tool)
 
 
-def _check_named(keys: Named, positional: Sequence[Value], tool: Tool) -> Complaint | None:
+def _check_named(keys: NamedValues, positional: Sequence[ArgumentValue], tool: Tool) -> InvalidArgument | None:
     properties = tool.input_schema.get("properties", {})
     unknown = next((key for key in keys if key not in properties), None)
     if unknown is not None and tool.input_schema.get("additionalProperties") is False:
@@ -96,13 +96,13 @@ def _check_named(keys: Named, positional: Sequence[Value], tool: Tool) -> Compla
     return None
 
 
-def _check_positional(given: Sequence[Value], tool: Tool) -> Complaint | None:
+def _check_positional(given: Sequence[ArgumentValue], tool: Tool) -> InvalidArgument | None:
     names = tool.parameters
     if not names and tool.input_schema.get("additionalProperties") is not False:
         return None
     if len(given) > len(names):
         takes = "no arguments" if not names else f"at most {_count(len(names), 'argument')}"
-        return Complaint(f"takes {takes}, not {len(given)}", _parameters(tool), given[len(names)])
+        return InvalidArgument(f"takes {takes}, not {len(given)}", _parameters(tool), given[len(names)])
     missing = _missing(tool, set(names[: len(given)]))
     if missing:
         return missing
@@ -114,20 +114,20 @@ def _check_positional(given: Sequence[Value], tool: Tool) -> Complaint | None:
     return None
 
 
-def _missing(tool: Tool, present: set[str]) -> Complaint | None:
+def _missing(tool: Tool, present: set[str]) -> InvalidArgument | None:
     required = [name for name in tool.input_schema.get("required", ()) if name not in present]
     if not required:
         return None
     names = " and ".join(f"`{name}`" for name in required[:5])
-    return Complaint(f"needs {names}, which {'is' if len(required) == 1 else 'are'} missing", _parameters(tool))
+    return InvalidArgument(f"needs {names}, which {'is' if len(required) == 1 else 'are'} missing", _parameters(tool))
 
 
-def _unknown(name: str, value: Value, tool: Tool) -> Complaint:
+def _unknown(name: str, value: ArgumentValue, tool: Tool) -> InvalidArgument:
     meant = did_you_mean(name, tool.parameters)
-    return Complaint(f"has no parameter `{name}`{f'; {meant}' if meant else ''}", _parameters(tool), value)
+    return InvalidArgument(f"has no parameter `{name}`{f'; {meant}' if meant else ''}", _parameters(tool), value)
 
 
-def _wrong_type(name: str, value: Value, schema: Any) -> Complaint | None:
+def _wrong_type(name: str, value: ArgumentValue, schema: Any) -> InvalidArgument | None:
     kind = value.kind
     if kind is None or not isinstance(schema, Mapping) or not COMBINATORS.isdisjoint(schema):
         return None
@@ -135,7 +135,7 @@ def _wrong_type(name: str, value: Value, schema: Any) -> Complaint | None:
     types = {allowed} if isinstance(allowed, str) else set(allowed) if isinstance(allowed, list) else set()
     if types and not _fits(kind, value.text, types):
         wanted = " or ".join(sorted(types))
-        return Complaint(
+        return InvalidArgument(
             f"takes {_article(wanted)} {wanted} as `{name}`, not {_spoken(kind, value.text)}",
             f"`{name}` is of type {wanted}",
             value,
@@ -143,7 +143,7 @@ def _wrong_type(name: str, value: Value, schema: Any) -> Complaint | None:
     choices = schema.get("enum")
     if value.string is not None and isinstance(choices, list) and value.string not in choices:
         listed = ", ".join(f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices[:12])
-        return Complaint(f"takes no {_cut(value.text)} as `{name}`", f"`{name}` is one of {listed}", value)
+        return InvalidArgument(f"takes no {_cut(value.text)} as `{name}`", f"`{name}` is one of {listed}", value)
     return None
 
 

@@ -7,13 +7,13 @@ import unicodedata
 
 from gloveport.errors import ProgramError
 
-FRAME_WIDTH = 100
+MAX_FRAME_CHARS = 100
 """How many characters of a long source line a frame shows."""
 
 LINE_END = re.compile(r"\r\n?|\n")
 
 
-def place(source: str, offset: int) -> tuple[int, int]:
+def line_and_column(source: str, offset: int) -> tuple[int, int]:
     """The 1-based line and column (in characters) of an offset; lines end as editors end them: LF, CRLF or CR."""
     offset = min(max(offset, 0), len(source))
     if offset and source[offset - 1 : offset + 1] == "\r\n":
@@ -26,7 +26,7 @@ def place(source: str, offset: int) -> tuple[int, int]:
     return line, offset - start + 1
 
 
-def problem(
+def program_error(
     source: str,
     offset: int,
     message: str,
@@ -37,7 +37,7 @@ def problem(
     tool: str | None = None,
 ) -> ProgramError:
     """A `ProgramError` at an offset of the agent's text, with its frame."""
-    line, column = place(source, offset)
+    line, column = line_and_column(source, offset)
     shown = frame(source, line, column, length)
     return ProgramError(message, code=code, hint=hint, line=line, column=column, frame=shown, tool=tool)
 
@@ -47,8 +47,8 @@ def frame(source: str, line: int, column: int, length: int = 1) -> str:
     text = _line(source, line)
     start = min(max(column - 1, 0), len(text))
     stop = min(start + max(length, 1), len(text)) if start < len(text) else start + 1
-    left = max(0, min(start - FRAME_WIDTH // 2, len(text) - FRAME_WIDTH))
-    right = min(len(text), left + FRAME_WIDTH)
+    left = max(0, min(start - MAX_FRAME_CHARS // 2, len(text) - MAX_FRAME_CHARS))
+    right = min(len(text), left + MAX_FRAME_CHARS)
     before = ("…" if left else "") + _visible(text[left:start])
     marked = _visible(text[start : min(stop, right)])
     after = _visible(text[min(stop, right) : right]) + ("…" if right < len(text) else "")

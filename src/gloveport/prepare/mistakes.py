@@ -37,7 +37,7 @@ HTML = re.compile(r"^\s*<(?:!doctype|html|head|body|script|\?xml)\b", re.IGNOREC
 _JSX = re.compile(r"</?[A-Za-z][\w.]*(?:\s[^<>]*)?/?>")
 
 
-def spot(source: str, shape: str, offset: int) -> str | None:
+def hint_for_mistake(source: str, shape: str, offset: int) -> str | None:
     """A hint for a common mistake at or around an offset; None when none is recognised."""
     line = line_around(source, offset)
     if HTML.match(source):

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gloveport.prepare.diagnostics import LINE_END, place
+from gloveport.prepare.diagnostics import LINE_END, line_and_column
 from gloveport.types import Program, Span
 
 ENGINE_LINE_END = re.compile("\r\n?|[\n\u2028\u2029]")
@@ -41,7 +41,7 @@ def rewrite(source: str, edits: Iterable[Edit]) -> tuple[str, tuple[Span, ...]]:
     return "".join(pieces), tuple(spans)
 
 
-def through(spans: Iterable[Span], inner: Iterable[Span]) -> tuple[Span, ...]:
+def compose_spans(spans: Iterable[Span], inner: Iterable[Span]) -> tuple[Span, ...]:
     """Spans into a text that was itself rewritten, led on through its own spans (`inner`) to the source."""
     inner = tuple(inner)
     led: list[Span] = []
@@ -66,7 +66,7 @@ def locate(program: Program, line: int, column: int) -> tuple[int, int] | None:
     source_offset = source_offset_of(program, offset)
     if source_offset is None:
         source_offset = _following(program, offset)
-    return None if source_offset is None else place(program.source, source_offset)
+    return None if source_offset is None else line_and_column(program.source, source_offset)
 
 
 def _following(program: Program, offset: int) -> int | None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from gloveport.prepare.positions import Edit
-    from gloveport.prepare.python.survey import Survey
-    from gloveport.prepare.typescript.source_text import Sheet
+    from gloveport.prepare.python.survey import PythonSurvey
+    from gloveport.prepare.typescript.source_text import SourceText
 
 
 class ScriptSubset(Protocol):
     """An engine for JavaScript without a compiler for TypeScript: `prepare` erases the types for it."""
 
-    def refuse_unsupported(self, sheet: Sheet) -> None:
+    def refuse_unsupported(self, source_text: SourceText) -> None:
         """Raise ProgramError for the first thing in a program that the engine is known not to have."""
         ...
 
@@ -33,11 +33,11 @@ class PythonSubset(Protocol):
     hint: str
     node_kinds: tuple[type, ...]
 
-    def find_unsupported(self, found: Survey, tree: ast.Module) -> Unsupported | None:
+    def find_unsupported(self, found: PythonSurvey, tree: ast.Module) -> Unsupported | None:
         """Return the first thing in a program that the engine is known not to have."""
         ...
 
-    def edits(self, found: Survey, tree: ast.Module, code: str) -> list[Edit]:
+    def edits(self, found: PythonSurvey, tree: ast.Module, code: str) -> list[Edit]:
         """Return the changes that make the program run in the engine."""
         ...
 

@@ -12,36 +12,38 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gloveport.errors import ProgramError
-from gloveport.prepare.call_check import Call
-from gloveport.prepare.diagnostics import LINE_END, problem
+from gloveport.prepare.call_check import CallSite
+from gloveport.prepare.diagnostics import LINE_END, program_error
 from gloveport.prepare.positions import ENGINE_LINE_END, source_offset_of
-from gloveport.types import Finding, Program
+from gloveport.types import Program, TypeFinding
 
-MOST = 10
-LONGEST = 400
+MAX_ADVICE_LINES = 10
+MAX_MESSAGE_CHARS = 400
 # "Type 'number' is not assignable to type 'string'", "Expected `str`, found `Literal[5]`".
 _TYPESCRIPT = re.compile(r"(?:Type|Argument of type) '([^']*)' is not assignable to (?:type|parameter of type) '([^']*)'")
 _PYTHON = re.compile(r"Expected `([^`]*)`, found `([^`]*)`")
 _PLAIN_TYPESCRIPT = re.compile(r"""(?:string|number|boolean|"[^"|]*"|-?[\d.]+|true|false)(?:\[\])?\Z""")
 _PLAIN_PYTHON = re.compile(r"(?:str|int|float|bool|bytes|list\[(?:str|int|float|bool)\]|Literal\[[^,|]*\])\Z")
 _TYPE_ERRORS = frozenset({"2322", "2345", "invalid-argument-type"})
-# What TypeScript's numbers and ty's names say that no agent needs to hear: unused names, style, imports that we judge.
+# Findings that no agent needs: unused names, style, and imports, which prepare checks itself.
 _IDLE = frozenset({"invalid-syntax", "unresolved-import", "empty-body", "possibly-unresolved-reference"})
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TypeReport:
     """`error` is what stops the program, if anything does; `advice` are one-line notes with their places."""
 
     error: ProgramError | None = None
     advice: tuple[str, ...] = ()
 
 
-def judge(program: Program, calls: Sequence[Call], findings: Iterable[Finding], lines_before: int) -> Judged:
+def report_types(
+    program: Program, calls: Sequence[CallSite], findings: Iterable[TypeFinding], lines_before: int
+) -> TypeReport:
     """The findings in the agent's own text; those in text that is not the agent's are dropped."""
     error: ProgramError | None = None
     advice: list[str] = []
-    places = [call.place() for call in calls]
+    places = [call.extent() for call in calls]
     lines = _starts(program)
     for finding in findings:
         start = _offset(program, lines, finding.line - lines_before, finding.column)
@@ -51,15 +53,15 @@ def judge(program: Program, calls: Sequence[Call], findings: Iterable[Finding], 
         stop = _offset(program, lines, finding.end_line - lines_before, finding.end_column) or start + 1
         message = _shortened(finding.message)
         hint = "see tools.describe for the types that the tool takes"
-        found = problem(program.source, offset, message, code="type-error", hint=hint, length=max(1, stop - start))
+        found = program_error(program.source, offset, message, code="type-error", hint=hint, length=max(1, stop - start))
         if error is None and _is_certain(finding) and any(begin < start < end for begin, end in places):
             error = found
-        elif len(advice) < MOST:
+        elif len(advice) < MAX_ADVICE_LINES:
             advice.append(f"line {found.line}, column {found.column}: {message}")
-    return Judged(error, tuple(advice))
+    return TypeReport(error, tuple(advice))
 
 
-def _is_certain(finding: Finding) -> bool:
+def _is_certain(finding: TypeFinding) -> bool:
     if finding.code not in _TYPE_ERRORS:
         return False
     if found := _TYPESCRIPT.search(finding.message):
@@ -68,10 +70,10 @@ def _is_certain(finding: Finding) -> bool:
     return bool(found and _PLAIN_PYTHON.match(found[2]))
 
 
-def _is_idle(finding: Finding) -> bool:
+def _is_idle(finding: TypeFinding) -> bool:
     code = finding.code
     if code.isdigit():
-        # 1xxx: syntax, which prepare has judged; 6xxx and 7xxx: unused names and missing annotations.
+        # 1xxx: syntax, which prepare has checked; 6xxx and 7xxx: unused names and missing annotations.
         return (code[0] == "1" and len(code) == 4) or code[0] in "67"
     return code in _IDLE or not code[:1].isalpha() or code.startswith("no-")
 
@@ -97,4 +99,4 @@ def _offset(program: Program, starts: list[int], line: int, column: int) -> int 
 
 def _shortened(message: str) -> str:
     first = message.partition("\n")[0].strip()
-    return first if len(first) <= LONGEST else first[: LONGEST - 1] + "…"
+    return first if len(first) <= MAX_MESSAGE_CHARS else first[: MAX_MESSAGE_CHARS - 1] + "…"

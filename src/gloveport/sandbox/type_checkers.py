@@ -22,7 +22,7 @@ from gloveport.sandbox.engines.deno.engine import ENVIRONMENT as DENO_ENVIRONMEN
 from gloveport.sandbox.engines.deno.engine import STACK_MAP, find_deno
 from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.launcher import Launch, Launcher
-from gloveport.types import Finding, Strength
+from gloveport.types import Strength, TypeFinding
 
 GUEST_FOLDER = "/guest"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -60,7 +60,7 @@ class TypeChecker:
         self._server: _LanguageServer | None = None
         self._checks = 0
 
-    async def check(self, text: str) -> tuple[Finding, ...]:
+    async def check(self, text: str) -> tuple[TypeFinding, ...]:
         """Return the findings in a text; SandboxError when the checker can't run, TimeoutError when it takes too long."""
         # The wait for its turn has its own timeout: earlier checks may be slow.
         async with asyncio.timeout(CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS):
@@ -74,7 +74,7 @@ class TypeChecker:
         finally:
             self._turn.release()
 
-    async def _check(self, text: str) -> tuple[Finding, ...]:
+    async def _check(self, text: str) -> tuple[TypeFinding, ...]:
         if self._server is None or self._checks >= MAX_CHECKS_PER_SERVER or not self._server.alive:
             await self._end()
             self._server = await _LanguageServer.start(self._launch, self._minimum)
@@ -207,9 +207,9 @@ def _pack(message: Mapping[str, Any]) -> bytes:
     return b"Content-Length: %d\r\n\r\n" % len(data) + data
 
 
-def _finding(item: Mapping[str, Any]) -> Finding:
+def _finding(item: Mapping[str, Any]) -> TypeFinding:
     start, end = item["range"]["start"], item["range"]["end"]
-    return Finding(
+    return TypeFinding(
         start["line"] + 1,
         start["character"] + 1,
         end["line"] + 1,

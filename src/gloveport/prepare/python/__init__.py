@@ -14,17 +14,17 @@ from dataclasses import replace
 from typing import NoReturn
 
 from gloveport.errors import ProgramError
-from gloveport.prepare.diagnostics import problem
+from gloveport.prepare.diagnostics import program_error
 from gloveport.prepare.mistakes import name_character
-from gloveport.prepare.positions import nearest_source_offset, rewrite, through
+from gloveport.prepare.positions import compose_spans, nearest_source_offset, rewrite
 from gloveport.prepare.python.entry import entry_function
 from gloveport.prepare.python.foreign_names import foreign_name
 from gloveport.prepare.python.imports import refused
 from gloveport.prepare.python.layout import Layout, layouts, too_long
-from gloveport.prepare.python.parser import Lines, TooDeepError, TooLargeError, parse
+from gloveport.prepare.python.parser import LineIndex, PythonTooDeepError, TooLargeError, parse
 from gloveport.prepare.python.scopes import survey
-from gloveport.prepare.python.survey import Survey, place_of
-from gloveport.prepare.python.syntax_errors import DEEP, DEEP_HINT, explain
+from gloveport.prepare.python.survey import PythonSurvey, place_of
+from gloveport.prepare.python.syntax_errors import TOO_DEEP, TOO_DEEP_HINT, explain
 from gloveport.prepare.python.tool_access import tool_access
 from gloveport.prepare.subset import PythonSubset
 from gloveport.types import Program, ToolAccess
@@ -35,7 +35,7 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
     layout, tree = _read(source)
     found = survey(tree, subset.node_kinds if subset else ())
     if found.faults:
-        lines = Lines(layout.code)
+        lines = LineIndex(layout.code)
         fault = min(found.faults, key=lambda fault: place_of(fault.node))
         start = lines.start(fault.node)
         _fail(layout, start, fault.message, fault.hint, length=lines.end(fault.node) - start)
@@ -44,7 +44,7 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
         _fail(layout, refusal.start, refusal.message, refusal.hint, code="import-refused", length=refusal.length)
     foreign = foreign_name(tree, layout.code)
     if foreign:
-        start = Lines(layout.code).start(foreign.node)
+        start = LineIndex(layout.code).start(foreign.node)
         _fail(layout, start, foreign.message, foreign.hint, length=len(foreign.node.id))
     function = entry_function(tree, layout.code)
     access = tool_access(tree, found.names, is_function=function is not None)
@@ -53,10 +53,12 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
     return _program(layout, function, _tail(tree), access)
 
 
-def _program_in(subset: PythonSubset, layout: Layout, tree: ast.Module, found: Survey, function: str | None) -> Program:
+def _program_in(
+    subset: PythonSubset, layout: Layout, tree: ast.Module, found: PythonSurvey, function: str | None
+) -> Program:
     unsupported = subset.find_unsupported(found, tree)
     if unsupported:
-        lines = Lines(layout.code)
+        lines = LineIndex(layout.code)
         start = lines.start(unsupported.node)
         length = lines.end(unsupported.node) - start
         message = f"the engine `{subset.engine}` has no {unsupported.what}"
@@ -65,7 +67,7 @@ def _program_in(subset: PythonSubset, layout: Layout, tree: ast.Module, found: S
     if function:
         code += subset.entry_calls(tree, function)
     entry = "function" if function else "body"
-    return Program("python", layout.source, code, "python", entry, through(spans, layout.spans))
+    return Program("python", layout.source, code, "python", entry, compose_spans(spans, layout.spans))
 
 
 def _program(layout: Layout, function: str | None, tail: int | None, access: ToolAccess) -> Program:
@@ -104,8 +106,8 @@ def _parse(layout: Layout) -> ast.Module:
         return parse(layout.code)
     except SyntaxError as error:
         raise explain(layout, error) from None
-    except TooDeepError as error:
-        _fail(layout, error.offset, DEEP, DEEP_HINT)
+    except PythonTooDeepError as error:
+        _fail(layout, error.offset, TOO_DEEP, TOO_DEEP_HINT)
     except TooLargeError as error:
         raise too_long(layout.source, nearest_source_offset(layout.spans, error.offset), error.what) from None
 
@@ -114,4 +116,4 @@ def _fail(
     layout: Layout, offset: int, message: str, hint: str | None, *, code: str = "syntax-error", length: int = 1
 ) -> NoReturn:
     where = nearest_source_offset(layout.spans, offset)
-    raise problem(layout.source, where, message, code=code, hint=hint, length=length)
+    raise program_error(layout.source, where, message, code=code, hint=hint, length=length)

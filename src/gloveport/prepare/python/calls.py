@@ -9,30 +9,29 @@ from functools import cached_property, partial
 from keyword import iskeyword
 from typing import Any
 
-from gloveport.prepare.argument_check import Given
-from gloveport.prepare.call_check import TOOLS, Call, Certain, Chain
+from gloveport.prepare.argument_check import CallArguments
+from gloveport.prepare.call_check import TOOLS, CallSite, CertainCalls, Chain, ToolIndex
 from gloveport.prepare.python.foreign_names import BINDING, bound_names
-from gloveport.prepare.python.parser import Lines, TooDeepError, TooLargeError, children, parse
+from gloveport.prepare.python.parser import LineIndex, PythonTooDeepError, TooLargeError, children, parse
 from gloveport.prepare.python.scopes import suppressed
-from gloveport.prepare.tool_index import ToolIndex
 from gloveport.types import Program
 
 
-def certain_calls(program: Program, catalog: ToolIndex) -> Certain:
+def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
     """The tool calls that can be read off the text."""
     roots = TOOLS | catalog.roots
     if not any(root in program.code for root in roots):
-        return Certain()
+        return CertainCalls()
     try:
         tree = parse(program.code)
-    except (SyntaxError, TooDeepError, TooLargeError):
-        return Certain()
+    except (SyntaxError, PythonTooDeepError, TooLargeError):
+        return CertainCalls()
     found = read_calls(tree, program.code, roots)
     free = frozenset(name for name in roots if not _is_shadowed(name, found, tree, program))
-    return Certain(tuple(found.on(free)), found.tested)
+    return CertainCalls(tuple(found.on(free)), found.tested)
 
 
-def _is_shadowed(name: str, found: Calls, tree: ast.Module, program: Program) -> bool:
+def _is_shadowed(name: str, found: PythonCalls, tree: ast.Module, program: Program) -> bool:
     """Whether the program binds the name itself, other than as the entry function's own parameter."""
     bound = found.bound.get(name)
     if not bound:
@@ -56,45 +55,45 @@ def _entry_parameters(tree: ast.Module) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args][:2]
 
 
-class Text:
+class CodeText:
     """The code, and where the nodes of its tree stand; looked up only when there is something to say."""
 
     def __init__(self, code: str) -> None:
         self.code = code
 
     @cached_property
-    def lines(self) -> Lines:
+    def lines(self) -> LineIndex:
         """The lines of the code."""
-        return Lines(self.code)
+        return LineIndex(self.code)
 
-    def place(self, node: ast.AST) -> tuple[int, int]:
+    def extent(self, node: ast.AST) -> tuple[int, int]:
         """Where a node starts and ends."""
         return self.lines.start(node), self.lines.end(node)
 
 
-class Part:
+class PythonChainPart:
     """One property of a chain, `.name` or `["name"]`."""
 
     __slots__ = ("_node", "_text", "name")
 
-    def __init__(self, name: str, node: ast.Attribute | ast.Subscript, text: Text) -> None:
+    def __init__(self, name: str, node: ast.Attribute | ast.Subscript, text: CodeText) -> None:
         self.name, self._node, self._text = name, node, text
 
     @property
-    def place(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         """Where the name stands."""
         if isinstance(self._node, ast.Subscript):
-            return self._text.place(self._node.slice)
+            return self._text.extent(self._node.slice)
         end = self._text.lines.end(self._node)
         return end - len(self.name), end
 
 
-class Value:
+class PythonValue:
     """An argument as it is written."""
 
     __slots__ = ("_node", "_text", "kind", "string")
 
-    def __init__(self, node: ast.AST, text: Text) -> None:
+    def __init__(self, node: ast.AST, text: CodeText) -> None:
         self._node, self._text = node, text
         self.kind = _kind(node)
         value = getattr(node, "value", None)
@@ -103,22 +102,22 @@ class Value:
     @property
     def text(self) -> str:
         """What is written."""
-        start, end = self.place
+        start, end = self.extent
         return self._text.code[start:end]
 
     @property
-    def place(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         """Where it starts and ends in the code."""
-        return self._text.place(self._node)
+        return self._text.extent(self._node)
 
 
-class Keyword(Value):
+class KeywordName(PythonValue):
     """The name of a keyword argument."""
 
     __slots__ = ()
 
     @property
-    def place(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         """Where the name stands."""
         start = self._text.lines.start(self._node)
         return start, start + len(getattr(self._node, "arg", None) or "")
@@ -137,31 +136,31 @@ def _kind(node: ast.AST) -> str | None:
     return "array" if isinstance(node, ast.List) else "object" if isinstance(node, ast.Dict) else None
 
 
-def _given(call: ast.Call, text: Text) -> Given | None:
+def _given(call: ast.Call, text: CodeText) -> CallArguments | None:
     """What a call is given; None when `*` or `**` hides it."""
     if any(isinstance(node, ast.Starred) for node in call.args) or any(word.arg is None for word in call.keywords):
         return None
-    positional = [Value(node, text) for node in call.args]
+    positional = [PythonValue(node, text) for node in call.args]
     if call.keywords:
         if any(value.kind in {"object", None} for value in positional[:1]):
             return None
-        named = {word.arg or "": (Keyword(word, text), Value(word.value, text)) for word in call.keywords}
-        return Given(positional, named=named)
+        named = {word.arg or "": (KeywordName(word, text), PythonValue(word.value, text)) for word in call.keywords}
+        return CallArguments(positional, named=named)
     single = call.args[0] if len(call.args) == 1 else None
-    return Given(positional, object_keys=_keys(single, text) if isinstance(single, ast.Dict) else None)
+    return CallArguments(positional, object_keys=_keys(single, text) if isinstance(single, ast.Dict) else None)
 
 
-def _keys(node: ast.Dict, text: Text) -> dict[str, tuple[Value, Value]] | None:
-    keys: dict[str, tuple[Value, Value]] = {}
+def _keys(node: ast.Dict, text: CodeText) -> dict[str, tuple[PythonValue, PythonValue]] | None:
+    keys: dict[str, tuple[PythonValue, PythonValue]] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
             return None
-        keys[key.value] = (Value(key, text), Value(value, text))
+        keys[key.value] = (PythonValue(key, text), PythonValue(value, text))
     return keys
 
 
 @dataclass(slots=True)
-class Calls:
+class PythonCalls:
     """What one walk over a program finds.
 
     `calls` leaves out those whose failure the program handles itself; `bound` holds the nodes that bind names; `tested`
@@ -169,29 +168,29 @@ class Calls:
     code whose failures are handled.
     """
 
-    text: Text
+    text: CodeText
     roots: frozenset[str]
     calls: list[tuple[ast.Call, Chain]] = field(default_factory=list)
     bound: dict[str, list[ast.AST]] = field(default_factory=dict)
     tested: set[tuple[str, ...]] = field(default_factory=set)
     caught: list[ast.AST] = field(default_factory=list)
 
-    def on(self, roots: frozenset[str]) -> Iterator[Call]:
+    def on(self, roots: frozenset[str]) -> Iterator[CallSite]:
         """The calls on some of the roots, in the order of the text."""
         for node, chain in sorted(self.calls, key=lambda pair: (pair[0].lineno, pair[0].col_offset)):
             if chain.root in roots:
-                yield Call(chain, partial(_given, node, self.text), partial(self.text.place, node))
+                yield CallSite(chain, partial(_given, node, self.text), partial(self.text.extent, node))
 
 
-def read_calls(tree: ast.Module, code: str, roots: frozenset[str]) -> Calls:
+def read_calls(tree: ast.Module, code: str, roots: frozenset[str]) -> PythonCalls:
     """The calls on these roots, and what is needed to judge them."""
-    found = Calls(Text(code), roots)
+    found = PythonCalls(CodeText(code), roots)
     _walk(found, [*tree.body], certain=True)
     _walk(found, found.caught, certain=False)
     return found
 
 
-def _walk(found: Calls, nodes: list[Any], *, certain: bool) -> None:
+def _walk(found: PythonCalls, nodes: list[Any], *, certain: bool) -> None:
     while nodes:
         node = nodes.pop()
         kind = type(node)
@@ -206,13 +205,13 @@ def _walk(found: Calls, nodes: list[Any], *, certain: bool) -> None:
             nodes += children(node)
 
 
-def _take_binding(found: Calls, node: ast.AST) -> list[ast.AST]:
+def _take_binding(found: PythonCalls, node: ast.AST) -> list[ast.AST]:
     for name in bound_names(node):
         found.bound.setdefault(name, []).append(node)
     return children(node)
 
 
-def _take_catching(found: Calls, node: ast.Try | ast.TryStar | ast.With | ast.AsyncWith) -> list[ast.AST]:
+def _take_catching(found: PythonCalls, node: ast.Try | ast.TryStar | ast.With | ast.AsyncWith) -> list[ast.AST]:
     """What is below a statement that may handle failures, without the body that it handles."""
     if isinstance(node, ast.Try | ast.TryStar):
         handled = bool(node.handlers)
@@ -226,7 +225,7 @@ def _take_catching(found: Calls, node: ast.Try | ast.TryStar | ast.With | ast.As
     return rest
 
 
-def _take_call(found: Calls, node: ast.Call, *, certain: bool) -> list[ast.AST]:
+def _take_call(found: PythonCalls, node: ast.Call, *, certain: bool) -> list[ast.AST]:
     arguments: list[ast.AST] = [*node.args, *(keyword.value for keyword in node.keywords)]
     chain = _chain(found, node.func)
     if chain:
@@ -242,7 +241,7 @@ def _take_call(found: Calls, node: ast.Call, *, certain: bool) -> list[ast.AST]:
     return [node.func, *arguments]
 
 
-def _take_chain(found: Calls, node: ast.Attribute | ast.Subscript) -> list[ast.AST]:
+def _take_chain(found: PythonCalls, node: ast.Attribute | ast.Subscript) -> list[ast.AST]:
     chain = _chain(found, node)
     if chain is None:
         return children(node)
@@ -250,7 +249,7 @@ def _take_chain(found: Calls, node: ast.Attribute | ast.Subscript) -> list[ast.A
     return []
 
 
-def _take_test(found: Calls, node: ast.Call) -> None:
+def _take_test(found: PythonCalls, node: ast.Call) -> None:
     """Note the name in `hasattr(tools.github, "x")` and `getattr(tools, "x", None)`."""
     if len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
         return
@@ -259,28 +258,28 @@ def _take_test(found: Calls, node: ast.Call) -> None:
         found.tested.add((*(inner.names if inner else ()), str(node.args[1].value)))
 
 
-def _take_in(found: Calls, node: ast.Compare) -> list[ast.AST]:
+def _take_in(found: PythonCalls, node: ast.Compare) -> list[ast.AST]:
     """Note the name in `"x" in tools` and `"x" in dir(tools)`."""
     if isinstance(node.left, ast.Constant) and isinstance(node.ops[0], ast.In | ast.NotIn):
         found.tested.add((str(node.left.value),))
     return [node.left, *node.comparators]
 
 
-def _chain(found: Calls, node: ast.AST) -> Chain | None:
+def _chain(found: PythonCalls, node: ast.AST) -> Chain | None:
     """The chain that an expression spells out on one of the roots; None for anything computed."""
-    parts: list[Part] = []
+    parts: list[PythonChainPart] = []
     while isinstance(node, ast.Attribute | ast.Subscript):
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node.slice, "value", None)
         if not isinstance(name, str) or name.startswith("__") or (name.endswith("_") and iskeyword(name[:-1])):
             return None
-        parts.append(Part(name, node, found.text))
+        parts.append(PythonChainPart(name, node, found.text))
         node = node.value
     if not parts or not isinstance(node, ast.Name) or node.id not in found.roots:
         return None
     return Chain(node.id, tuple(reversed(parts)))
 
 
-_TAKE: dict[type, Callable[[Calls, Any], list[ast.AST]]] = {
+_TAKE: dict[type, Callable[[PythonCalls, Any], list[ast.AST]]] = {
     **dict.fromkeys((ast.Attribute, ast.Subscript), _take_chain),
     **dict.fromkeys((ast.Try, ast.TryStar, ast.With, ast.AsyncWith), _take_catching),
     **dict.fromkeys(BINDING, _take_binding),

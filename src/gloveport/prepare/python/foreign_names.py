@@ -13,7 +13,7 @@ _MENTIONED = re.compile(r"\b(?:null|undefined|true|false)\b")
 _DYNAMIC = re.compile(r"\b(?:exec|globals|vars|builtins|__builtins__|setattr)\b|\bimport\s*\*")
 
 
-class Foreign(NamedTuple):
+class ForeignName(NamedTuple):
     """A name that would be a `NameError`, and what is written instead."""
 
     node: ast.Name
@@ -21,7 +21,7 @@ class Foreign(NamedTuple):
     hint: str
 
 
-def foreign_name(tree: ast.Module, code: str) -> Foreign | None:
+def foreign_name(tree: ast.Module, code: str) -> ForeignName | None:
     """The first use of such a name, when nothing in the program could define it."""
     if not any(name in code for name in FOREIGN) or not _MENTIONED.search(code) or _DYNAMIC.search(code):
         return None
@@ -45,7 +45,9 @@ def foreign_name(tree: ast.Module, code: str) -> Foreign | None:
         return None
     first = min(uses, key=lambda node: (node.lineno, node.col_offset))
     written = FOREIGN[first.id]
-    return Foreign(first, f"there is no `{first.id}` in Python", f"write `{written}`; JSON text is read with `json.loads`")
+    return ForeignName(
+        first, f"there is no `{first.id}` in Python", f"write `{written}`; JSON text is read with `json.loads`"
+    )
 
 
 def bound_names(node: ast.AST) -> list[str]:

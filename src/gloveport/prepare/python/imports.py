@@ -7,7 +7,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from gloveport.prepare.python.parser import Lines
+from gloveport.prepare.python.parser import LineIndex
 from gloveport.suggestions import near, question
 
 AVAILABLE = sys.stdlib_module_names | {"__main__"}
@@ -43,7 +43,7 @@ _TABLE = [
 HINTS = {name: hint for names, hint in _TABLE for name in names.split()}
 
 
-class Refusal(NamedTuple):
+class PythonImportRefusal(NamedTuple):
     """Why an import is refused, what to do instead, and where it stands in the code."""
 
     message: str
@@ -52,19 +52,21 @@ class Refusal(NamedTuple):
     length: int
 
 
-def refused(imports: list[ast.Import | ast.ImportFrom], code: str) -> Refusal | None:
+def refused(imports: list[ast.Import | ast.ImportFrom], code: str) -> PythonImportRefusal | None:
     """The first import that can't succeed; None when all can."""
     unknown = [(node, alias) for node in imports for alias in _names(node) if alias is None or not _is_available(alias)]
     if not unknown:
         return None
-    lines = Lines(code)
+    lines = LineIndex(code)
     node, name = min(unknown, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
     start = _place(node, name, lines, code)
     if name is None:
         shown = _relative(node)
         hint = "a program is one file: put the code it needs into it"
-        return Refusal(f"import of `{shown}` is refused: there is no package to be relative to", hint, start, len(shown))
-    return Refusal(*_explained(name), start, len(name))
+        return PythonImportRefusal(
+            f"import of `{shown}` is refused: there is no package to be relative to", hint, start, len(shown)
+        )
+    return PythonImportRefusal(*_explained(name), start, len(name))
 
 
 def _names(node: ast.Import | ast.ImportFrom) -> list[str | None]:
@@ -86,7 +88,7 @@ def _relative(node: ast.Import | ast.ImportFrom) -> str:
 _FROM = re.compile(r"from(?:\s|\\\r?\n?)*")
 
 
-def _place(node: ast.Import | ast.ImportFrom, name: str | None, lines: Lines, code: str) -> int:
+def _place(node: ast.Import | ast.ImportFrom, name: str | None, lines: LineIndex, code: str) -> int:
     if isinstance(node, ast.Import):
         return next(lines.start(alias) for alias in node.names if alias.name == name)
     start = lines.start(node)

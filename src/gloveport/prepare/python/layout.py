@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from gloveport.errors import ProgramError
 from gloveport.prepare import fences
-from gloveport.prepare.diagnostics import problem
+from gloveport.prepare.diagnostics import program_error
 from gloveport.prepare.positions import Edit, rewrite
-from gloveport.prepare.python.lexer import MEASURED, in_string, strings, too_large
+from gloveport.prepare.python.lexer import MAX_UNMEASURED_CHARS, in_string, strings, too_large
 from gloveport.types import Span
 
 MANY_DIGITS = "this integer has more than 4300 digits"
@@ -61,14 +61,14 @@ def _no_program(source: str, block: fences.Block) -> Exception:
     hint = "label the program's fence `python`, or send the program without a fence"
     if block.label in fences.LABELS:
         hint = 'write the program in Python, or run it with language="typescript"'
-    return problem(source, block.fence, message, hint=hint, length=3 + len(block.label))
+    return program_error(source, block.fence, message, hint=hint, length=3 + len(block.label))
 
 
 def too_long(source: str, offset: int, what: str) -> ProgramError:
     """The diagnostic of something that would take too long to read."""
     if what == "this number":
-        return problem(source, offset, MANY_DIGITS, hint=MANY_DIGITS_HINT)
-    return problem(source, offset, f"{what} is too long to read", hint="pass large data as `input`, not as code")
+        return program_error(source, offset, MANY_DIGITS, hint=MANY_DIGITS_HINT)
+    return program_error(source, offset, f"{what} is too long to read", hint="pass large data as `input`, not as code")
 
 
 def _lay_out(source: str, text: str, stretches: list[tuple[int, int]]) -> Layout:
@@ -95,7 +95,7 @@ def _trim(source: str, text: str, start: int, end: int) -> Iterable[Edit]:
     first = _FIRST_LINE.match(text, start, end)
     if not first or not (first[1] or first[2]):
         return ()
-    measured = too_large(text[start:end]) if end - start > MEASURED else None
+    measured = too_large(text[start:end]) if end - start > MAX_UNMEASURED_CHARS else None
     if measured:
         raise too_long(source, start + measured[0], measured[1])
     return _without_prompts(text, start, end) if first[2] else _without_margin(text, start, end)

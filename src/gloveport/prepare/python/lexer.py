@@ -21,11 +21,11 @@ _PREFIX = re.compile(r"(?<!\w)[bfruBFRU]{1,2}\Z")
 _DOTTED = re.compile(r"\b(?:import|from)\b[\s\\]*+(?:\w++[\s\\]*+\.[\s\\]*+){100}")
 _DIGITS = re.compile(r"(?<![\w.])[1-9][\d_]{4300,}+(?![\w.])")
 
-MEASURED = 16 * 1024
+MAX_UNMEASURED_CHARS = 16 * 1024
 """Texts up to this size are parsed in a few milliseconds whatever they hold."""
 MAX_TOKENS = 100_000
 """More take seconds and 2 KB of memory each to read, here and in the guest."""
-MAX_FORMATTING = 200_000_000
+MAX_FSTRING_WORK = 200_000_000
 """The lengths of f-strings times their expressions: CPython 3.11 reads each f-string from its start for each of them."""
 
 
@@ -61,6 +61,6 @@ def too_large(text: str) -> tuple[int, str] | None:
         start, end = token.span()
         if end - start > 1000 and text[start] in "\"'" and "f" in text[max(0, start - 2) : start].lower():
             formatting += (end - start) * text.count("{", start, end)
-            if formatting > MAX_FORMATTING:
+            if formatting > MAX_FSTRING_WORK:
                 return start, "this f-string"
     return None

@@ -30,7 +30,7 @@ _PROMPT = re.compile(r"\s*(?:>>>|In \[\d*\]:)")
 _OLD = re.compile(r"\s*(?:raise|except)\s+[\w.]+\s*,|\s*(?:print|exec)\s+[^(=\s]|\s*print\s*>>")
 
 
-def spot(source: str, offset: int) -> str | None:
+def hint_for_mistake(source: str, offset: int) -> str | None:
     """A hint for a common mistake at or around an offset; None when none is recognised."""
     line = line_around(source, offset)
     rest = source[offset : offset + 80]

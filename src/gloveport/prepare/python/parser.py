@@ -19,13 +19,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from gloveport.prepare.diagnostics import LINE_END
-from gloveport.prepare.python.lexer import MEASURED, too_large
+from gloveport.prepare.python.lexer import MAX_UNMEASURED_CHARS, too_large
 
-MAX_DEPTH = 800
+MAX_TREE_DEPTH = 800
 """Levels of the tree: CPython 3.11 can't compile a tree of more than 990."""
 
 
-class TooDeepError(Exception):
+class PythonTooDeepError(Exception):
     """The code nests deeper than the engine could follow; `offset` is where."""
 
     def __init__(self, offset: int) -> None:
@@ -42,18 +42,18 @@ class TooLargeError(Exception):
 
 
 def parse(code: str) -> ast.Module:
-    """The tree of some code; raises `SyntaxError`, `TooDeepError` or `TooLargeError`."""
-    measured = too_large(code) if len(code) > MEASURED else None
+    """The tree of some code; raises `SyntaxError`, `PythonTooDeepError` or `TooLargeError`."""
+    measured = too_large(code) if len(code) > MAX_UNMEASURED_CHARS else None
     if measured:
         raise TooLargeError(*measured)
     try:
         with _quiet(code):
             tree = ast.parse(code, "<program>")
     except (RecursionError, MemoryError):
-        raise TooDeepError(0) from None
+        raise PythonTooDeepError(0) from None
     # No character opens more than one level, so that a short statement can't be deep.
     widest = max(map(len, code.split("\n")))
-    long = [node for node in tree.body if ((node.end_lineno or 0) - node.lineno + 1) * widest > MAX_DEPTH]
+    long = [node for node in tree.body if ((node.end_lineno or 0) - node.lineno + 1) * widest > MAX_TREE_DEPTH]
     if long:
         _check_depth(long, code)
     return tree
@@ -109,15 +109,15 @@ def children(node: object) -> list[ast.AST]:
 def _check_depth(statements: list[ast.stmt], code: str) -> None:
     level: list[ast.AST] = [*statements]
     deepest: ast.AST = statements[0]
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_TREE_DEPTH):
         level = [child for node in level for child in children(node)]
         if not level:
             return
         deepest = next((node for node in level if hasattr(node, "lineno")), deepest)
-    raise TooDeepError(Lines(code).start(deepest))
+    raise PythonTooDeepError(LineIndex(code).start(deepest))
 
 
-class Lines:
+class LineIndex:
     """The way from the parser's lines and columns to offsets in the code."""
 
     __slots__ = ("_ascii", "_code", "_starts")

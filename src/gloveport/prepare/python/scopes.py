@@ -9,18 +9,18 @@ import __future__
 import ast
 from collections.abc import Callable, Iterable
 
-from gloveport.prepare.python.declarations import check_declarations
-from gloveport.prepare.python.parser import FIELDS
-from gloveport.prepare.python.survey import Function, Scope, Survey
+from gloveport.prepare.python.foreign_names import bound_names
+from gloveport.prepare.python.parser import FIELDS, children
+from gloveport.prepare.python.survey import Function, PythonSurvey, Scope, place_of
 
 FUTURES = frozenset(__future__.all_feature_names)
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> Survey:
+def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> PythonSurvey:
     """The survey of a tree; with all nodes of these kinds, other than in the annotations of functions."""
-    result = Survey(nodes={kind: [] for kind in kinds})
+    result = PythonSurvey(nodes={kind: [] for kind in kinds})
     groups, kept, names = result.groups, result.nodes, result.names
     result.enter(tree.body, Scope("module", None, awaits=True))
     while groups:
@@ -46,7 +46,7 @@ def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> Survey:
     if result.futures:
         _check_futures(result, tree)
     if result.declared:
-        check_declarations(result, tree)
+        _check_declarations(result, tree)
     return result
 
 
@@ -54,7 +54,7 @@ Rest = list[ast.AST]
 """The nodes below one that stand in the same scope as itself."""
 
 
-def _take_function(found: Survey, node: Function, scope: Scope) -> Rest:
+def _take_function(found: PythonSurvey, node: Function, scope: Scope) -> Rest:
     arguments = node.args
     _check_parameters(found, arguments)
     kind = "lambda" if isinstance(node, ast.Lambda) else "async" if isinstance(node, ast.AsyncFunctionDef) else "def"
@@ -66,7 +66,7 @@ def _take_function(found: Survey, node: Function, scope: Scope) -> Rest:
     return rest
 
 
-def _check_parameters(found: Survey, arguments: ast.arguments) -> None:
+def _check_parameters(found: PythonSurvey, arguments: ast.arguments) -> None:
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
     names: set[str] = set()
@@ -76,12 +76,12 @@ def _check_parameters(found: Survey, arguments: ast.arguments) -> None:
         names.add(parameter.arg)
 
 
-def _take_class(found: Survey, node: ast.ClassDef, scope: Scope) -> Rest:
+def _take_class(found: PythonSurvey, node: ast.ClassDef, scope: Scope) -> Rest:
     found.enter(node.body, Scope("class", node, False, scope, optional=scope.optional))
     return [*node.decorator_list, *node.bases, *node.keywords]
 
 
-def _take_comprehension(found: Survey, node: Comprehension, scope: Scope) -> Rest:
+def _take_comprehension(found: PythonSurvey, node: Comprehension, scope: Scope) -> Rest:
     lazy = isinstance(node, ast.GeneratorExp)
     inner = Scope("comprehension", scope.node, lazy or scope.awaits, scope)
     first = node.generators[0]
@@ -98,13 +98,13 @@ def _take_comprehension(found: Survey, node: Comprehension, scope: Scope) -> Res
     return [first.iter]
 
 
-def _take_await(found: Survey, node: ast.Await, scope: Scope) -> Rest:
+def _take_await(found: PythonSurvey, node: ast.Await, scope: Scope) -> Rest:
     if not scope.awaits:
         _refuse_await(found, node, "await", scope)
     return [node.value]
 
 
-def _refuse_await(found: Survey, node: ast.AST, keyword: str, scope: Scope) -> None:
+def _refuse_await(found: PythonSurvey, node: ast.AST, keyword: str, scope: Scope) -> None:
     where = {"class": "the body of a class", "lambda": "a lambda"}.get(scope.kind, "a function that is not async")
     if scope.kind == "comprehension" and not isinstance(scope.node, ast.FunctionDef):
         where = "the body of a class" if isinstance(scope.node, ast.ClassDef) else "a lambda"
@@ -117,23 +117,23 @@ def _refuse_await(found: Survey, node: ast.AST, keyword: str, scope: Scope) -> N
     found.fail(node, f"`{keyword}` in {where}", hint)
 
 
-def _take_async_for(found: Survey, node: ast.AsyncFor, scope: Scope) -> Rest:
+def _take_async_for(found: PythonSurvey, node: ast.AsyncFor, scope: Scope) -> Rest:
     if not scope.awaits:
         _refuse_await(found, node, "async for", scope)
     return _take_for(found, node, scope)
 
 
-def _take_for(found: Survey, node: ast.For | ast.AsyncFor, scope: Scope) -> Rest:
+def _take_for(found: PythonSurvey, node: ast.For | ast.AsyncFor, scope: Scope) -> Rest:
     found.enter(node.body, scope._replace(loop=True))
     return [node.target, node.iter, *node.orelse]
 
 
-def _take_while(found: Survey, node: ast.While, scope: Scope) -> Rest:
+def _take_while(found: PythonSurvey, node: ast.While, scope: Scope) -> Rest:
     found.enter(node.body, scope._replace(loop=True))
     return [node.test, *node.orelse]
 
 
-def _take_with(found: Survey, node: ast.With | ast.AsyncWith, scope: Scope) -> Rest:
+def _take_with(found: PythonSurvey, node: ast.With | ast.AsyncWith, scope: Scope) -> Rest:
     if isinstance(node, ast.AsyncWith) and not scope.awaits:
         _refuse_await(found, node, "async with", scope)
     optional = any(suppressed(item.context_expr, IMPORT_ERRORS) for item in node.items)
@@ -141,7 +141,7 @@ def _take_with(found: Survey, node: ast.With | ast.AsyncWith, scope: Scope) -> R
     return [*node.items]
 
 
-def _take_yield(found: Survey, node: ast.Yield | ast.YieldFrom, scope: Scope) -> Rest:
+def _take_yield(found: PythonSurvey, node: ast.Yield | ast.YieldFrom, scope: Scope) -> Rest:
     word = "yield" if isinstance(node, ast.Yield) else "yield from"
     if scope.kind in {"module", "class"}:
         hint = "return one value, or send values to the user as they come with `emit(value)`"
@@ -153,13 +153,13 @@ def _take_yield(found: Survey, node: ast.Yield | ast.YieldFrom, scope: Scope) ->
     return [node.value] if node.value else []
 
 
-def _take_return(found: Survey, node: ast.Return, scope: Scope) -> Rest:
+def _take_return(found: PythonSurvey, node: ast.Return, scope: Scope) -> Rest:
     if scope.kind == "class":
         found.fail(node, "`return` in the body of a class", "indent it below a `def` if it belongs to a method")
     return [node.value] if node.value else []
 
 
-def _take_break(found: Survey, node: ast.Break | ast.Continue, scope: Scope) -> Rest:
+def _take_break(found: PythonSurvey, node: ast.Break | ast.Continue, scope: Scope) -> Rest:
     if not scope.loop:
         word = type(node).__name__.lower()
         hint = "end the program with `return`" if scope.kind == "module" else "use `return` to leave a function"
@@ -167,7 +167,7 @@ def _take_break(found: Survey, node: ast.Break | ast.Continue, scope: Scope) -> 
     return []
 
 
-def _take_declaration(found: Survey, node: ast.Global | ast.Nonlocal, scope: Scope) -> Rest:
+def _take_declaration(found: PythonSurvey, node: ast.Global | ast.Nonlocal, scope: Scope) -> Rest:
     if scope.kind == "module" and isinstance(node, ast.Nonlocal):
         found.fail(node, "`nonlocal` at the top level", "it is for a function inside of a function; delete it here")
     else:
@@ -175,7 +175,7 @@ def _take_declaration(found: Survey, node: ast.Global | ast.Nonlocal, scope: Sco
     return []
 
 
-def _take_call(found: Survey, node: ast.Call, scope: Scope) -> Rest:
+def _take_call(found: PythonSurvey, node: ast.Call, scope: Scope) -> Rest:
     if len(node.keywords) > 1:
         names: set[str] = set()
         for keyword in node.keywords:
@@ -185,7 +185,7 @@ def _take_call(found: Survey, node: ast.Call, scope: Scope) -> Rest:
     return [node.func, *node.args, *(keyword.value for keyword in node.keywords)]
 
 
-def _take_try(found: Survey, node: ast.Try | ast.TryStar, scope: Scope) -> Rest:
+def _take_try(found: PythonSurvey, node: ast.Try | ast.TryStar, scope: Scope) -> Rest:
     for handler in node.handlers[:-1]:
         if handler.type is None:
             found.fail(handler, "a bare `except:` must be the last one", "move it below the other `except` clauses")
@@ -194,20 +194,20 @@ def _take_try(found: Survey, node: ast.Try | ast.TryStar, scope: Scope) -> Rest:
     return [*node.handlers, *node.orelse, *node.finalbody]
 
 
-def _take_if(found: Survey, node: ast.If, scope: Scope) -> Rest:
+def _take_if(found: PythonSurvey, node: ast.If, scope: Scope) -> Rest:
     if getattr(node.test, "id", getattr(node.test, "attr", "")) == "TYPE_CHECKING":
         found.enter(node.body, scope._replace(optional=True))
         return [*node.orelse]
     return [node.test, *node.body, *node.orelse]
 
 
-def _take_import(found: Survey, node: ast.Import, scope: Scope) -> Rest:
+def _take_import(found: PythonSurvey, node: ast.Import, scope: Scope) -> Rest:
     if not scope.optional:
         found.imports.append(node)
     return []
 
 
-def _take_import_from(found: Survey, node: ast.ImportFrom, scope: Scope) -> Rest:
+def _take_import_from(found: PythonSurvey, node: ast.ImportFrom, scope: Scope) -> Rest:
     if node.module == "__future__" and not node.level:
         found.futures.append(node)
     elif node.names[0].name == "*" and scope.kind != "module":
@@ -218,7 +218,7 @@ def _take_import_from(found: Survey, node: ast.ImportFrom, scope: Scope) -> Rest
     return []
 
 
-def _check_futures(found: Survey, tree: ast.Module) -> None:
+def _check_futures(found: PythonSurvey, tree: ast.Module) -> None:
     allowed: set[ast.AST] = set()
     for index, statement in enumerate(tree.body):
         docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and not index
@@ -232,6 +232,61 @@ def _check_futures(found: Survey, tree: ast.Module) -> None:
         for alias in node.names:
             if alias.name not in FUTURES:
                 found.fail(alias, f"there is no `__future__` feature `{alias.name[:60]}`", "delete this import")
+
+
+# --- `global` and `nonlocal` that come too late, or name nothing
+
+Uses = dict[str, tuple[tuple[int, int], bool]]
+"""The names that a function or the top level uses itself: where first, and whether it binds them anywhere."""
+
+
+def _check_declarations(found: PythonSurvey, tree: ast.Module) -> None:
+    """Note each `global` and `nonlocal` that comes too late or names nothing."""
+    known: dict[ast.AST, Uses] = {}
+    for node, scope in found.declared:
+        word = type(node).__name__.lower()
+        uses = _uses(scope.node or tree, known)
+        for name in node.names:
+            if name in uses and uses[name][0] < place_of(node):
+                found.fail(node, f"`{word} {name}` after the name was used", f"write it before the first use of `{name}`")
+            elif word == "nonlocal" and not name.startswith("__") and not _is_in_function(name, scope, known):
+                hint = f"write `global {name}` for a name of the top level"
+                found.fail(node, f"`nonlocal {name}`: no function around this one has that name", hint)
+
+
+def _is_in_function(name: str, scope: Scope, known: dict[ast.AST, Uses]) -> bool:
+    outer = scope.outer
+    while outer is not None:
+        if isinstance(outer.node, Function) and _uses(outer.node, known).get(name, (None, False))[1]:
+            return True
+        outer = outer.outer
+    return False
+
+
+def _uses(owner: ast.AST, known: dict[ast.AST, Uses]) -> Uses:
+    if owner in known:
+        return known[owner]
+    uses = known[owner] = {}
+    body = getattr(owner, "body", [])
+    pending: list[ast.AST] = [*body] if isinstance(body, list) else [body]
+    if isinstance(owner, Function):
+        pending.append(owner.args)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name):
+            _note(uses, node.id, node, binds=not isinstance(node.ctx, ast.Load))
+        elif not isinstance(node, ast.Global | ast.Nonlocal):
+            for name in bound_names(node):
+                _note(uses, name, node, binds=True)
+        if not isinstance(node, Function | ast.ClassDef):
+            pending += children(node)
+    return uses
+
+
+def _note(uses: Uses, name: str, node: ast.AST, *, binds: bool) -> None:
+    place = place_of(node)
+    first, bound = uses.get(name, (place, False))
+    uses[name] = (min(first, place), bound or binds)
 
 
 # --- what catches what
@@ -254,7 +309,7 @@ def suppressed(context: ast.expr, names: frozenset[str] | None = None) -> bool:
     return any(catches(argument, names) for argument in context.args)
 
 
-_TAKE: dict[type, Callable[[Survey, ast.AST, Scope], Rest]] = {
+_TAKE: dict[type, Callable[[PythonSurvey, ast.AST, Scope], Rest]] = {
     ast.FunctionDef: _take_function,
     ast.AsyncFunctionDef: _take_function,
     ast.Lambda: _take_function,

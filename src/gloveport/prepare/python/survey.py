@@ -24,7 +24,7 @@ class Scope(NamedTuple):
     optional: bool = False
 
 
-class Fault(NamedTuple):
+class PlacementFault(NamedTuple):
     """Something that can't stand where it stands."""
 
     node: ast.AST
@@ -33,10 +33,10 @@ class Fault(NamedTuple):
 
 
 @dataclass(slots=True)
-class Survey:
+class PythonSurvey:
     """What one walk over a program finds: faults in no particular order, and the imports that have to succeed."""
 
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[PlacementFault] = field(default_factory=list)
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     futures: list[ast.ImportFrom] = field(default_factory=list)
     declared: list[tuple[ast.Global | ast.Nonlocal, Scope]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Survey:
 
     def fail(self, node: ast.AST, message: str, hint: str | None = None) -> None:
         """Note a fault."""
-        self.faults.append(Fault(node, message, hint))
+        self.faults.append(PlacementFault(node, message, hint))
 
     def enter(self, nodes: list[ast.AST] | list[ast.stmt] | list[ast.expr], scope: Scope) -> None:
         """Walk these nodes later, in another scope."""

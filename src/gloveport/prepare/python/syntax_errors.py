@@ -8,20 +8,20 @@ from keyword import iskeyword
 from typing import NamedTuple
 
 from gloveport.errors import ProgramError
-from gloveport.prepare.diagnostics import problem
+from gloveport.prepare.diagnostics import program_error
 from gloveport.prepare.mistakes import name_character
 from gloveport.prepare.positions import nearest_source_offset
 from gloveport.prepare.python.layout import MANY_DIGITS, MANY_DIGITS_HINT, Layout
 from gloveport.prepare.python.lexer import strings
-from gloveport.prepare.python.mistakes import PYTHON_DASHES, spot
-from gloveport.prepare.python.parser import Lines
+from gloveport.prepare.python.mistakes import PYTHON_DASHES, hint_for_mistake
+from gloveport.prepare.python.parser import LineIndex
 
-DEEP = "the program is nested too deeply"
-DEEP_HINT = "split it into steps; keep large data in variables, or pass it as `input`"
+TOO_DEEP = "the program is nested too deeply"
+TOO_DEEP_HINT = "split it into steps; keep large data in variables, or pass it as `input`"
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
-class Mark(NamedTuple):
+class MarkedCode(NamedTuple):
     """What CPython marked: a stretch of the code."""
 
     code: str
@@ -29,7 +29,7 @@ class Mark(NamedTuple):
     length: int
 
 
-class Finding(NamedTuple):
+class PythonDiagnosis(NamedTuple):
     """A place in the code and what to say about it; a recognised mistake goes before `fallback`, not before `hint`."""
 
     offset: int
@@ -43,28 +43,28 @@ def explain(layout: Layout, error: SyntaxError) -> ProgramError:
     """The diagnostic of a text that doesn't parse."""
     finding = _find(layout.code, error)
     offset = nearest_source_offset(layout.spans, finding.offset)
-    hint = finding.hint or spot(layout.source, offset) or finding.fallback
-    return problem(layout.source, offset, finding.message, hint=hint, length=finding.length)
+    hint = finding.hint or hint_for_mistake(layout.source, offset) or finding.fallback
+    return program_error(layout.source, offset, finding.message, hint=hint, length=finding.length)
 
 
-def _find(code: str, error: SyntaxError) -> Finding:
+def _find(code: str, error: SyntaxError) -> PythonDiagnosis:
     message = error.msg or "invalid syntax"
     mark = _mark(code, error, inside=message.startswith(("f-string: ", "(unicode error)", "(value error)")))
     for pattern, explained in _EXPLAINED:
         matched = pattern.match(message)
         if matched:
             return explained(mark, matched)
-    return Finding(mark.offset, mark.length, message[:1].lower() + message[1:500])
+    return PythonDiagnosis(mark.offset, mark.length, message[:1].lower() + message[1:500])
 
 
-def _mark(code: str, error: SyntaxError, *, inside: bool) -> Mark:
+def _mark(code: str, error: SyntaxError, *, inside: bool) -> MarkedCode:
     number, column = error.lineno or 1, error.offset or 1
-    start, end = Lines(code).line(number)
+    start, end = LineIndex(code).line(number)
     offset = min(max(start, start + column - 1), end)
     if inside:
         offset = _in_string(code, error, (start, end), offset)
     marked = error.end_offset if error.end_lineno == number and error.end_offset else 0
-    return Mark(code, offset, max(1, marked - column))
+    return MarkedCode(code, offset, max(1, marked - column))
 
 
 def _in_string(code: str, error: SyntaxError, line: tuple[int, int], offset: int) -> int:
@@ -90,16 +90,16 @@ def _token(code: str, offset: int) -> str:
     return matched[0][:40] if matched else ""
 
 
-def _unexpected(mark: Mark, _: re.Match[str]) -> Finding:
+def _unexpected(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
     token = _token(mark.code, mark.offset)
     if token:
         message = "unexpected backtick" if token == "`" else f"unexpected `{token}`"
-        return Finding(mark.offset, len(token), message, fallback=_advice(mark, token))
+        return PythonDiagnosis(mark.offset, len(token), message, fallback=_advice(mark, token))
     what = "line" if mark.code[mark.offset :].strip() else "program"
-    return Finding(mark.offset, 1, f"unexpected end of the {what}", fallback="something is missing at the end")
+    return PythonDiagnosis(mark.offset, 1, f"unexpected end of the {what}", fallback="something is missing at the end")
 
 
-def _advice(mark: Mark, token: str) -> str | None:
+def _advice(mark: MarkedCode, token: str) -> str | None:
     """What to do about a token that can't stand where it does."""
     matched = _BEFORE.search(mark.code[max(0, mark.offset - 80) : mark.offset])
     before = matched[1] if matched else ""
@@ -120,84 +120,86 @@ def _advice(mark: Mark, token: str) -> str | None:
     return None
 
 
-def _comma(mark: Mark, _: re.Match[str]) -> Finding:
+def _comma(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
     message = "invalid syntax; is a comma missing?"
-    return Finding(mark.offset, mark.length, message, fallback="put a comma between two values")
+    return PythonDiagnosis(mark.offset, mark.length, message, fallback="put a comma between two values")
 
 
-def _character(mark: Mark, _: re.Match[str]) -> Finding:
+def _character(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
     message, hint = name_character(mark.code[mark.offset : mark.offset + 1] or " ", PYTHON_DASHES)
-    return Finding(mark.offset, 1, message, hint)
+    return PythonDiagnosis(mark.offset, 1, message, hint)
 
 
-def _colon(mark: Mark, _: re.Match[str]) -> Finding:
-    return Finding(mark.offset, 1, "expected `:`", fallback="end the line with a colon")
+def _colon(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
+    return PythonDiagnosis(mark.offset, 1, "expected `:`", fallback="end the line with a colon")
 
 
-def _backslash(mark: Mark, _: re.Match[str]) -> Finding:
+def _backslash(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
     at = max(0, mark.code.rfind("\\", 0, mark.offset + 1))
     hint = "a `\\` outside of a string must end its line"
     if mark.code.startswith("\\n", at):
         hint = "send a real line end instead of `\\n`"
-    return Finding(at, 1, "unexpected `\\`", hint)
+    return PythonDiagnosis(at, 1, "unexpected `\\`", hint)
 
 
 # --- brackets and strings
 
 
-def _never_closed(mark: Mark, matched: re.Match[str]) -> Finding:
-    line = Lines(mark.code).number(mark.offset)
+def _never_closed(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
+    line = LineIndex(mark.code).number(mark.offset)
     hint = f"add the missing `{CLOSERS.get(matched[1], matched[1])}`"
-    return Finding(mark.offset, 1, f"unclosed `{matched[1]}` opened at line {line}", fallback=hint)
+    return PythonDiagnosis(mark.offset, 1, f"unclosed `{matched[1]}` opened at line {line}", fallback=hint)
 
 
-def _unmatched(mark: Mark, matched: re.Match[str]) -> Finding:
-    return Finding(mark.offset, 1, f"unexpected `{matched[1]}`", fallback="nothing is open here that it could close")
+def _unmatched(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
+    return PythonDiagnosis(
+        mark.offset, 1, f"unexpected `{matched[1]}`", fallback="nothing is open here that it could close"
+    )
 
 
-def _mismatched(mark: Mark, matched: re.Match[str]) -> Finding:
+def _mismatched(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     where = f" opened at line {matched[3]}" if matched[3] else ""
     message = f"unexpected `{matched[1]}`; the `{matched[2]}`{where} is not closed"
-    return Finding(mark.offset, 1, message, fallback=f"close it with `{CLOSERS.get(matched[2], matched[2])}` first")
+    return PythonDiagnosis(mark.offset, 1, message, fallback=f"close it with `{CLOSERS.get(matched[2], matched[2])}` first")
 
 
-def _unterminated(mark: Mark, matched: re.Match[str]) -> Finding:
+def _unterminated(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     quotes = mark.code[mark.offset : mark.offset + 6].lstrip("fFrRbBuU")
     if matched[1]:
-        return Finding(mark.offset, 3, "unterminated triple-quoted string", f"close it with {quotes[:3]}")
+        return PythonDiagnosis(mark.offset, 3, "unterminated triple-quoted string", f"close it with {quotes[:3]}")
     quote = quotes[:1]
     hint = f"close it with {quote} on the same line; for text of several lines use triple quotes"
     if mark.code.startswith(quote, mark.offset) and mark.code[max(0, mark.offset - 1) : mark.offset].isalpha():
         hint = f"a {quote} inside {quote}…{quote} ends the string: write \\{quote} or use other quotes"
-    return Finding(mark.offset, 1, "unterminated string", hint)
+    return PythonDiagnosis(mark.offset, 1, "unterminated string", hint)
 
 
-def _escape(mark: Mark, matched: re.Match[str]) -> Finding:
+def _escape(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     message = f"this string holds an escape that can't be read: {matched[1]}"
-    return Finding(mark.offset, 1, message, "write `\\\\` for a backslash, or r before the string")
+    return PythonDiagnosis(mark.offset, 1, message, "write `\\\\` for a backslash, or r before the string")
 
 
 # --- indentation
 
 
-def _block(mark: Mark, matched: re.Match[str]) -> Finding:
+def _block(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     hint = "indent the lines that belong to it by 4 spaces; where nothing does, write `pass`"
-    return Finding(mark.offset, mark.length, matched[0], fallback=hint)
+    return PythonDiagnosis(mark.offset, mark.length, matched[0], fallback=hint)
 
 
-def _indented(mark: Mark, matched: re.Match[str]) -> Finding:
+def _indented(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     _, first = _indentation(mark)
     hint = "start the line at the same column as the lines that it belongs to"
-    return Finding(first, len(_token(mark.code, first)) or 1, matched[0], fallback=hint)
+    return PythonDiagnosis(first, len(_token(mark.code, first)) or 1, matched[0], fallback=hint)
 
 
-def _tabs(mark: Mark, _: re.Match[str]) -> Finding:
+def _tabs(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
     start, first = _indentation(mark)
     message = "tabs and spaces are mixed in the indentation"
-    return Finding(start, max(1, first - start), message, "indent with spaces only")
+    return PythonDiagnosis(start, max(1, first - start), message, "indent with spaces only")
 
 
-def _indentation(mark: Mark) -> tuple[int, int]:
+def _indentation(mark: MarkedCode) -> tuple[int, int]:
     """Where the line starts, and where its first character stands that is not blank."""
     start = max(mark.code.rfind("\n", 0, mark.offset), mark.code.rfind("\r", 0, mark.offset)) + 1
     first = start
@@ -209,29 +211,29 @@ def _indentation(mark: Mark) -> tuple[int, int]:
 # --- the rest
 
 
-def _deep(mark: Mark, _: re.Match[str]) -> Finding:
-    return Finding(mark.offset, 1, DEEP, DEEP_HINT)
+def _deep(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
+    return PythonDiagnosis(mark.offset, 1, TOO_DEEP, TOO_DEEP_HINT)
 
 
-def _parentheses(mark: Mark, matched: re.Match[str]) -> Finding:
+def _parentheses(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     name = matched[1]
-    return Finding(mark.offset, len(name), f"`{name}` needs parentheses", f"this is Python 3: write `{name}(…)`")
+    return PythonDiagnosis(mark.offset, len(name), f"`{name}` needs parentheses", f"this is Python 3: write `{name}(…)`")
 
 
-def _digits(mark: Mark, _: re.Match[str]) -> Finding:
+def _digits(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
     matched = _INTEGER.search(mark.code)
-    return Finding(matched.start() if matched else mark.offset, 1, MANY_DIGITS, MANY_DIGITS_HINT)
+    return PythonDiagnosis(matched.start() if matched else mark.offset, 1, MANY_DIGITS, MANY_DIGITS_HINT)
 
 
 _INTEGER = re.compile(r"(?<!\w)[1-9][\d_]{4300,}")
 
 
-def _exceptions(mark: Mark, matched: re.Match[str]) -> Finding:
+def _exceptions(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     hint = "write `except (A, B):` for several kinds, or `except A as e:` to name the error"
-    return Finding(mark.offset, mark.length, matched[0], hint)
+    return PythonDiagnosis(mark.offset, mark.length, matched[0], hint)
 
 
-_EXPLAINED: list[tuple[re.Pattern[str], Callable[[Mark, re.Match[str]], Finding]]] = [
+_EXPLAINED: list[tuple[re.Pattern[str], Callable[[MarkedCode, re.Match[str]], PythonDiagnosis]]] = [
     (re.compile(rf"(?:f-string: )?(?:{pattern})"), explained)
     for pattern, explained in (
         (r"invalid syntax\. Perhaps you forgot a comma\?", _comma),

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from gloveport.prepare.call_check import TOOLS, Call, Certain, Chain
-from gloveport.prepare.tool_index import ToolIndex
-from gloveport.prepare.typescript.literals import given
-from gloveport.prepare.typescript.parser import TooDeepError, TooHardError, parse, shape_of
+from gloveport.prepare.argument_check import CallArguments, NamedValues
+from gloveport.prepare.call_check import TOOLS, CallSite, CertainCalls, Chain, ToolIndex
+from gloveport.prepare.typescript.parser import ParserTimeoutError, ScriptTooDeepError, parse, shape_of
 from gloveport.prepare.typescript.survey import FUNCTIONS, kind_ids
 from gloveport.types import Program
 
@@ -40,15 +39,15 @@ CHAIN = frozenset({"member_expression", "subscript_expression"})
 _WANTED = kind_ids(CHAIN | BINDERS.keys() | {"call_expression", "binary_expression", "try_statement"})
 
 
-class Part(NamedTuple):
+class ScriptChainPart(NamedTuple):
     """One property of a chain: its name and where it stands."""
 
     name: str
-    place: tuple[int, int]
+    extent: tuple[int, int]
 
 
 @dataclass(slots=True)
-class Calls:
+class ScriptCalls:
     """What one walk over a program finds.
 
     `calls` leaves out those whose failure the program handles itself; `bound` holds the offsets at which names are
@@ -57,7 +56,7 @@ class Calls:
 
     code: str
     roots: frozenset[str]
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CallSite] = field(default_factory=list)
     bound: dict[str, list[int]] = field(default_factory=dict)
     tested: set[tuple[str, ...]] = field(default_factory=set)
     functions: dict[str, Node] = field(default_factory=dict)
@@ -67,25 +66,25 @@ class Calls:
         return self.code[node.start_byte : node.end_byte]
 
 
-def certain_calls(program: Program, catalog: ToolIndex) -> Certain:
+def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
     """The tool calls that can be read off the text."""
     roots = TOOLS | catalog.roots
     code = program.code
     if not any(root in code for root in roots):
-        return Certain()
+        return CertainCalls()
     try:
         parsed = parse(shape_of(code))
-    except (TooDeepError, TooHardError):
-        return Certain()
+    except (ScriptTooDeepError, ParserTimeoutError):
+        return CertainCalls()
     if parsed.root.has_error or not parsed.complete:
-        return Certain()
+        return CertainCalls()
     root = parsed.root
     found = read_calls(root, code, roots)
     free = frozenset(name for name in roots if not _is_shadowed(name, found, root, program))
-    return Certain(tuple(call for call in found.calls if call.chain.root in free), found.tested)
+    return CertainCalls(tuple(call for call in found.calls if call.chain.root in free), found.tested)
 
 
-def _is_shadowed(name: str, found: Calls, root: Node, program: Program) -> bool:
+def _is_shadowed(name: str, found: ScriptCalls, root: Node, program: Program) -> bool:
     """Whether the program binds the name itself, other than as the entry function's own parameter."""
     bound = found.bound.get(name)
     if not bound:
@@ -95,9 +94,9 @@ def _is_shadowed(name: str, found: Calls, root: Node, program: Program) -> bool:
     return not any(node.start_byte <= bound[0] < node.end_byte for node in entry_parameters(found, root))
 
 
-def read_calls(root: Node, code: str, roots: frozenset[str]) -> Calls:
+def read_calls(root: Node, code: str, roots: frozenset[str]) -> ScriptCalls:
     """The calls on these roots, and what is needed to judge them."""
-    found = Calls(code, roots)
+    found = ScriptCalls(code, roots)
     cursor = root.walk()
     ancestors: list[Node] = []
     caught_until = 0
@@ -125,7 +124,7 @@ def read_calls(root: Node, code: str, roots: frozenset[str]) -> Calls:
             ancestors.pop()
 
 
-def _bind(found: Calls, node: Node) -> None:
+def _bind(found: ScriptCalls, node: Node) -> None:
     target = node.child_by_field_name(BINDERS[node.type])
     if target is None:
         return
@@ -143,7 +142,7 @@ def _bind(found: Calls, node: Node) -> None:
             pending += inner.named_children
 
 
-def _caught_until(found: Calls, node: Node) -> int:
+def _caught_until(found: ScriptCalls, node: Node) -> int:
     """Where the code ends whose failures the program handles itself: `try`, `.catch(…)`, `Promise.allSettled(…)`."""
     if node.type == "try_statement":
         body = node.child_by_field_name("body") if node.child_by_field_name("handler") else None
@@ -153,7 +152,7 @@ def _caught_until(found: Calls, node: Node) -> int:
     return node.end_byte if name and found.text(name) in {"catch", "allSettled"} else 0
 
 
-def _take_call(found: Calls, node: Node, *, caught: bool) -> None:
+def _take_call(found: ScriptCalls, node: Node, *, caught: bool) -> None:
     callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if callee is None or arguments is None or callee.type not in CHAIN or arguments.type != "arguments":
         return
@@ -163,14 +162,14 @@ def _take_call(found: Calls, node: Node, *, caught: bool) -> None:
     if any(child.type == "?." for child in node.children):
         found.tested.add(chain.names)
     elif not caught:
-        found.calls.append(Call(chain, partial(given, arguments, found.code), partial(_place, node)))
+        found.calls.append(CallSite(chain, partial(call_arguments, arguments, found.code), partial(_extent, node)))
 
 
-def _place(node: Node) -> tuple[int, int]:
+def _extent(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
 
 
-def _take_test(found: Calls, node: Node, parent: Node) -> None:
+def _take_test(found: ScriptCalls, node: Node, parent: Node) -> None:
     if parent.type in CHAIN or parent.type == "non_null_expression":
         return
     if parent.type == "call_expression" and parent.start_byte == node.start_byte:
@@ -180,16 +179,16 @@ def _take_test(found: Calls, node: Node, parent: Node) -> None:
         found.tested.add(chain.names)
 
 
-def _take_in(found: Calls, node: Node) -> None:
+def _take_in(found: ScriptCalls, node: Node) -> None:
     """Note the name in `"x" in tools`."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left and right and left.type == "string" and right.type == "identifier" and found.text(right) in found.roots:
         found.tested.add((found.text(left)[1:-1],))
 
 
-def chain_of(found: Calls, node: Node) -> Chain | None:
+def chain_of(found: ScriptCalls, node: Node) -> Chain | None:
     """The chain that an expression spells out on one of the roots; None for anything computed or optional."""
-    parts: list[Part] = []
+    parts: list[ScriptChainPart] = []
     while node.type in CHAIN or node.type == "non_null_expression":
         inner = node.named_child(0)
         if inner is None:
@@ -204,17 +203,17 @@ def chain_of(found: Calls, node: Node) -> Chain | None:
     return Chain(root, tuple(reversed(parts))) if parts and root in found.roots else None
 
 
-def _part(found: Calls, node: Node) -> Part | None:
+def _part(found: ScriptCalls, node: Node) -> ScriptChainPart | None:
     if node.child_by_field_name("optional_chain"):
         return None
     name = node.child_by_field_name("property") or node.child_by_field_name("index")
     if name is None or name.type not in {"property_identifier", "string"}:
         return None
     text = found.text(name) if name.type == "property_identifier" else found.text(name)[1:-1]
-    return None if "\\" in text else Part(text, (name.start_byte, name.end_byte))
+    return None if "\\" in text else ScriptChainPart(text, (name.start_byte, name.end_byte))
 
 
-def entry_parameters(found: Calls, root: Node) -> list[Node]:
+def entry_parameters(found: ScriptCalls, root: Node) -> list[Node]:
     """The first two parameters of the function that the engine will call; none when that can't be seen."""
     for node in reversed(root.named_children):
         if node.type != "export_statement" or not any(child.type == "default" for child in node.children):
@@ -229,3 +228,75 @@ def entry_parameters(found: Calls, root: Node) -> list[Node]:
         single, several = value.child_by_field_name("parameter"), value.child_by_field_name("parameters")
         return [single] if single else several.named_children[:2] if several else []
     return []
+
+
+# --- arguments, as far as they are literal
+
+_VALUE_KINDS = {
+    "string": "string",
+    "template_string": "string",
+    "number": "number",
+    "true": "boolean",
+    "false": "boolean",
+    "null": "null",
+    "array": "array",
+    "object": "object",
+}
+
+
+class ScriptValue:
+    """A value that a node of the syntax tree spells out."""
+
+    __slots__ = ("_code", "_node", "kind")
+
+    def __init__(self, node: Node, code: str) -> None:
+        self._node, self._code = node, code
+        self.kind = _VALUE_KINDS.get(node.type)
+
+    @property
+    def text(self) -> str:
+        """What is written."""
+        return self._code[self._node.start_byte : self._node.end_byte]
+
+    @property
+    def string(self) -> str | None:
+        """What a plain string literal says; None where escapes would have to be read."""
+        return self.text[1:-1] if self._node.type == "string" and "\\" not in self.text else None
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Where it starts and ends in the code."""
+        return self._node.start_byte, self._node.end_byte
+
+
+def call_arguments(arguments: Node, code: str) -> CallArguments | None:
+    """What a call is given; None when a spread hides it."""
+    nodes = [node for node in arguments.named_children if node.type != "comment"]
+    if any(node.type == "spread_element" for node in nodes):
+        return None
+    single = nodes[0] if len(nodes) == 1 and nodes[0].type == "object" else None
+    return CallArguments([ScriptValue(node, code) for node in nodes], object_keys=_keys(single, code) if single else None)
+
+
+def _keys(node: Node, code: str) -> NamedValues | None:
+    """The keys of an object literal with their values; None when any of them is not literal."""
+    keys: dict[str, tuple[ScriptValue, ScriptValue | None]] = {}
+    for child in node.named_children:
+        if child.type == "comment":
+            continue
+        if child.type == "shorthand_property_identifier":
+            keys[code[child.start_byte : child.end_byte]] = (ScriptValue(child, code), None)
+            continue
+        key = child.child_by_field_name("key") if child.type == "pair" else child.child_by_field_name("name")
+        if key is None or child.type not in {"pair", "method_definition"}:
+            return None
+        name = code[key.start_byte : key.end_byte]
+        if key.type == "string":
+            name = name[1:-1]
+        elif key.type != "property_identifier":
+            return None
+        if "\\" in name or name == "__proto__":
+            return None
+        value = child.child_by_field_name("value")
+        keys[name] = (ScriptValue(key, code), ScriptValue(value, code) if value else None)
+    return keys

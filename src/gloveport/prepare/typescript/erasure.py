@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gloveport.prepare.positions import Edit
-from gloveport.prepare.typescript.node_kinds import (
+from gloveport.prepare.typescript.survey import (
     CASTS,
     HOLDERS,
     MEMBERS,
@@ -24,13 +24,13 @@ from gloveport.prepare.typescript.node_kinds import (
     REFUSED,
     TYPE_PARTS,
     TYPE_STATEMENTS,
+    walk,
 )
-from gloveport.prepare.typescript.survey import walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from gloveport.prepare.typescript.source_text import Sheet
+    from gloveport.prepare.typescript.source_text import SourceText
 
 CODE = "engine-lacks"
 HINT = 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
@@ -44,24 +44,24 @@ _TAG = re.compile(">`")
 _GOES_ON = re.compile(r"\s*(?:\.|\?\.|<|`|!(?!=))")
 
 
-def erase(sheet: Sheet) -> list[Edit]:
-    """The edits that blank the types of a sheet; raises `ProgramError` for what is more than a type."""
-    return _Eraser(sheet).edits()
+def erase(source_text: SourceText) -> list[Edit]:
+    """The edits that blank the types of a source_text; raises `ProgramError` for what is more than a type."""
+    return _Eraser(source_text).edits()
 
 
 class _Eraser:
-    def __init__(self, sheet: Sheet) -> None:
-        self._sheet = sheet
-        self._text = sheet.parsed.shape
-        self._taken = sorted((edit.start, edit.end) for edit in sheet.edits if edit.end > edit.start)
-        self._inserted = {edit.start for edit in sheet.edits if edit.start == edit.end}
-        self._ends = set(sheet.found.ends)
+    def __init__(self, source_text: SourceText) -> None:
+        self._source_text = source_text
+        self._text = source_text.parsed.shape
+        self._taken = sorted((edit.start, edit.end) for edit in source_text.edits if edit.end > edit.start)
+        self._inserted = {edit.start for edit in source_text.edits if edit.start == edit.end}
+        self._ends = set(source_text.found.ends)
         self._erased: dict[int, tuple[int, str]] = {}  # start → end, and what is written there instead
 
     def edits(self) -> list[Edit]:
         gone = 0  # where what is erased as a whole ends
         types: list[tuple[int, int]] = []  # of the casts that we are in, the innermost last
-        for node, parent in self._sheet.found.erasable:
+        for node, parent in self._source_text.found.erasable:
             start = node.start_byte
             while types and types[-1][1] <= start:
                 types.pop()
@@ -82,9 +82,9 @@ class _Eraser:
         for found in _TAG.finditer(self._text):
             before = bisect_right(starts, found.start()) - 1
             if before < 0 or self._erased[starts[before]][0] <= found.start():
-                node = self._sheet.parsed.root.descendant_for_byte_range(found.start(), found.end())
+                node = self._source_text.parsed.root.descendant_for_byte_range(found.start(), found.end())
                 assert node
-                self._sheet.fail(node, "the type of this tag can't be told from a comparison", "leave it out", CODE)
+                self._source_text.fail(node, "the type of this tag can't be told from a comparison", "leave it out", CODE)
 
     def _refuse_broken_types(self, root: Node) -> None:
         """`a as B⏎[c]` is one type for the grammar, and two statements for engines: neither reading is safe."""
@@ -93,7 +93,7 @@ class _Eraser:
                 self._text, node.children[0].end_byte, node.children[1].start_byte
             ):
                 hint = "end the line before it with `;`"
-                self._sheet.fail(node.children[1], f"unexpected `{self._text[node.children[1].start_byte]}`", hint)
+                self._source_text.fail(node.children[1], f"unexpected `{self._text[node.children[1].start_byte]}`", hint)
 
     # What is erased.
 
@@ -103,7 +103,7 @@ class _Eraser:
         if kind in TYPE_STATEMENTS or _is_type_export(node) or _is_type_namespace(node):
             return self._blank_statement(node)
         if kind in REFUSED or kind in NAMESPACES:
-            self._sheet.fail(node, f"the engine `quickjs` has no {REFUSED.get(kind, 'namespaces')}", HINT, CODE)
+            self._source_text.fail(node, f"the engine `quickjs` has no {REFUSED.get(kind, 'namespaces')}", HINT, CODE)
         if kind in TYPE_PARTS:
             return self._blank_part(node, parent)
         if kind in MEMBERS or kind in HOLDERS:
@@ -124,7 +124,7 @@ class _Eraser:
 
     def _blank_part(self, node: Node, parent: Node) -> bool:
         if node.type == "accessibility_modifier" and parent.type in PARAMETERS:
-            self._sheet.fail(parent, "the engine `quickjs` has no parameter properties", HINT, CODE)
+            self._source_text.fail(parent, "the engine `quickjs` has no parameter properties", HINT, CODE)
         if parent.type == "arrow_function" and self._move_parenthesis(node, parent):
             return True
         self._blank(node.start_byte, node.end_byte)
@@ -150,7 +150,7 @@ class _Eraser:
     def _blank_cast(self, node: Node, parent: Node) -> None:
         if _GOES_ON.match(self._text, node.end_byte):
             # No cast goes on like this: the grammar has lost a part of its type (`a as b.c.d` is for it `(a as b.c).d`).
-            self._sheet.fail(node, "this cast can't be told from what follows it", "put it in parentheses", CODE)
+            self._source_text.fail(node, "this cast can't be told from what follows it", "put it in parentheses", CODE)
         value = _value_of(node)
         self._blank(value.end_byte, node.end_byte)
         for child in node.children:
@@ -163,7 +163,7 @@ class _Eraser:
         types = node.children[0]
         value = next(child for child in node.children[1:] if child.type != "comment")
         if _LINE_END.search(self._text, node.start_byte, value.start_byte):
-            self._sheet.fail(
+            self._source_text.fail(
                 types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE
             )
         self._blank(types.start_byte, types.end_byte)
@@ -180,7 +180,7 @@ class _Eraser:
     def _blank_marks(self, node: Node) -> bool:
         words = [child for child in node.children if child.type in WORDS]
         if node.type in PARAMETERS and words:
-            self._sheet.fail(node, "the engine `quickjs` has no parameter properties", HINT, CODE)
+            self._source_text.fail(node, "the engine `quickjs` has no parameter properties", HINT, CODE)
         if any(word.type in {"declare", "abstract"} for word in words):
             return self._blank_statement(node)
         for child in words + [child for child in node.children if child.type in MARKED and not child.is_named]:
@@ -212,7 +212,7 @@ class _Eraser:
     # How it is erased.
 
     def _spaces(self, start: int, end: int) -> str:
-        return _NOT_LINE_END.sub(" ", self._sheet.source[start:end])
+        return _NOT_LINE_END.sub(" ", self._source_text.source[start:end])
 
     def _blank(self, start: int, end: int) -> None:
         if end > start:

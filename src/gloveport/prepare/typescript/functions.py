@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gloveport.prepare.diagnostics import place
+from gloveport.prepare.diagnostics import line_and_column
 from gloveport.prepare.typescript.survey import FUNCTIONS, is_async
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from gloveport.prepare.typescript.source_text import Sheet
+    from gloveport.prepare.typescript.source_text import SourceText
 
 
-def top_level_return(sheet: Sheet) -> Node | None:
+def top_level_return(source_text: SourceText) -> Node | None:
     """The first `return` that belongs to no function."""
-    returns = sheet.found.of("return_statement")
-    owners = _owners(returns, sheet.found.of(*FUNCTIONS))
+    returns = source_text.found.of("return_statement")
+    owners = _owners(returns, source_text.found.of(*FUNCTIONS))
     return next((node for node, function in owners if function is None), None)
 
 
-def refuse_stray_await(sheet: Sheet) -> None:
+def refuse_stray_await(source_text: SourceText) -> None:
     """Refuse `await` in a function that is not async: V8 would too, with less to say."""
-    awaits = sheet.found.of("await")
-    functions = sheet.found.of(*FUNCTIONS) if awaits else []
+    awaits = source_text.found.of("await")
+    functions = source_text.found.of(*FUNCTIONS) if awaits else []
     if all(is_async(function) for function in functions):
         return
     for keyword, function in _owners(awaits, functions):
         if function is None or is_async(function) or not _in_body(function, keyword):
             continue
-        line, _ = place(sheet.source, function.start_byte)
+        line, _ = line_and_column(source_text.source, function.start_byte)
         what = "an arrow function" if function.type == "arrow_function" else "a function"
         hint = f"write `async` before the function that starts on line {line}"
         if function.parent and function.parent.type == "arguments":
             hint += "; if the caller collects results, wait for all of them: `await Promise.all(items.map(async …))`"
-        sheet.fail(keyword, f"`await` in {what} that is not async", hint)
+        source_text.fail(keyword, f"`await` in {what} that is not async", hint)
 
 
 def _owners(nodes: list[Node], functions: list[Node]) -> Iterator[tuple[Node, Node | None]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from gloveport.prepare.typescript.source_text import Sheet
+    from gloveport.prepare.typescript.source_text import SourceText
 
 _FILES = "there is no file system; get data through `tools.*` or pass it as `input`"
 _HTTP = "use the global `fetch`, or a tool of the catalog (`tools.search` finds them)"
@@ -35,22 +35,24 @@ HINTS = {
 TOOLS = "tools need no import: call `tools.…` directly"
 
 
-class Refusal(NamedTuple):
+class ScriptImportRefusal(NamedTuple):
     """Why an import is refused, and what to do instead."""
 
     message: str
     hint: str
 
 
-def resolve_import(specifier: str | None) -> Refusal:
+def resolve_import(specifier: str | None) -> ScriptImportRefusal:
     """The refusal of an import; None is a specifier that is no literal. (Approved packages will be resolved here.)"""
     if specifier is None:
-        return Refusal("this import is refused: the specifier must be a literal", 'write it as `import("name")`')
+        return ScriptImportRefusal(
+            "this import is refused: the specifier must be a literal", 'write it as `import("name")`'
+        )
     name = specifier.removeprefix("node:").removeprefix("npm:").removeprefix("jsr:")
     package = "/".join(name.split("/")[: 2 if name.startswith("@") else 1]) if "://" not in name else name
     package = package[:1] + package[1:].partition("@")[0]
     hint = HINTS.get(name) or HINTS.get(package) or _general_hint(specifier)
-    return Refusal(f"import of `{_short(specifier)}` is refused: no package is approved for this run", hint)
+    return ScriptImportRefusal(f"import of `{_short(specifier)}` is refused: no package is approved for this run", hint)
 
 
 def _general_hint(specifier: str) -> str:
@@ -68,25 +70,25 @@ def _short(specifier: str) -> str:
     return shown.encode("unicode_escape").decode() if not shown.isprintable() else shown
 
 
-def take_imports(sheet: Sheet) -> None:
-    """Take type-only imports out of a sheet and refuse all others."""
+def take_imports(source_text: SourceText) -> None:
+    """Take type-only imports out of a source_text and refuse all others."""
     erased: set[int] = set()
-    for statement in sheet.found.of("import_statement", "export_statement"):
+    for statement in source_text.found.of("import_statement", "export_statement"):
         specifier = statement.child_by_field_name("source") or _required(statement)
         if specifier is None:
             continue
         if not _is_type_only(statement):
-            _refuse(sheet, specifier, sheet.text(specifier)[1:-1])
-        sheet.blank(statement.start_byte, statement.end_byte)
+            _refuse(source_text, specifier, source_text.text(specifier)[1:-1])
+        source_text.blank(statement.start_byte, statement.end_byte)
         erased.add(statement.start_byte)
-    for call in sheet.found.import_calls:
-        _refuse_call(sheet, call)
-    if "require" in sheet.parsed.shape and not _REQUIRE_DECLARED.search(sheet.parsed.shape):
-        for name, parent in sheet.mentions("require"):
+    for call in source_text.found.import_calls:
+        _refuse_call(source_text, call)
+    if "require" in source_text.parsed.shape and not _REQUIRE_DECLARED.search(source_text.parsed.shape):
+        for name, parent in source_text.mentions("require"):
             if parent.type == "call_expression" and parent.start_byte == name.start_byte:
-                _refuse_call(sheet, parent)
+                _refuse_call(source_text, parent)
     if erased:
-        sheet.items = [node for node in sheet.items if node.start_byte not in erased]
+        source_text.items = [node for node in source_text.items if node.start_byte not in erased]
 
 
 def _required(statement: Node) -> Node | None:
@@ -109,7 +111,7 @@ def _is_type_only(statement: Node) -> bool:
 _REQUIRE_DECLARED = re.compile(r"\b(?:function|const|let|var|class)\s+require\b|[({,]\s*require\s*[,)}=:]")
 
 
-def _refuse_call(sheet: Sheet, call: Node) -> NoReturn:
+def _refuse_call(source_text: SourceText, call: Node) -> NoReturn:
     """Refuse `import(…)` or `require(…)` at its first argument."""
     arguments = call.child_by_field_name("arguments")
     given = [node for node in arguments.named_children if node.type != "comment"] if arguments else []
@@ -117,9 +119,9 @@ def _refuse_call(sheet: Sheet, call: Node) -> NoReturn:
     literal = first.type in {"string", "template_string"} and not any(
         child.type == "template_substitution" for child in first.named_children
     )
-    _refuse(sheet, first, sheet.text(first)[1:-1] if literal else None)
+    _refuse(source_text, first, source_text.text(first)[1:-1] if literal else None)
 
 
-def _refuse(sheet: Sheet, node: Node, specifier: str | None) -> NoReturn:
+def _refuse(source_text: SourceText, node: Node, specifier: str | None) -> NoReturn:
     refusal = resolve_import(specifier)
-    sheet.fail(node, refusal.message, refusal.hint, code="import-refused")
+    source_text.fail(node, refusal.message, refusal.hint, code="import-refused")

@@ -31,7 +31,7 @@ class Token(NamedTuple):
     offset: int
 
 
-class Fault(NamedTuple):
+class BracketFault(NamedTuple):
     """The first thing wrong with brackets and quotes: `opener` is the bracket it should have matched."""
 
     kind: str
@@ -103,24 +103,24 @@ def _slash(text: str, start: int, barren: int) -> tuple[int, str, int]:
     return start + 1, "", barren
 
 
-def first_fault(text: str) -> Fault | None:
+def first_fault(text: str) -> BracketFault | None:
     """The first unterminated string, template or comment, or bracket without a partner."""
     nest: list[Token] = []
     for token in tokens(text):
         kind = token.kind
         if kind in {"string", "template", "comment"}:
-            return Fault(kind, token.offset)
+            return BracketFault(kind, token.offset)
         if kind in CLOSERS:
             nest.append(token)
         elif kind == "end`":
             nest.pop()
         elif not nest:
-            return Fault("close", token.offset)
+            return BracketFault("close", token.offset)
         elif CLOSERS[nest[-1].kind] != kind:
-            return Fault("close", token.offset, nest[-1])
+            return BracketFault("close", token.offset, nest[-1])
         else:
             nest.pop()
-    return Fault("open", nest[-1].offset, nest[-1]) if nest else None
+    return BracketFault("open", nest[-1].offset, nest[-1]) if nest else None
 
 
 def in_literal(text: str, offset: int) -> bool:

@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Point, Tree
 
 TYPESCRIPT = Language(language_typescript())
-MAX_BRACKETS = 1000
-DIRECT_BYTES = 4096
-INLINE_BYTES = 16 * 1024
+MAX_BRACKET_DEPTH = 1000
+MAX_DIRECT_BYTES = 4096
+MAX_INLINE_BYTES = 16 * 1024
 SLICE_BYTES = 1024
-STACK_PER_BYTE = 128
-SMALLEST_STACK = 16 << 20
-LARGEST_STACK = 1 << 30
-SECONDS = 0.3
+STACK_BYTES_PER_BYTE = 128
+MIN_STACK_BYTES = 16 << 20
+MAX_STACK_BYTES = 1 << 30
+BASE_SECONDS = 0.3
 SECONDS_PER_BYTE = 3.0 / (1 << 20)
-MOST_SECONDS = 0.3
-MOST_SECONDS_LARGE = 20.0
+MAX_PARSE_SECONDS = 0.3
+MAX_LARGE_PARSE_SECONDS = 20.0
 
 
 class Parsed(NamedTuple):
@@ -56,7 +56,7 @@ class Parsed(NamedTuple):
         return self.tree.root_node
 
 
-class TooDeepError(Exception):
+class ScriptTooDeepError(Exception):
     """Brackets nest deeper than any engine could follow; `offset` is where."""
 
     def __init__(self, offset: int) -> None:
@@ -64,7 +64,7 @@ class TooDeepError(Exception):
         self.offset = offset
 
 
-class TooHardError(Exception):
+class ParserTimeoutError(Exception):
     """The parser did not come to an end."""
 
 
@@ -76,7 +76,7 @@ class _Parsers:
         self._idle: deque[Parser] = deque()
 
     def parse(self, source: bytes | Callable[[int, Point], bytes]) -> Tree:
-        """The tree of a source; raises `TooHardError`."""
+        """The tree of a source; raises `ParserTimeoutError`."""
         try:
             parser = self._idle.pop()
         except IndexError:
@@ -89,7 +89,7 @@ class _Parsers:
                 except ValueError:
                     parser.reset()
                 if time.thread_time() - began > self._seconds / 2:  # if not, it was the machine that had no time
-                    raise TooHardError
+                    raise ParserTimeoutError
         finally:
             self._idle.append(parser)
 
@@ -99,7 +99,7 @@ class _Parsers:
             return Parser(TYPESCRIPT, timeout_micros=int(self._seconds * 1e6))
 
 
-_PARSERS, _PARSERS_LARGE = _Parsers(MOST_SECONDS), _Parsers(MOST_SECONDS_LARGE)
+_PARSERS, _PARSERS_LARGE = _Parsers(MAX_PARSE_SECONDS), _Parsers(MAX_LARGE_PARSE_SECONDS)
 
 
 class _Shapes(dict[int, str]):
@@ -135,20 +135,20 @@ def shape_of(source: str) -> str:
 def parse(shape: str) -> Parsed:
     """The syntax tree of a shape, in bounded time and without ever overflowing the stack."""
     data = shape.encode("ascii")
-    if len(data) <= DIRECT_BYTES and len(data) <= MAX_BRACKETS:
+    if len(data) <= MAX_DIRECT_BYTES and len(data) <= MAX_BRACKET_DEPTH:
         return Parsed(_PARSERS.parse(data), shape, True)
-    offset = too_deep(shape, data, MAX_BRACKETS)
+    offset = too_deep(shape, data, MAX_BRACKET_DEPTH)
     if offset is not None:
-        raise TooDeepError(offset)
-    if len(data) <= DIRECT_BYTES:
+        raise ScriptTooDeepError(offset)
+    if len(data) <= MAX_DIRECT_BYTES:
         return Parsed(_PARSERS.parse(data), shape, True)
-    if len(data) <= INLINE_BYTES:
+    if len(data) <= MAX_INLINE_BYTES:
         return _parse_slices(_PARSERS, shape, data)
     return _on_large_stack(lambda: _parse_slices(_PARSERS_LARGE, shape, data), len(data))
 
 
 def _parse_slices(parsers: _Parsers, shape: str, data: bytes) -> Parsed:
-    deadline = time.thread_time() + SECONDS + SECONDS_PER_BYTE * len(data)
+    deadline = time.thread_time() + BASE_SECONDS + SECONDS_PER_BYTE * len(data)
     complete = True
 
     def read(offset: int, _point: Point) -> bytes:
@@ -167,16 +167,16 @@ _stack_size = threading.Lock()
 
 def _on_large_stack(work: Callable[[], Parsed], size: int) -> Parsed:
     """What `work` returns. `threading.stack_size` is global: it changes under a lock, only while the thread starts."""
-    results: list[Parsed | TooHardError] = []
+    results: list[Parsed | ParserTimeoutError] = []
 
     def run() -> None:
         try:
             results.append(work())
-        except TooHardError as error:
+        except ParserTimeoutError as error:
             results.append(error)
 
     thread = threading.Thread(target=run, name="gloveport-parse", daemon=True)
-    stack = min(max(size * STACK_PER_BYTE, SMALLEST_STACK), LARGEST_STACK)
+    stack = min(max(size * STACK_BYTES_PER_BYTE, MIN_STACK_BYTES), MAX_STACK_BYTES)
     with _stack_size:
         before = threading.stack_size(stack)
         try:
@@ -184,7 +184,7 @@ def _on_large_stack(work: Callable[[], Parsed], size: int) -> Parsed:
         finally:
             threading.stack_size(before)
     thread.join()
-    if isinstance(results[0], TooHardError):
+    if isinstance(results[0], ParserTimeoutError):
         raise results[0]
     return results[0]
 

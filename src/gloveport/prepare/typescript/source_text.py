@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 from gloveport.errors import ProgramError
 from gloveport.prepare import fences
-from gloveport.prepare.diagnostics import LINE_END, problem
+from gloveport.prepare.diagnostics import LINE_END, program_error
 from gloveport.prepare.positions import Edit
 from gloveport.prepare.typescript.lexer import in_literal, last_braces
-from gloveport.prepare.typescript.parser import Parsed, TooDeepError, TooHardError, parse, shape_of
-from gloveport.prepare.typescript.survey import VARIABLES, NestedTooDeeplyError, Survey, literals, survey
+from gloveport.prepare.typescript.parser import Parsed, ParserTimeoutError, ScriptTooDeepError, parse, shape_of
+from gloveport.prepare.typescript.survey import VARIABLES, NestedTooDeeplyError, ScriptSurvey, literals, survey
 from gloveport.prepare.typescript.syntax_errors import explain, unterminated_string
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ NOT_CODE = frozenset({"comment", "html_comment", "empty_statement"})
 
 
 @dataclass(slots=True)
-class Sheet:
+class SourceText:
     """The agent's text, its tree, what stands at the top level, and the edits so far."""
 
     source: str
     parsed: Parsed
-    found: Survey
+    found: ScriptSurvey
     items: list[Node]
     edits: list[Edit] = field(default_factory=list)
 
@@ -56,28 +56,28 @@ class Sheet:
     def fail(self, node: Node, message: str, hint: str | None = None, code: str = "syntax-error") -> NoReturn:
         """Refuse the program at a node."""
         length = node.end_byte - node.start_byte
-        raise problem(self.source, node.start_byte, message, code=code, hint=hint, length=length)
+        raise program_error(self.source, node.start_byte, message, code=code, hint=hint, length=length)
 
 
-def read(source: str) -> Sheet:
-    """The sheet of a text that parses, bare or fenced; raises the diagnostic of its most likely reading otherwise."""
+def read(source: str) -> SourceText:
+    """The source_text of a text that parses, bare or fenced; raises the diagnostic of its most likely reading otherwise."""
     try:
         parsed, outside = _find_program(source)
         if _is_broken(parsed):
             raise _explained(source, parsed)
         found = survey(parsed.root)
-    except (TooDeepError, NestedTooDeeplyError) as error:
+    except (ScriptTooDeepError, NestedTooDeeplyError) as error:
         hint = "split it into steps; keep large data in variables, or pass it as `input`"
-        raise problem(source, error.offset, "the program is nested too deeply", hint=hint) from None
-    except TooHardError:
+        raise program_error(source, error.offset, "the program is nested too deeply", hint=hint) from None
+    except ParserTimeoutError:
         hint = "look for a comment, a string or a bracket that is never closed"
-        raise problem(source, 0, "the program can't be read: the parser does not come to an end", hint=hint) from None
+        raise program_error(source, 0, "the program can't be read: the parser does not come to an end", hint=hint) from None
     items = [node for node in parsed.root.named_children if node.type not in NOT_CODE]
-    sheet = Sheet(source, parsed, found, items)
+    source_text = SourceText(source, parsed, found, items)
     for start, end in outside:
-        sheet.blank(start, end)
-    _refuse_broken_strings(sheet)
-    return sheet
+        source_text.blank(start, end)
+    _refuse_broken_strings(source_text)
+    return source_text
 
 
 class LooseObjectError(Exception):
@@ -138,7 +138,7 @@ def _is_bare(blocks: list[fences.Block], bare: Parsed) -> bool:
 def _no_program(source: str, block: fences.Block) -> Exception:
     hint = "label the program's fence `ts`, or send the program without a fence"
     message = f"the only code here is labelled `{block.label}`, not TypeScript or JavaScript"
-    return problem(source, block.fence, message, hint=hint, length=3 + len(block.label))
+    return program_error(source, block.fence, message, hint=hint, length=3 + len(block.label))
 
 
 def _hashbang(shape: str, start: int) -> Ranges:
@@ -168,12 +168,12 @@ def _masked(shape: str, outside: Ranges) -> str:
 _BROKEN_LINE = re.compile(r"\\[\s\S]|(\n)")
 
 
-def _refuse_broken_strings(sheet: Sheet) -> None:
+def _refuse_broken_strings(source_text: SourceText) -> None:
     """Refuse a string that runs over the end of a line: the grammar lets it pass, engines don't."""
-    shape = sheet.parsed.shape
-    for node in sheet.found.of("string"):
+    shape = source_text.parsed.shape
+    for node in source_text.found.of("string"):
         if shape.find("\n", node.start_byte, node.end_byte) < 0:
             continue
         for match in _BROKEN_LINE.finditer(shape, node.start_byte, node.end_byte):
-            if match[1] and sheet.source[match.start()] in "\r\n":
-                raise unterminated_string(sheet.source, node.start_byte)
+            if match[1] and source_text.source[match.start()] in "\r\n":
+                raise unterminated_string(source_text.source, node.start_byte)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gloveport.prepare.typescript.node_kinds import ERASABLE
 from gloveport.prepare.typescript.parser import TYPESCRIPT
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 MAX_NESTING = 250
 """Levels of brackets, functions and blocks; Deno's transpiler overflows its stack somewhere above 300."""
-MAX_DEPTH = 2000
+MAX_TREE_DEPTH = 2000
 """Levels of the tree in all: a chain of 1,000 calls or a sum of 2,000 terms is fine."""
 
 _PLAIN_JAVASCRIPT = """
@@ -40,6 +39,54 @@ _PLAIN_JAVASCRIPT = """
     delete do else export extends finally for from function get if import in instanceof let meta new of return set
     static switch target throw try typeof using var void while with yield { | |= || ||= } ~"""
 # The node kinds of plain JavaScript. `as` stands in import and export clauses; the cast is `as_expression`.
+
+TYPE_PARTS = frozenset(
+    {
+        "type_annotation",
+        "type_arguments",
+        "type_parameters",
+        "type_predicate_annotation",
+        "asserts_annotation",
+        "implements_clause",
+        "override_modifier",
+        "accessibility_modifier",
+    }
+)
+TYPE_STATEMENTS = frozenset(
+    {
+        "interface_declaration",
+        "type_alias_declaration",
+        "ambient_declaration",
+        "function_signature",
+        "method_signature",
+        "abstract_method_signature",
+        "index_signature",
+    }
+)
+CASTS = frozenset({"as_expression", "satisfies_expression"})
+PARAMETERS = frozenset({"optional_parameter", "required_parameter"})
+HOLDERS = PARAMETERS | {"variable_declarator"}
+MEMBERS = frozenset({"public_field_definition", "method_definition"})
+NAMESPACES = frozenset({"internal_module", "module"})
+REFUSED = {
+    "enum_declaration": "enums",
+    "decorator": "decorators",
+    "import_alias": "`import … =`",
+    "import_require_clause": "`import … = require(…)`",
+}
+
+ERASABLE = (
+    TYPE_PARTS
+    | TYPE_STATEMENTS
+    | CASTS
+    | HOLDERS
+    | MEMBERS
+    | NAMESPACES
+    | REFUSED.keys()
+    | {"type_assertion", "non_null_expression", "binary_expression", "abstract_class_declaration"}
+    | {"export_statement", "expression_statement"}
+)
+"""What the eraser looks at: the rest of a tree it leaves as it is."""
 
 FUNCTIONS = frozenset(
     {
@@ -134,7 +181,7 @@ class NestedTooDeeplyError(Exception):
 
 
 @dataclass(slots=True)
-class Survey:
+class ScriptSurvey:
     """What a program holds: nodes by kind in the order of the text, and whether all of it is plain JavaScript."""
 
     nodes: dict[str, list[Node]] = field(default_factory=dict)
@@ -149,9 +196,9 @@ class Survey:
         return [node for kind in kinds for node in self.nodes.get(kind, ())]
 
 
-def survey(root: Node) -> Survey:  # noqa: PLR0912 - one walk, in one loop
+def survey(root: Node) -> ScriptSurvey:  # noqa: PLR0912 - one walk, in one loop
     """The survey of a tree; raises `NestedTooDeeplyError`."""
-    result = Survey()
+    result = ScriptSurvey()
     nodes, erasable, ends, identifiers = result.nodes, result.erasable, result.ends, result.identifiers
     seen = deepest = 0
     ancestors: list[Node] = []
@@ -174,7 +221,7 @@ def survey(root: Node) -> Survey:  # noqa: PLR0912 - one walk, in one loop
             ancestors.append(node)
             if len(ancestors) > deepest:
                 deepest = len(ancestors)
-                if deepest > MAX_DEPTH:
+                if deepest > MAX_TREE_DEPTH:
                     raise NestedTooDeeplyError(node.start_byte)
             continue
         while not cursor.goto_next_sibling():

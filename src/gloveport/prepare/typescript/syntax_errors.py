@@ -6,19 +6,19 @@ import re
 from typing import NamedTuple
 
 from gloveport.errors import ProgramError
-from gloveport.prepare.diagnostics import place, problem
-from gloveport.prepare.mistakes import name_character, spot
-from gloveport.prepare.typescript.lexer import CLOSERS, Fault, first_fault
+from gloveport.prepare.diagnostics import line_and_column, program_error
+from gloveport.prepare.mistakes import hint_for_mistake, name_character
+from gloveport.prepare.typescript.lexer import CLOSERS, BracketFault, first_fault
 from gloveport.prepare.typescript.parser import Parsed, stuck_at
 
-EXACT_BYTES = 64 * 1024
+MAX_EXACT_BYTES = 64 * 1024
 """Texts up to this size are read a second time for the exact place; beyond it the tree's first error has to do."""
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*")
 _TOKEN = re.compile(r"[\w$]+|=>|\.\.\.|[=!]==?|[<>]=?|&&|\|\||\?\?|\+\+|--|.")
 
 
-class Finding(NamedTuple):
+class ScriptDiagnosis(NamedTuple):
     """A place and what to say about it."""
 
     offset: int
@@ -30,32 +30,32 @@ class Finding(NamedTuple):
 def explain(source: str, parsed: Parsed) -> ProgramError:
     """The diagnostic of a text that doesn't parse."""
     finding = _find(source, parsed)
-    return problem(source, finding.offset, finding.message, hint=finding.hint, length=finding.length)
+    return program_error(source, finding.offset, finding.message, hint=finding.hint, length=finding.length)
 
 
 def unterminated_string(source: str, offset: int) -> ProgramError:
     """The diagnostic of a string that its line does not close."""
     finding = _unterminated(source, offset)
-    return problem(source, offset, finding.message, hint=finding.hint)
+    return program_error(source, offset, finding.message, hint=finding.hint)
 
 
-def _unterminated(source: str, offset: int) -> Finding:
+def _unterminated(source: str, offset: int) -> ScriptDiagnosis:
     hint = f"close it with {source[offset]} on the same line; for text of several lines use backticks"
-    return Finding(offset, 1, "unterminated string", hint)
+    return ScriptDiagnosis(offset, 1, "unterminated string", hint)
 
 
-def _find(source: str, parsed: Parsed) -> Finding:
+def _find(source: str, parsed: Parsed) -> ScriptDiagnosis:
     if not parsed.root.has_error:
-        return Finding(0, 1, "the program takes too long to read", "split it, or pass large data as `input`")
+        return ScriptDiagnosis(0, 1, "the program takes too long to read", "split it, or pass large data as `input`")
     shape = parsed.shape
-    exact = stuck_at(shape) if len(shape) <= EXACT_BYTES else None
+    exact = stuck_at(shape) if len(shape) <= MAX_EXACT_BYTES else None
     offset = _token_after(shape, _first_error(parsed) if exact is None else exact)
     end = len(shape.rstrip())
     if offset < end and shape[offset] == "\x01":
         message, hint = name_character(source[offset])
-        return Finding(offset, 1, message, hint)
-    fault = first_fault(shape) if len(shape) <= EXACT_BYTES * 4 else None
-    mistake = spot(source, shape, offset)
+        return ScriptDiagnosis(offset, 1, message, hint)
+    fault = first_fault(shape) if len(shape) <= MAX_EXACT_BYTES * 4 else None
+    mistake = hint_for_mistake(source, shape, offset)
     finding = _lexical(source, fault, offset, end) or _unexpected(source, shape, offset, end, fault)
     return finding._replace(hint=mistake) if mistake else finding
 
@@ -78,32 +78,32 @@ def _token_after(shape: str, offset: int) -> int:
     return matched.end() if matched else offset
 
 
-def _lexical(source: str, fault: Fault | None, offset: int, end: int) -> Finding | None:
+def _lexical(source: str, fault: BracketFault | None, offset: int, end: int) -> ScriptDiagnosis | None:
     if fault is None:
         return None
     if fault.kind == "string" and fault.offset <= offset:
         return _unterminated(source, fault.offset)
     if fault.kind == "template" and (offset >= end or fault.offset <= offset):
-        return Finding(fault.offset, 1, "unterminated template string", "close it with a backtick")
+        return ScriptDiagnosis(fault.offset, 1, "unterminated template string", "close it with a backtick")
     if fault.kind == "comment" and fault.offset <= offset:
-        return Finding(fault.offset, 2, "unterminated comment", "close it with `*/`")
+        return ScriptDiagnosis(fault.offset, 2, "unterminated comment", "close it with `*/`")
     if fault.kind == "open" and offset >= end and fault.opener:
-        line, _ = place(source, fault.offset)
+        line, _ = line_and_column(source, fault.offset)
         kind = fault.opener.kind
         message = f"unclosed `{kind}` opened at line {line}"
-        return Finding(fault.offset, len(kind), message, f"add the missing `{CLOSERS[kind]}`")
+        return ScriptDiagnosis(fault.offset, len(kind), message, f"add the missing `{CLOSERS[kind]}`")
     return None
 
 
-def _unexpected(source: str, shape: str, offset: int, end: int, fault: Fault | None) -> Finding:
+def _unexpected(source: str, shape: str, offset: int, end: int, fault: BracketFault | None) -> ScriptDiagnosis:
     if offset >= end:
-        return Finding(end, 1, "unexpected end of the program", "something is missing at the end")
+        return ScriptDiagnosis(end, 1, "unexpected end of the program", "something is missing at the end")
     matched = _TOKEN.match(shape, offset)
     token = source[offset : matched.end() if matched else offset + 1]
     shown = token if len(token) <= 40 else token[:40] + "…"
     message, hint = f"unexpected `{shown}`", None
     if fault and fault.opener:
-        line, column = place(source, fault.opener.offset)
+        line, column = line_and_column(source, fault.opener.offset)
         opener = fault.opener.kind
         if fault.kind == "close" and fault.offset == offset:
             message += f"; the `{opener}` opened at line {line}, column {column} is not closed"
@@ -111,8 +111,8 @@ def _unexpected(source: str, shape: str, offset: int, end: int, fault: Fault | N
         elif fault.opener.offset < offset:
             hint = f"the `{opener}` opened at line {line}, column {column} is not closed"
     elif fault and fault.kind == "close" and fault.offset == offset:
-        hint = "nothing is open here that it could close"
-    return Finding(offset, len(token), message, hint or _missing_comma(shape, offset))
+        hint = "it closes nothing: no bracket is open here"
+    return ScriptDiagnosis(offset, len(token), message, hint or _missing_comma(shape, offset))
 
 
 _VALUE_END = re.compile(r"[\w$\"'`)\]}][ \t]*\n?[ \t]*\Z")

@@ -11,7 +11,7 @@ from gloveport.types import ToolAccess
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from gloveport.prepare.typescript.source_text import Sheet
+    from gloveport.prepare.typescript.source_text import SourceText
 
 _KNOWN_GLOBALS = """
     AggregateError Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error EvalError Float32Array
@@ -32,15 +32,15 @@ _BIND_IDS, _BIND_FIRST_IDS = kind_ids(frozenset(_BINDS.split())), kind_ids(froze
 _PATTERN_IDS, _VARIABLE_IDS = kind_ids(frozenset({BOUND_SHORTHAND})), kind_ids(VARIABLES)
 
 
-def tool_access(sheet: Sheet, entry: str) -> ToolAccess:
+def tool_access(source_text: SourceText, entry: str) -> ToolAccess:
     """Which names a program uses, and whether it could reach a tool."""
     if entry != "body":  # a function is given `tools`, by whatever name
         return ToolAccess()
-    source, used, bound = sheet.source, set[str](), set[str]()
+    source, used, bound = source_text.source, set[str](), set[str]()
     # `this` may be the global scope, and the constructor of a function compiles text.
-    if "this" in sheet.found.nodes or "constructor" in source:
+    if "this" in source_text.found.nodes or "constructor" in source:
         return ToolAccess()
-    for node, parent in sheet.found.identifiers:
+    for node, parent in source_text.found.identifiers:
         name = source[node.start_byte : node.end_byte]
         if name in bound:
             continue

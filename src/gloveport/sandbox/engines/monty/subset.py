@@ -17,8 +17,8 @@ from typing import Any, TypeGuard
 from gloveport.prepare.call_check import TOOLS
 from gloveport.prepare.positions import Edit
 from gloveport.prepare.python.foreign_names import bound_names
-from gloveport.prepare.python.parser import Lines
-from gloveport.prepare.python.survey import Survey, place_of
+from gloveport.prepare.python.parser import LineIndex
+from gloveport.prepare.python.survey import PythonSurvey, place_of
 from gloveport.prepare.subset import Unsupported
 
 _MODULES = """
@@ -63,11 +63,11 @@ class MontySubset:
         """The kinds of nodes that the functions below examine."""
         return KINDS
 
-    def find_unsupported(self, found: Survey, tree: ast.Module) -> Unsupported | None:
+    def find_unsupported(self, found: PythonSurvey, tree: ast.Module) -> Unsupported | None:
         """Return the first thing in a program that Monty is known not to have."""
         return first_unsupported(found.nodes, tree, found.imports)
 
-    def edits(self, found: Survey, tree: ast.Module, code: str) -> list[Edit]:
+    def edits(self, found: PythonSurvey, tree: ast.Module, code: str) -> list[Edit]:
         """Return the changes that make a program run in Monty."""
         return edits(found.nodes, tree, code)
 
@@ -148,7 +148,7 @@ def _missing(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
     """Return the changes that make a program run in Monty."""
-    lines = Lines(code)
+    lines = LineIndex(code)
     # Where several insertions share a place, the outermost comes first.
     out = [edit for value in _results(tree) for edit in _wrapped(value, f"await {SETTLED}", lines)]
     for node in nodes[ast.ExceptHandler]:
@@ -162,7 +162,7 @@ def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
     return out
 
 
-def _on_tools(nodes: Nodes, lines: Lines) -> Iterator[Edit]:
+def _on_tools(nodes: Nodes, lines: LineIndex) -> Iterator[Edit]:
     names = TOOLS.difference(node.id for node in nodes[ast.Name] if not isinstance(node.ctx, ast.Load))
     for node in nodes[ast.Subscript]:
         if _root(node) in names:
@@ -172,12 +172,12 @@ def _on_tools(nodes: Nodes, lines: Lines) -> Iterator[Edit]:
             yield Edit(lines.end(node), lines.end(node), f".{NAMES}")
 
 
-def _wrapped(node: ast.AST, function: str, lines: Lines) -> list[Edit]:
+def _wrapped(node: ast.AST, function: str, lines: LineIndex) -> list[Edit]:
     start, end = lines.start(node), lines.end(node)
     return [Edit(start, start, f"{function}("), Edit(end, end, ")")]
 
 
-def _handler(node: ast.ExceptHandler, lines: Lines, code: str) -> Iterator[Edit]:
+def _handler(node: ast.ExceptHandler, lines: LineIndex, code: str) -> Iterator[Edit]:
     names = [part for part in _nodes_of(node.type) if isinstance(part, ast.Name)]
     for part in names:
         if part.id == "ToolError":
@@ -204,7 +204,7 @@ def _swallows(node: ast.ExceptHandler, names: list[ast.Name]) -> bool:
     return not passes_on and (node.type is None or any(part.id in WIDE for part in names))
 
 
-def _raise(node: ast.Raise, lines: Lines, code: str) -> Iterator[Edit]:
+def _raise(node: ast.Raise, lines: LineIndex, code: str) -> Iterator[Edit]:
     if node.exc is None:
         return
     if _repeatable(node.cause):
@@ -222,7 +222,7 @@ def _repeatable(cause: ast.expr | None) -> TypeGuard[ast.expr]:
     return isinstance(cause, ast.Name)
 
 
-def _call(node: ast.Call, lines: Lines) -> Iterator[Edit]:
+def _call(node: ast.Call, lines: LineIndex) -> Iterator[Edit]:
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
             if any(isinstance(part, ast.Name) and part.id in WIDE for part in ast.walk(kind)):
@@ -261,7 +261,7 @@ def _root(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _attribute(node: ast.Subscript, lines: Lines) -> Iterator[Edit]:
+def _attribute(node: ast.Subscript, lines: LineIndex) -> Iterator[Edit]:
     start = lines.start(node)
     yield Edit(start, start, "getattr(")
     yield Edit(lines.end(node.value), lines.start(node.slice), ", ")

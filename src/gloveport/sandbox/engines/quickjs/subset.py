@@ -10,7 +10,7 @@ from gloveport.prepare.typescript.survey import kind_ids, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from gloveport.prepare.typescript.source_text import Sheet
+    from gloveport.prepare.typescript.source_text import SourceText
 
 _MISSING_GLOBALS = """
     AbortController AbortSignal Blob Buffer ByteLengthQueuingStrategy CompressionStream CountQueuingStrategy CryptoKey
@@ -48,38 +48,38 @@ _NAME_KIND_IDS = kind_ids(_NAMES | {"property_identifier", "shorthand_property_i
 class QuickJSSubset:
     """JavaScript without most of the platform."""
 
-    def refuse_unsupported(self, sheet: Sheet) -> None:
+    def refuse_unsupported(self, source_text: SourceText) -> None:
         """Raise ProgramError for the first thing in a program that QuickJS is known not to have."""
-        _refuse_unsupported(sheet)
+        _refuse_unsupported(source_text)
 
 
-def _refuse_unsupported(sheet: Sheet) -> None:
-    if not any(name in sheet.source for name in _MISSING):
+def _refuse_unsupported(source_text: SourceText) -> None:
+    if not any(name in source_text.source for name in _MISSING):
         return
     bound: set[str] = set()
     asked: list[tuple[Node, str]] = []
-    for node, ancestors in walk(sheet.parsed.root):
+    for node, ancestors in walk(source_text.parsed.root):
         if node.kind_id not in _NAME_KIND_IDS:
             continue
         if node.type == "property_identifier" and ancestors[-1].type == "member_expression":
-            if name := _missing_member(sheet, node, ancestors[-1]):
+            if name := _missing_member(source_text, node, ancestors[-1]):
                 asked.append((node, name))
         elif node.type in {"shorthand_property_identifier_pattern", "type_identifier"}:
-            bound.add(sheet.text(node))
-        elif node.type in _NAMES and (name := sheet.text(node)) in MISSING_GLOBALS:
+            bound.add(source_text.text(node))
+        elif node.type in _NAMES and (name := source_text.text(node)) in MISSING_GLOBALS:
             if _is_bound(node, ancestors[-1]):
                 bound.add(name)
             elif not _is_question(ancestors[-1]):
                 asked.append((node, name))
     for node, name in asked:
         if name not in bound:
-            sheet.fail(node, f"the engine `quickjs` has no `{name}`", HINT, CODE)
+            source_text.fail(node, f"the engine `quickjs` has no `{name}`", HINT, CODE)
 
 
-def _missing_member(sheet: Sheet, node: Node, access: Node) -> str | None:
-    name = sheet.text(node)
+def _missing_member(source_text: SourceText, node: Node, access: Node) -> str | None:
+    name = source_text.text(node)
     owner = access.child_by_field_name("object")
-    of = sheet.text(owner) if owner and owner.type in {"identifier", "member_expression"} else ""
+    of = source_text.text(owner) if owner and owner.type in {"identifier", "member_expression"} else ""
     if name == "subtle" and of in {"crypto", "globalThis.crypto"}:
         return "crypto.subtle"
     if of == "globalThis" and name in MISSING_GLOBALS:
