@@ -1,10 +1,10 @@
-"""The guest's clock: set by each event, standing still between events, one microsecond further with each reading.
+"""The guest's clock. Each event sets it, it stands still between events, and each reading advances it by a microsecond.
 
-Every way to read the time that a program meets is led here: `time`, `datetime`, and what is built on them.
+`time`, `datetime` and everything built on them read this clock.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# It reaches into the standard library where that has no door.
+# It changes private parts of the standard library.
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ class Clock:
         self.now = self.origin = now
 
     def advance(self, now: int) -> None:
-        """Move to an event's time; the clock never goes back."""
+        """Move to the time of an event. The clock never goes back."""
         if now > self.now:
             self.now = now
 
     def read(self) -> int:
-        """A reading, which takes a microsecond."""
+        """Read the clock, which advances by a microsecond."""
         now = self.now
         self.now = now + 1
         return now
 
     def elapsed(self) -> float:
-        """Seconds since the start, without a reading."""
+        """Return the seconds since the start, without a reading."""
         return (self.now - self.origin) / MICROS
 
 
 def time_functions(clock: Clock) -> dict[str, Any]:
-    """Functions for the module `time`, by name."""
+    """Return the functions for the module `time`, by name."""
     read, real_gmtime, real_strftime, real_asctime = clock.read, time.gmtime, time.strftime, time.asctime
 
     def time_() -> float:
@@ -102,20 +102,20 @@ def time_functions(clock: Clock) -> dict[str, Any]:
 
 
 def os_times(clock: Clock) -> Any:
-    """A function for `os.times`."""
+    """Return a function for `os.times`."""
     return lambda: os.times_result(((clock.read() - clock.origin) / MICROS, 0.0, 0.0, 0.0, clock.elapsed()))
 
 
 def usage(clock: Clock) -> Any:
-    """A function for `resource.getrusage`: it has computed for as long as it runs, and what else it uses is not told."""
+    """Return a function for `resource.getrusage`. CPU time is the time since the start; the rest is zero."""
     return lambda who: resource.struct_rusage(((clock.read() - clock.origin) / MICROS, 0.0, *[0] * 14))
 
 
-def turn_datetime(clock: Clock) -> None:
-    """Lead `datetime.now`, `utcnow`, `today` and `date.today` to the clock.
+def patch_datetime(clock: Clock) -> None:
+    """Make `datetime.now`, `utcnow`, `today` and `date.today` read the clock.
 
-    The methods are put into the types themselves. A subclass would be another type than the one that the interpreter's own
-    code makes (`type(x) is datetime`, `repr`, pickles); here there is only one.
+    The methods are put into the types themselves: a subclass would differ from the type that the interpreter's own code
+    creates (`type(x) is datetime`, `repr`, pickles).
     """
     read, utc = clock.read, datetime.timezone.utc  # noqa: UP017 - UTC is the same object
 
@@ -132,9 +132,9 @@ def turn_datetime(clock: Clock) -> None:
     own["now"], own["utcnow"], own["today"] = classmethod(now), classmethod(utcnow), classmethod(today)
     gc.get_referents(datetime.date.__dict__)[0]["today"] = classmethod(today)
     forget = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache
-    forget()  # what was looked up before the change
+    forget()  # the method cache, which has the methods from before the change
 
 
 def restart_logging(clock: Clock) -> None:
-    """Let the times in log records count from the start of the run."""
+    """Make the times in log records count from the start of the run."""
     logging._startTime = clock.origin * 1000 if isinstance(logging._startTime, int) else clock.origin / MICROS

@@ -1,7 +1,7 @@
-"""What went wrong, as data: the errors that a program meets, and the description of one that it did not catch."""
+"""The errors that a program meets, and the description of one that it did not catch, as data."""
 
 # pyright: reportAttributeAccessIssue=false
-# It reaches into the standard library where that has no door.
+# It changes private parts of the standard library.
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from types import CodeType, TracebackType
 from typing import Any
 
 PROGRAM = "program.py"
-MAX_MESSAGE = 64 * 1024
+MAX_MESSAGE_CHARS = 64 * 1024
 MAX_CAUSES = 8
-MAX_SHOWN = 3  # of the errors in a group, in its message
+MAX_SHOWN_ERRORS = 3  # of an exception group, in its message
 
-# Read past whatever a class of the program puts in the place of these names.
+# These read the real attributes, whatever a class of the program defines under their names.
 traceback_of: Callable[[BaseException], Any] = BaseException.__dict__["__traceback__"].__get__
 cause_of: Callable[[BaseException], Any] = BaseException.__dict__["__cause__"].__get__
 context_of: Callable[[BaseException], Any] = BaseException.__dict__["__context__"].__get__
@@ -31,7 +31,7 @@ NO_MEMORY = "the program needed more memory than its limit"
 
 
 class ToolError(Exception):
-    """A tool call failed; the same fields as the host's ToolError."""
+    """A failed tool call, with the same fields as the host's ToolError."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class ToolError(Exception):
 
     @classmethod
     def received(cls, fields: Mapping[str, Any]) -> ToolError:
-        """The error that a reply frame carries."""
+        """Return the error in a reply frame."""
         known = ("code", "tool", "status", "data", "retryable", "hint")
         return cls(str(fields.get("message", "")), **{name: fields[name] for name in known if name in fields})
 
     def fields(self) -> dict[str, Any]:
-        """What it says beyond its message."""
+        """Return its fields beside the message."""
         names = ("code", "tool", "status", "data", "retryable", "hint")
         return {name: getattr(self, name) for name in names if getattr(self, name, None) is not None}
 
@@ -69,7 +69,7 @@ ToolError.__module__ = "builtins"
 
 
 class RemoteError(Exception):
-    """An error that crossed the border as data: its `name`, `message` and further `data`; raise it or read it."""
+    """An error that crossed the border as data, with `name`, `message` and further `data`."""
 
     def __init__(self, name: str, message: str, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(name, message)
@@ -95,31 +95,31 @@ class CrossingError(TypeError):
 
 
 class NeverSettles(BaseException):
-    """Nothing is under way any more and the program has not ended."""
+    """Nothing is pending and the program has not ended."""
 
 
 def message_of(value: Any, show: Callable[[Any], str] = str) -> str:
-    """The text of an exception, whatever its __str__ does."""
+    """Return the text of an exception, whatever its __str__ does."""
     try:
         text = show(value)
-        return text[:MAX_MESSAGE] if type(text) is str else str.__str__(text)[:MAX_MESSAGE]
+        return text[:MAX_MESSAGE_CHARS] if type(text) is str else str.__str__(text)[:MAX_MESSAGE_CHARS]
     except (MemoryError, NeverSettles):
         raise
     except BaseException:
         return "a value that can't be shown"
 
 
-# Where.
+# Places.
 
 
 def column_of(line: int, byte_offset: int) -> int:
-    """The 1-based column, in characters, of an offset in bytes into a line of the program."""
+    """Return the 1-based column in characters for a byte offset in a line of the program."""
     text = linecache.getline(PROGRAM, line)
     return len(text.encode("utf-8", "surrogatepass")[:byte_offset].decode("utf-8", "ignore")) + 1
 
 
 def place_in(code: CodeType, instruction: int, line: int | None) -> dict[str, int]:
-    """The line and column of an instruction, as far as they are known."""
+    """Return the line and column of an instruction, as far as they are known."""
     start, _, offset, _ = next(islice(code.co_positions(), max(instruction, 0) // 2, None), (None,) * 4)
     if start is None:
         return {} if line is None else {"line": line}
@@ -127,7 +127,7 @@ def place_in(code: CodeType, instruction: int, line: int | None) -> dict[str, in
 
 
 def place_of(error: BaseException) -> dict[str, int]:
-    """The place of the innermost frame of the program that an exception went through."""
+    """Return the place of the program's innermost frame in an exception's traceback."""
     found: TracebackType | None = None
     step = traceback_of(error)
     while step is not None:
@@ -138,7 +138,7 @@ def place_of(error: BaseException) -> dict[str, int]:
 
 
 def place_of_wait(coroutine: Any) -> dict[str, int]:
-    """The place in the program where a suspended coroutine waits."""
+    """Return the place in the program where a suspended coroutine waits."""
     found: dict[str, int] = {}
     for _ in range(1000):
         frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
@@ -150,11 +150,11 @@ def place_of_wait(coroutine: Any) -> dict[str, int]:
     return found
 
 
-# What.
+# Descriptions.
 
 
 def describe(error: BaseException, encode: Callable[[Any, str], str], depth: int = 0) -> dict[str, Any]:
-    """The description of an exception that the program did not catch, as the host takes it. `encode` is that of values."""
+    """Return the description of an uncaught exception in the form of the wire. `encode` encodes a value."""
     out: dict[str, Any] = {"type": name_of(type(error))[:200], "message": _text(error)}
     out |= place_of(error)
     if isinstance(error, MemoryError):
@@ -172,13 +172,13 @@ def describe(error: BaseException, encode: Callable[[Any, str], str], depth: int
     cause = _cause(error)
     if cause is not None and depth < MAX_CAUSES:
         below = out["cause"] = describe(cause, encode, depth + 1)
-        if "line" not in out:  # such as the error that stands for a StopIteration, made outside of the program's frames
+        if "line" not in out:  # such as the error for a StopIteration, which is created outside the program's frames
             out |= {name: below[name] for name in ("line", "column") if name in below}
     return out
 
 
 def describe_shortly(error: BaseException) -> dict[str, Any]:
-    """The description of an exception that resists describing."""
+    """Return a short description, for an exception whose own methods fail."""
     return {"type": name_of(type(error))[:200], "message": "an error that can't be described"}
 
 
@@ -187,9 +187,9 @@ def _text(error: BaseException) -> str:
         return NO_EXIT
     if not isinstance(error, BaseExceptionGroup):
         return message_of(error)
-    shown = [f"{name_of(type(item))}: {message_of(item)}" for item in error.exceptions[:MAX_SHOWN]]
+    shown = [f"{name_of(type(item))}: {message_of(item)}" for item in error.exceptions[:MAX_SHOWN_ERRORS]]
     more = len(error.exceptions) - len(shown)
-    return f"{message_of(error)}: {'; '.join(shown)}{f'; and {more} more' if more else ''}"[:MAX_MESSAGE]
+    return f"{message_of(error)}: {'; '.join(shown)}{f'; and {more} more' if more else ''}"[:MAX_MESSAGE_CHARS]
 
 
 def _cause(error: BaseException) -> BaseException | None:
@@ -203,13 +203,13 @@ def _cause(error: BaseException) -> BaseException | None:
 
 def _data(value: Any, encode: Callable[[Any, str], str]) -> dict[str, Any]:
     try:
-        return {"data": value} if value is not None and len(encode(value, "data")) < MAX_MESSAGE else {}
+        return {"data": value} if value is not None and len(encode(value, "data")) < MAX_MESSAGE_CHARS else {}
     except TypeError:
         return {}
 
 
 def describe_load(error: BaseException) -> dict[str, Any]:
-    """The description of a program that does not compile."""
+    """Return the description of a program that does not compile."""
     out: dict[str, Any] = {"type": "SyntaxError", "load": True, "message": "the program is nested too deeply"}
     if isinstance(error, SyntaxError):
         out["message"] = message_of(error.msg)
@@ -221,7 +221,7 @@ def describe_load(error: BaseException) -> dict[str, Any]:
 
 
 def _column_of_syntax(error: SyntaxError) -> int:
-    if isinstance(error, IndentationError):  # the compiler counts tabs, or nothing, there
+    if isinstance(error, IndentationError):  # the compiler's column counts tabs, or is missing
         text = linecache.getline(PROGRAM, error.lineno or 1)
         return len(text) - len(text.lstrip()) + 1
     return max(error.offset or 1, 1)
@@ -231,7 +231,7 @@ def _column_of_syntax(error: SyntaxError) -> int:
 
 
 def show_only_the_program() -> None:
-    """Tracebacks that are formatted from now on show the program's own frames; the guest's and the library's stay out."""
+    """Make tracebacks show only the program's own frames, without those of the guest and the library."""
     extract = traceback.StackSummary._extract_from_extended_frame_gen.__func__
 
     def own(frames: Iterator[Any]) -> Iterator[Any]:

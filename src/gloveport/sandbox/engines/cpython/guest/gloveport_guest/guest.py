@@ -1,4 +1,4 @@
-"""One program in one process: run to its end, and told how it ended."""
+"""One program in one process: run it to its end and report the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .tools import Calls, Node
 from .values import CrossingError, encode, quote
 from .wire import Channel, FrameTooLarge
 
-BALLAST = 512 * 1024  # given back when memory runs out, so that the end can be told
+RESERVE_BYTES = 512 * 1024  # freed when memory runs out, so that the result can still be sent
 
 
 class Guest:
@@ -40,11 +40,11 @@ class Guest:
         self.tools = Node(self.calls, "")
         self.output = Output(channel)
         self._ballast = mmap.mmap(
-            -1, BALLAST, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        )  # nobody writes there, so it costs nothing
+            -1, RESERVE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        )  # never written to, so it costs no memory
 
     def run(self, setup: dict[str, Any], names: dict[str, Any]) -> str:
-        """Run the program to its end; the middle of the done frame: how it ended, and with what."""
+        """Run the program to its end and return the middle of the done frame: how it ended, and with what."""
         try:
             parts = program.compile_program(setup["code"], setup.get("tail"))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -61,7 +61,7 @@ class Guest:
             return f'"error",{encode(_never_settles() | place, "error")}'
         except BaseException as error:
             self._ballast.close()
-            _ = task.done() and not task.cancelled() and task.exception()  # seen: it is not one that nobody looked at
+            _ = task.done() and not task.cancelled() and task.exception()  # mark the exception as retrieved
             return f'"error",{_describe(error)}'
 
     async def _program(self, parts: Any, space: dict[str, Any], entry: str, given: dict[str, Any]) -> Any:
@@ -75,7 +75,7 @@ class Guest:
             return f'"error",{{"type":"TypeError","code":"bad-value","message":{quote(str(error))}}}'
 
     def finish(self, result: str) -> None:
-        """Tell the host how it ended."""
+        """Send the host the result."""
         self.output.end()
         self.loop.note_failed_tasks()
         for error in self.calls.unseen_failures():

@@ -1,11 +1,11 @@
-"""The guest's event loop: it runs what is ready, and where nothing is, the guest is quiet and takes one event of the host.
+"""The guest's event loop. It runs what is ready; when nothing is, the guest is quiet and takes one event of the host.
 
-A blocking wait inside the program (`asyncio.run`, `time.sleep`) takes events by the same way, so that the order in which
-the program sees them is always the order in which the host sent them.
+A blocking wait inside the program (`asyncio.run`, `time.sleep`) takes events in the same way, so the program always sees
+them in the order in which the host sent them.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# It reaches into the standard library where that has no door.
+# It changes private parts of the standard library.
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .clock import MICROS, Clock
 from .errors import NeverSettles
 from .wire import Channel
 
-LONGEST = 10 * 365 * 86400  # seconds; a timer beyond is as good as none
-MANY_TURNS = 500  # without an event: the program polls, and what it polls for must be let in
-FEW = 64
+MAX_TIMER_SECONDS = 10 * 365 * 86400
+POLLING_TURNS = 500  # after so many turns without an event the program is polling, so an event must be let in
+MIN_CLEANUP_COUNT = 64
 
 
 class Serials:
-    """Numbers in the order of making. They are the hashes of tasks and calls, so that sets of them have one order."""
+    """Serial numbers. They are the hashes of tasks and calls, so that sets of them have a reproducible order."""
 
     __slots__ = ("last",)
 
@@ -37,13 +37,13 @@ class Serials:
         self.last = 0
 
     def next(self) -> int:
-        """The next number."""
+        """Return the next number."""
         self.last += 1
         return self.last
 
 
 class Task(asyncio.Task):
-    """A task whose place in a set does not depend on where in memory it lies."""
+    """A task whose place in a set does not depend on its memory address."""
 
     def __init__(self, coro: Any, *, loop: Loop, serial: int, name: str | None = None, **options: Any) -> None:
         self._serial = serial
@@ -54,7 +54,7 @@ class Task(asyncio.Task):
 
 
 class Loop(asyncio.BaseEventLoop):
-    """An asyncio event loop without files, sockets, signals, threads and a clock of its own."""
+    """An asyncio event loop without files, sockets, signals, threads or its own clock."""
 
     def __init__(self, channel: Channel, clock: Clock) -> None:
         super().__init__()
@@ -67,23 +67,23 @@ class Loop(asyncio.BaseEventLoop):
         self._asked: int | None = None
         self._turns = 0
         self._made: list[Task] = []
-        self._keep = FEW
+        self._keep = MIN_CLEANUP_COUNT
         self._forever: asyncio.Future[None] | None = None
         self.serials = Serials()
         self.calls: Any = None
-        """The calls under way: `waiting` tells whether there are any, `settle` takes a reply."""
+        """The pending calls: `waiting` is true when there are any, `settle` takes a reply."""
         self.unhandled: list[BaseException] = []
 
     # Running.
 
     def start(self) -> None:
-        """Become the running loop of this thread, for good."""
+        """Become the running loop of this thread permanently."""
         self._thread_id = threading.get_ident()
         events._set_running_loop(self)
         sys.set_asyncgen_hooks(firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook)
 
     def drive(self, future: asyncio.Future[Any]) -> None:
-        """Run until a future is done; inside a task too, which then stands still meanwhile."""
+        """Run until a future is done. Inside a task, that task waits meanwhile."""
         task = tasks.current_task(self)
         if task is not None:
             tasks._leave_task(self, task)
@@ -98,7 +98,7 @@ class Loop(asyncio.BaseEventLoop):
         ready = self._ready
         if not ready:
             self._quiet()
-        elif self._turns > MANY_TURNS:
+        elif self._turns > POLLING_TURNS:
             self._let_events_in()
         self._turns += 1
         for _ in range(len(ready)):
@@ -109,7 +109,7 @@ class Loop(asyncio.BaseEventLoop):
                 handle._run()
 
     def _quiet(self) -> None:
-        """Nothing is ready: ask for the earliest timer, hand over what was said, and take one event."""
+        """Nothing is ready: request the earliest timer, flush the frames, and take one event."""
         due = self._earliest() if self._timers else None
         if due != self._asked:
             self._ask(due)
@@ -118,7 +118,7 @@ class Loop(asyncio.BaseEventLoop):
         self._take_event()
 
     def _let_events_in(self) -> None:
-        """The program is never quiet (`while not done: await sleep(0)`): a timer event for now is where others come in."""
+        """Take events although the program is never quiet (`while not done: await sleep(0)`), by a timer for now."""
         self._turns = 0
         if self.calls.waiting or self._earliest() is not None:
             self._ask(self._clock.now)
@@ -140,12 +140,12 @@ class Loop(asyncio.BaseEventLoop):
         self._channel.send('["timer",null]' if at is None else f'["timer",{at}]')
 
     def block(self, seconds: float, /) -> None:
-        """As time.sleep: nothing of the program runs meanwhile, and other events wait."""
+        """Sleep like time.sleep: nothing else in the program runs meanwhile, and other events wait."""
         if math.isnan(seconds):
             raise ValueError("Invalid value NaN (not a number)")
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
-        at = self._clock.now + round(min(seconds, LONGEST) * MICROS)
+        at = self._clock.now + round(min(seconds, MAX_TIMER_SECONDS) * MICROS)
         if at == self._clock.now:
             return
         self._ask(at)
@@ -153,7 +153,7 @@ class Loop(asyncio.BaseEventLoop):
         self._clock.advance(self._channel.wait_for("timer", at=at)[1])
         self._asked = None
 
-    # Timers. Equal times fire in the order of asking.
+    # Timers. Timers for the same time fire in the order in which they were set.
 
     def _earliest(self) -> int | None:
         timers = self._timers
@@ -181,35 +181,39 @@ class Loop(asyncio.BaseEventLoop):
 
     def _timer_handle_cancelled(self, handle: events.TimerHandle) -> None:
         self._cancelled_timers += 1
-        if self._cancelled_timers > FEW and self._cancelled_timers * 2 > len(self._timers):
+        if self._cancelled_timers > MIN_CLEANUP_COUNT and self._cancelled_timers * 2 > len(self._timers):
             self._timers = [item for item in self._timers if not item[2]._cancelled]
             heapq.heapify(self._timers)
             self._cancelled_timers = 0
 
     def call_later(self, delay: float, callback: Callable[..., Any], *args: Any, context: Any = None) -> events.TimerHandle:
-        """Call something after so many seconds."""
+        """Schedule a callback after a delay in seconds."""
         if delay is None:
             raise TypeError("delay must not be None")
-        delay = min(delay, LONGEST) if delay > 0 else 0
+        delay = min(delay, MAX_TIMER_SECONDS) if delay > 0 else 0
         at = self._clock.now + round(delay * MICROS)
         return self._schedule(at, self._clock.elapsed() + delay, callback, args, context)
 
     def call_at(self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None) -> events.TimerHandle:
-        """Call something when `time()` has come to `when`."""
+        """Schedule a callback for the time `when`."""
         if when is None:
             raise TypeError("when cannot be None")
         soonest = max(self._clock.elapsed(), 0.0)
-        at = self._clock.origin + round(min(when, soonest + LONGEST) * MICROS) if when > soonest else self._clock.now
+        at = (
+            self._clock.origin + round(min(when, soonest + MAX_TIMER_SECONDS) * MICROS)
+            if when > soonest
+            else self._clock.now
+        )
         return self._schedule(at, when, callback, args, context)
 
     def time(self) -> float:
-        """Seconds since the start of the run; a reading, so that a program that polls it gets on."""
+        """Return the seconds since the start of the run. It is a reading, so that a program that polls it advances."""
         return (self._clock.read() - self._clock.origin) / MICROS
 
     # Callbacks, tasks.
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> events.Handle:
-        """Call something in the next turn."""
+        """Schedule a callback for the next turn."""
         handle = events.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -217,7 +221,7 @@ class Loop(asyncio.BaseEventLoop):
     call_soon_threadsafe = call_soon
 
     def create_task(self, coro: Any, **options: Any) -> Any:
-        """A task; a tool call that is not awaited yet counts as a coroutine."""
+        """Return a task. A tool call that is not awaited yet counts as a coroutine."""
         if self._task_factory is not None:
             return super().create_task(coro, **options)
         if asyncio.isfuture(coro):
@@ -226,39 +230,39 @@ class Loop(asyncio.BaseEventLoop):
         self._made.append(task)
         if len(self._made) > self._keep:
             self._made = [item for item in self._made if not item.done()]
-            self._keep = max(FEW, 2 * len(self._made))
+            self._keep = max(MIN_CLEANUP_COUNT, 2 * len(self._made))
         return task
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Note what nobody caught; it is told at the end of the run."""
+        """Note an uncaught error for the end of the run."""
         if self._exception_handler is not None:
             super().call_exception_handler(context)
         elif isinstance(context.get("exception"), BaseException):
             self.note_unhandled(context["exception"])
 
     def note_unhandled(self, error: BaseException) -> None:
-        """Keep an error for the notes of the end."""
+        """Keep an error for the notes in the done frame."""
         if len(self.unhandled) < 20:
             self.unhandled.append(error)
 
     def note_failed_tasks(self) -> None:
-        """Note the tasks that failed and whose error nobody has looked at."""
+        """Note the failed tasks whose error was never retrieved."""
         for task in self._made:
             if task.done() and not task.cancelled() and task._log_traceback:
                 error = task.exception()
                 if error is not None:
                     self.note_unhandled(error)
 
-    # What programs do with a loop of their own. There is one loop; these run on it.
+    # What programs do with a loop of their own. There is only one loop; these run on it.
 
     def run_until_complete(self, future: Any) -> Any:
-        """The result of a coroutine or future; the caller stands still until it is there."""
+        """Return the result of a coroutine or future. The caller blocks until then."""
         future = asyncio.ensure_future(future, loop=self)
         self.drive(future)
         return future.result()
 
     def run(self, main: Any) -> Any:
-        """As asyncio.run: the result of a coroutine; tasks that it leaves behind are cancelled."""
+        """Return the result of a coroutine and cancel the tasks that it leaves, like asyncio.run."""
         earlier = set(self._made)
         try:
             return self.run_until_complete(main)
@@ -280,16 +284,16 @@ class Loop(asyncio.BaseEventLoop):
             self._forever.set_result(None)
 
     def close(self) -> None:
-        """Nothing: the loop lives as long as the run."""
+        """Do nothing: the loop lives as long as the run."""
 
     def __del__(self) -> None:
-        """Nothing: it is never closed, and need not be."""
+        """Do nothing: the loop is never closed."""
 
     async def shutdown_default_executor(self, *args: Any, **options: Any) -> None:
-        """Nothing: there are no threads."""
+        """Do nothing: there are no threads."""
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """A future that is done: the function runs here and now, because threads would make runs differ."""
+        """Run the function now and return a finished future: threads would make runs differ."""
         future = self.create_future()
         try:
             result = func(*args)
@@ -328,11 +332,11 @@ for _name in _NOT_OFFERED.split():
     setattr(Loop, _name, _refuse(_name))
 
 
-# The names of asyncio that would make a loop, or whose result has the order of a set of objects.
+# The names of asyncio that would create a loop, or whose result has the order of a set of objects.
 
 
-def turn_asyncio(loop: Loop) -> None:
-    """Lead what asyncio offers for running loops to ours."""
+def patch_asyncio(loop: Loop) -> None:
+    """Make asyncio's functions for running loops use this loop."""
     first_completed, is_coroutine = asyncio.as_completed, asyncio.iscoroutine
 
     def run(main: Any, *, debug: bool | None = None, loop_factory: Any = None) -> Any:
@@ -345,7 +349,7 @@ def turn_asyncio(loop: Loop) -> None:
         return first_completed(listed, timeout=timeout)
 
     class Runner:
-        """As asyncio.Runner, on the loop that is there."""
+        """asyncio.Runner on the existing loop."""
 
         def __init__(self, **options: Any) -> None:
             pass

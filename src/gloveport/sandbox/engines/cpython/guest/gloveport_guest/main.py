@@ -1,4 +1,4 @@
-"""The guest's entry: get ready before the fork; then say ready, wait for the program, and run it."""
+"""The entry of the guest: get ready before the fork; after it, send `ready`, wait for the program, and run it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import time
 import traceback
 from typing import Any, NoReturn
 
-from . import givens
-from .clock import Clock, os_times, restart_logging, time_functions, turn_datetime, usage
+from . import globals as guest_globals
+from .clock import Clock, os_times, patch_datetime, restart_logging, time_functions, usage
 from .errors import show_only_the_program
 from .guest import Guest
-from .loop import turn_asyncio
-from .output import turn_logging
-from .randomness import Randomness, start_random, turn_random
+from .loop import patch_asyncio
+from .output import patch_logging
+from .patching import replace_everywhere
+from .randomness import Randomness, patch_random, start_random
 from .rehearsal import TAIL, play
-from .swap import replace_everywhere
-from .threads import turn_threads
+from .threads import patch_threads
 from .values import decode, quote
 from .wire import Channel
 
@@ -43,29 +43,29 @@ _guest: Guest | None = None
 
 
 def preload() -> None:
-    """Called once, before any fork: import what programs use, walk the paths that they take, and leave the memory still.
+    """Import what programs use, run a small program once, and freeze the memory. The zygote calls it once.
 
-    Afterwards the process is good for forking guests only: its clocks stand still, its threads run inline. That is done
-    here because whatever a fork writes to, it pays for: in memory of its own, and in time.
+    Afterwards the process is good for nothing but forking guests: its clocks stand still and its threads run inline. It is
+    done here because a fork pays in memory and time for each page that it writes to.
     """
     global _guest
     for name in COMMON.split():
         try:
             __import__(name)
-        except ImportError:  # not every build has all of them
+        except ImportError:  # some builds lack a module
             continue
     os.environ["TZ"] = "UTC"
     time.tzset()
     play(_perform)
     _guest = Guest(Channel(), Clock(), Randomness())
-    _turn_platform(_guest)
+    _patch_platform(_guest)
     play(_perform)
     gc.collect()
     gc.freeze()
 
 
-def _turn_platform(guest: Guest) -> None:
-    """Lead everything that would tell one run from another to what the host's events say."""
+def _patch_platform(guest: Guest) -> None:
+    """Replace everything that would distinguish one run from another by what the host's events say."""
     ours = time_functions(guest.clock) | {"sleep": guest.loop.block}
     clocks = [(getattr(time, name), function) for name, function in ours.items() if hasattr(time, name)]
     sources = (("os", "urandom"), ("os", "getrandom"), ("_ssl", "RAND_bytes"))
@@ -73,36 +73,36 @@ def _turn_platform(guest: Guest) -> None:
     random = [(function, guest.randomness.bytes) for function in held if function is not None]
     counts = [(os.times, os_times(guest.clock)), (resource.getrusage, usage(guest.clock))]
     replace_everywhere([*clocks, *random, *counts])
-    turn_datetime(guest.clock)
-    turn_random(guest.randomness)
-    if "sqlite3" in sys.modules:  # not every build has it
-        from .sqlite import turn_sqlite
+    patch_datetime(guest.clock)
+    patch_random(guest.randomness)
+    if "sqlite3" in sys.modules:  # some builds lack it
+        from .sqlite import patch_sqlite
 
-        turn_sqlite(guest.clock, guest.randomness)
-    turn_threads(guest.loop.block)
-    turn_asyncio(guest.loop)
-    turn_logging(guest.output)
+        patch_sqlite(guest.clock, guest.randomness)
+    patch_threads(guest.loop.block)
+    patch_asyncio(guest.loop)
+    patch_logging(guest.output)
     show_only_the_program()
 
 
 def _perform(channel: Channel, script: str) -> str:
-    """A whole run, on the stage of a rehearsal."""
+    """Perform a whole run for a rehearsal."""
     guest = Guest(channel, Clock(), Randomness())
     guest.output.left = 1000
     guest.loop.start()
     sys.stdout = guest.output.streams[0]
     setup = {"code": script, "has_input": False, "entry": "body", "sources": [], "tail": TAIL}
-    names = givens.names(setup, guest.calls, guest.tools, guest.output.emit)
+    names = guest_globals.names(setup, guest.calls, guest.tools, guest.output.emit)
     result = guest.run(setup, names)
     guest.finish(result)
     return result
 
 
 def main() -> NoReturn:
-    """Called in the forked, jailed process: run one program, and wait for the end of the process. Never returns."""
+    """Run one program in the forked, jailed process, then wait to be killed. It never returns."""
     try:
         _main()
-    except BaseException as error:  # the outer edge: nothing may go up into the process that was forked
+    except BaseException as error:  # the outer edge: nothing may propagate into the zygote's code
         places = [f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__)]
         _write(2, f"{type(error).__name__}: {error} {' '.join(places)}".encode("utf-8", "replace"))
     finally:
@@ -110,11 +110,11 @@ def main() -> NoReturn:
 
 
 def rehearse() -> None:
-    """Walk the way of a run in a fork of its own, so that it can be seen which memory that takes."""
+    """Perform a run in a trial fork, so that the zygote sees which memory it touches."""
     guest = _get_ready()
     start_random(guest.randomness, bytes(32))
     restart_logging(guest.clock)
-    givens.set_environment({})
+    guest_globals.set_environment({})
     play(_perform)
 
 
@@ -124,7 +124,7 @@ def _get_ready() -> Guest:
     guest = _guest
     assert guest is not None
     guest.channel.open(_take_socket())
-    givens.turn_process()
+    guest_globals.patch_process()
     guest.output.install()
     guest.loop.start()
     return guest
@@ -138,11 +138,11 @@ def _main() -> NoReturn:
     guest.clock.start(now)
     _run(guest, setup)
     while True:
-        guest.channel.next_event()  # the host ends this process; nothing of the program runs any more
+        guest.channel.next_event()  # the host kills this process; the program does not run any more
 
 
 def _take_socket() -> int:
-    """The socket, moved away from standard input and output: what the program writes there is not taken for a frame."""
+    """Move the socket away from standard input and output, so that program output can't be taken for a frame."""
     fd = os.dup(0)
     try:
         os.fstat(2)
@@ -150,7 +150,7 @@ def _take_socket() -> int:
         return fd
     for standard in (0, 1):
         os.close(standard)
-        os.dup(2)  # takes the lowest free number, which is the one just closed
+        os.dup(2)  # gets the lowest free number, the one just closed
     return fd
 
 
@@ -159,8 +159,8 @@ def _run(guest: Guest, setup: dict[str, Any]) -> None:
     guest.output.left = setup["max_log_bytes"]
     start_random(guest.randomness, base64.b64decode(setup["seed"]))
     restart_logging(guest.clock)
-    givens.set_environment(setup["env"])
+    guest_globals.set_environment(setup["env"])
     if setup["has_input"]:
         setup["input"] = decode(setup.get("input"))
-    names = givens.names(setup, guest.calls, guest.tools, guest.output.emit)
+    names = guest_globals.names(setup, guest.calls, guest.tools, guest.output.emit)
     guest.finish(guest.run(setup, names))

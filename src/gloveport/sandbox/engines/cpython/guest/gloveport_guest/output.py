@@ -1,4 +1,4 @@
-"""What the program shows: lines of output and emitted values, sent at once, so that a run that is killed keeps them."""
+"""Log lines and emitted values. They are sent at once, so that a killed run keeps them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .errors import message_of
 from .values import encode, quote
 from .wire import Channel
 
-LONGEST_LINE = 64 * 1024
+MAX_LINE_CHARS = 64 * 1024
 
 
 class Output:
-    """Sends lines and values to the host, as far as the budget goes; the host counts again."""
+    """Sends lines and values to the host within the budget, which the host checks again."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -25,8 +25,8 @@ class Output:
         self.streams = (Stream(self, "log"), Stream(self, "error"))
 
     def log(self, level: str, text: str) -> None:
-        """Send a line, without its end."""
-        kept = text[: max(0, min(self.left, LONGEST_LINE))]
+        """Send a line without its line break."""
+        kept = text[: max(0, min(self.left, MAX_LINE_CHARS))]
         self.dropped += len(text) - len(kept)
         if self.left <= 0:
             return
@@ -35,17 +35,17 @@ class Output:
         self._channel.flush()
 
     def emit(self, value: Any) -> None:
-        """Give a value to the user, beside the result of the run."""
+        """Send the user a value in addition to the result of the run."""
         self._channel.send(f'["emit",{encode(value, "emit")}]')
         self._channel.flush()
 
     def end(self) -> None:
-        """Send what has no end of line yet."""
+        """Send the incomplete lines."""
         for stream in self.streams:
             stream.end()
 
     def install(self) -> None:
-        """Become the program's standard output, and where its warnings go."""
+        """Become the program's standard output and error, and the target of its warnings."""
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self.streams
         sys.stdin = sys.__stdin__ = io.StringIO("")
 
@@ -63,8 +63,8 @@ class Output:
         sys.unraisablehook = unraisable
 
 
-def turn_logging(output: Output) -> None:
-    """Let what `logging` writes to the program's streams keep its level."""
+def patch_logging(output: Output) -> None:
+    """Keep the level of records that `logging` writes to the program's streams."""
     emit = logging.StreamHandler.emit
 
     def emit_with_level(self: logging.StreamHandler[Any], record: logging.LogRecord) -> None:
@@ -80,7 +80,7 @@ def turn_logging(output: Output) -> None:
 
 
 class Stream(io.TextIOBase):
-    """A text stream whose lines are sent as soon as they end."""
+    """A text stream that sends each line as soon as it is complete."""
 
     def __init__(self, output: Output, level: str) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class Stream(io.TextIOBase):
     mode = "w"
 
     def write(self, text: str) -> int:
-        """Take text; what has come to the end of a line goes out."""
+        """Take text and send the complete lines."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         size = len(text)
@@ -104,22 +104,22 @@ class Stream(io.TextIOBase):
         self._begun = rest
         if end:
             self._output.log(self._level, lines)
-        elif len(rest) > LONGEST_LINE:
+        elif len(rest) > MAX_LINE_CHARS:
             self.end()
         return size
 
     def end(self) -> None:
-        """Send a line that has begun."""
+        """Send an incomplete line."""
         rest, self._begun = self._begun, ""
         if rest:
             self._output.log(self._level, rest)
 
     def writable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def reconfigure(self, **options: Any) -> None:
-        """Nothing: the stream is what it is."""
+        """Do nothing: the stream has no settings."""
 
 
 class _Bytes(io.RawIOBase):

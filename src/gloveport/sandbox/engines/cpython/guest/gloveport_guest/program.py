@@ -1,4 +1,4 @@
-"""The program: from its text to code objects, in whatever form the agent wrote it, and to a coroutine that runs them."""
+"""Compile the program, in whatever form the agent wrote it, and make a coroutine that runs it."""
 
 from __future__ import annotations
 import __future__
@@ -21,16 +21,16 @@ BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def compile_program(text: str, tail: int | None = None) -> list[CodeType]:
-    """Code objects to run one after the other; what the last one gives is the result. May raise as `compile` does.
+    """Return code objects to run in order; the value of the last one is the result. It raises like `compile`.
 
-    `tail` is the line that an expression at the end begins, 0 if there is none; None if that is not known.
+    `tail` is the first line of an expression at the end, 0 if there is none, None if that is not known.
     """
-    lines = io.StringIO(text, newline=None).readlines()  # as the compiler counts them: a form feed ends none
-    linecache.cache[PROGRAM] = (len(text), None, lines, PROGRAM)  # for tracebacks, and for `inspect`
+    lines = io.StringIO(text, newline=None).readlines()  # as the compiler counts them: a form feed does not end a line
+    linecache.cache[PROGRAM] = (len(text), None, lines, PROGRAM)  # for tracebacks and `inspect`
     if tail is not None:
         try:
             return _compile_lines(lines, tail)
-        except SyntaxError:  # a `return` at the top level, or brackets around the expression
+        except SyntaxError:  # a top-level `return`, or brackets around the expression
             pass
     tree = ast.parse(text, PROGRAM)
     if any(isinstance(node, ast.Return) for node in _own_nodes(tree.body)):
@@ -45,7 +45,7 @@ def compile_program(text: str, tail: int | None = None) -> list[CodeType]:
 
 
 def _compile_lines(lines: list[str], tail: int) -> list[CodeType]:
-    """The same without a tree, which would take three times as long. If both parts compile, the whole means the same."""
+    """Compile without a syntax tree, which takes a third of the time. If both parts compile, the meaning is the same."""
     if not tail:
         return [compile("".join(lines), PROGRAM, "exec", AWAIT, dont_inherit=True)]
     start, end = "".join(lines[: tail - 1]), "\n" * (tail - 1) + "".join(lines[tail - 1 :])
@@ -54,7 +54,7 @@ def _compile_lines(lines: list[str], tail: int) -> list[CodeType]:
 
 
 async def run_program(parts: list[CodeType], space: dict[str, Any]) -> Any:
-    """What the last part gives, once the parts have run in the namespace."""
+    """Run the parts in the namespace and return the value of the last one."""
     value = None
     for code in parts:
         value = FunctionType(code, space)()
@@ -64,7 +64,7 @@ async def run_program(parts: list[CodeType], space: dict[str, Any]) -> Any:
 
 
 async def call_main(space: dict[str, Any], given: dict[str, Any]) -> Any:
-    """What the program's function gives, called with as much of `given` (by name, else in order) as it takes."""
+    """Call the program's function with the values that it takes, by name, else in order, and return its result."""
     main = space.get("main")
     if not callable(main):
         functions = [item for item in space.values() if isinstance(item, FunctionType) and item.__globals__ is space]
@@ -85,12 +85,12 @@ def _arguments(main: Callable[..., Any], given: dict[str, Any]) -> list[Any]:
     return out
 
 
-# A program with `return` at its top level is the body of a function. So that its functions and classes see each other as
-# in a module, every name that it binds there is declared global.
+# A program with a top-level `return` becomes the body of a function. Every name that it binds is declared global, so that
+# its functions and classes see each other as in a module.
 
 
 def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of the top level: those inside functions and classes belong to others."""
+    """Yield the nodes of the top level, without those inside functions and classes."""
     waiting: list[ast.AST] = list(reversed(body))
     while waiting:
         node = waiting.pop()
@@ -108,7 +108,7 @@ def _as_function(tree: ast.Module) -> CodeType:
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         tree.body[-1] = ast.copy_location(ast.Return(tree.body[-1].value), tree.body[-1])
     names = _bound_names(tree.body)
-    _restate(tree.body)
+    _adapt(tree.body)
     start = {"lineno": 1, "col_offset": 0}
     body = [*([ast.Global(sorted(names), **start)] if names else []), *tree.body]
     function = ast.AsyncFunctionDef(name="main", args=_no_arguments(), body=body, decorator_list=[], **start)
@@ -124,7 +124,7 @@ def _no_arguments() -> ast.arguments:
 
 
 def _bound_names(body: list[ast.stmt]) -> set[str]:
-    """The names that the top level binds."""
+    """Return the names that the top level binds."""
     names: set[str] = set()
     for node in _own_nodes(body):
         match node:
@@ -147,10 +147,10 @@ def _error(message: str, node: Any) -> SyntaxError:
     return SyntaxError(message, (PROGRAM, node.lineno, node.col_offset + 1, None))
 
 
-def _restate(body: list[Any]) -> None:
-    """Say otherwise, in place, what a module may say and a function may not.
+def _adapt(body: list[Any]) -> None:
+    """Rewrite in place the statements that are allowed in a module but not in a function.
 
-    Only blocks of statements are walked, one at a time: an expression may be deeper than Python's own stack.
+    Only blocks of statements are walked, one at a time: an expression may be nested deeper than Python's stack.
     """
     waiting = [body]
     while waiting:
@@ -162,12 +162,12 @@ def _restate(body: list[Any]) -> None:
             elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
                 call = ast.Call(ast.Name(STAR, ast.Load()), [ast.Constant(node.module or "")], [])
                 block[index] = ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
-            elif not isinstance(node, SCOPES):  # what belongs to another scope stays as it is
+            elif not isinstance(node, SCOPES):  # other scopes stay as they are
                 waiting += [inner for name in BLOCKS if (inner := getattr(node, name, None))]
 
 
 def make_space(text: str) -> dict[str, Any]:
-    """The namespace of the program: that of a new module `__main__`."""
+    """Return the namespace of the program, that of a new module `__main__`."""
     module = ModuleType("__main__")
     sys.modules["__main__"] = module
     space = vars(module)

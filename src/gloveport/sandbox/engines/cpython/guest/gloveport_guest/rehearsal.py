@@ -1,13 +1,13 @@
-"""A small program, run against answers that are already there: the first use of a path is the slow one.
+"""A small program with prepared answers, run in advance because the first use of a code path is slow.
 
-Before the fork it fills caches. In a fork that is made for it alone, it shows which memory any program writes to; every
-guest then gets that at once, where it would otherwise be copied page by page while the program waits. It is short because
-what it touches, all guests have: a script with more in it (dataclasses, regular expressions) takes another 0.5 ms off a
-program like it, and 0.7 MB more per process.
+Before the fork it warms caches. In a trial fork it shows which memory any program writes to. Every guest then gets those
+pages at once instead of copying them one by one while its program waits. It is short, because all guests pay for the
+memory that it touches: a script with more in it (dataclasses, regular expressions) saves another 0.5 ms for a similar
+program and costs 0.7 MB more per process.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# It reaches into the standard library where that has no door.
+# It changes private parts of the standard library.
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TAIL = SCRIPT.count("\n")
 
 
 class Stage(Channel):
-    """A channel to nobody, with the answers to three calls."""
+    """A channel without a host, with the answers to three calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,12 +45,12 @@ class Stage(Channel):
         self._receive = lambda size, _flags: answers.read(size)
 
     def flush(self) -> None:
-        """Forget what was said."""
+        """Drop the frames."""
         self._out.clear()
 
 
 def play(perform: Callable[[Stage, str], Any]) -> Any:
-    """Let `perform` run the script on the stage; what it changed of the interpreter is put back. Gives its result."""
+    """Have `perform` run the script, restore what it changed in the interpreter, and return its result."""
     main_module, stdout, real_input = sys.modules["__main__"], sys.stdout, builtins.input
     known = set(vars(builtins))
     builtins.asyncio = asyncio

@@ -1,4 +1,4 @@
-"""SQLite's own clock and randomness, led to the run's: `datetime('now')`, `CURRENT_TIMESTAMP`, `random()`."""
+"""Give SQLite the run's clock and randomness: `datetime('now')`, `CURRENT_TIMESTAMP`, `random()`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ DATES = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
 CURRENT = {"current_timestamp": "datetime", "current_date": "date", "current_time": "time"}
 
 
-def turn_sqlite(clock: Clock, randomness: Randomness) -> None:
-    """Let every connection that is opened from now on ask the run's clock and randomness."""
+def patch_sqlite(clock: Clock, randomness: Randomness) -> None:
+    """Make every new connection use the run's clock and randomness."""
     connect = sqlite3.connect
 
     def dated(name: str, plain: sqlite3.Connection) -> Callable[..., Any]:
-        """SQLite's function, with the clock's time in the place of `now`, which is also what is meant by nothing."""
+        """Return SQLite's function with the clock's time for `now`, which is also the default."""
         least = 2 if name == "strftime" else 1
 
         def call(*args: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Threads, without threads: what would run beside the program runs in it, here and now.
+"""Threads run inline: starting one runs its function at once, in the same thread.
 
-Real ones would see the world in an order that no replay could repeat. A thread that only computes and returns can't tell
-the difference; one that waits for another has nothing that could ever wake it, and is told so.
+Real threads would run in an order that no replay could repeat. A thread that only computes and returns does not notice. One
+that waits for another would wait for ever, so that wait raises an error.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# It reaches into the standard library where that has no door.
+# It changes private parts of the standard library.
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from typing import Any
 ALONE = "this would wait for ever: threads run one after the other here, at their start; use asyncio"
 
 
-def turn_threads(sleep: Callable[[float], None]) -> None:
-    """Let threads and thread pools run inline; `sleep` passes time."""
+def patch_threads(sleep: Callable[[float], None]) -> None:
+    """Make threads and thread pools run inline. `sleep` passes time."""
 
     def start(self: threading.Thread) -> None:
         if self._started.is_set():

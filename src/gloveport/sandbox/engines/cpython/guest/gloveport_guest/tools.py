@@ -1,6 +1,6 @@
-"""`tools.<source>.<path…>(…)`: a path is collected by attribute reads and sent when it is called.
+"""`tools.<source>.<path…>(…)`: attribute reads collect a path, and calling it sends it.
 
-Nothing here knows which tools there are; the host looks every name up.
+Nothing here knows which tools exist: the host looks up every name.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _done = Future.done
 
 
 class Call(Future):
-    """A tool call under way: await it for its result. It can also be gathered, waited for, shielded, or made a task."""
+    """A pending tool call. Await it for its result; it also works with gather, wait, shield and create_task."""
 
-    # Set by who makes one; a constructor of our own would take longer than all else that is done to make it.
+    # The creator sets these: a constructor would take longer than everything else about a call.
     _tool_call = True
     _tool = "…"
     _serial = 0
@@ -68,7 +68,7 @@ for _how, _names in {
 
 
 class Calls:
-    """The calls of a run: numbered in the order of asking, and kept until their reply."""
+    """The calls of a run, numbered in order and kept until their reply."""
 
     def __init__(self, channel: Channel, clock: Clock, loop: Loop) -> None:
         self._channel = channel
@@ -79,7 +79,7 @@ class Calls:
         self.waiting: dict[int, Call] = {}
 
     def make(self, name: str, quoted: str, args: Any, options: dict[str, Any]) -> Call:
-        """Send a call; its result comes when it is awaited."""
+        """Send a call and return it. Awaiting it gives the result."""
         try:
             if options:
                 if args:
@@ -99,7 +99,7 @@ class Calls:
     def settle(self, reply: list[Any]) -> None:
         """Take the reply to a call."""
         call = self.waiting.pop(reply[2], None)
-        if call is None or _done(call):  # done: the program has cancelled it
+        if call is None or _done(call):  # the program has cancelled it
             return
         if reply[3]:
             _set_result(call, reply[4])
@@ -109,7 +109,7 @@ class Calls:
             self._failed.append(call)
 
     def sync(self, name: str, args: list[Any]) -> Any:
-        """The answer of the host, at once: the whole guest waits."""
+        """Return the answer of the host. The whole guest waits for it."""
         self._last_id = call_id = self._last_id + 1
         self._channel.send(f'["call_sync",{call_id},{quote(name)},{_list(args)}]')
         self._channel.flush()
@@ -120,7 +120,7 @@ class Calls:
         raise ToolError.received(reply[4])
 
     def unseen_failures(self) -> list[BaseException]:
-        """The errors of calls that failed and that nobody has awaited."""
+        """Return the errors of failed calls that were never awaited."""
         failed = [call for call in self._failed if call._log_traceback]
         return [error for call in failed if (error := call.exception()) is not None]
 
@@ -131,9 +131,9 @@ def _list(args: Any) -> str:
 
 
 class Node:
-    """A tool, or a group of tools. What has been reached once is kept in the instance, where reading it costs nothing."""
+    """A tool or a group of tools. The instance caches each attribute that was read once."""
 
-    _is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)  # what asyncio.iscoroutinefunction looks for
+    _is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)  # for asyncio.iscoroutinefunction
 
     def __init__(self, calls: Calls, path: str) -> None:
         object.__setattr__(self, "\0", (calls.make, calls.sync, path, quote(path)))
@@ -195,7 +195,7 @@ class Node:
 
 
 class _Pages(Node):
-    """`tools.x.list.pages`: all pages of the answer of `tools.x.list`, each asked for when it is wanted; or a tool so named."""
+    """`tools.x.list.pages`: iterates over the pages of `tools.x.list`, each fetched on demand; or a tool of that name."""
 
     def __call__(self, /, *args: Any, **options: Any) -> Any:
         make, sync, path, quoted = self.__dict__["\0"]

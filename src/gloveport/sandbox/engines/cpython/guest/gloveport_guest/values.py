@@ -1,11 +1,11 @@
-"""How values cross the border: only data, by copy, bounded in depth. The tags are listed in gloveport/sandbox/values.py.
+"""The value codec in the guest: only data crosses, by copy, bounded in depth. gloveport/values.py lists the tags.
 
-Beyond the table, on the way out: dataclasses and namespaces are objects, enums their value, named tuples arrays, Decimal,
-Fraction, UUID and paths their text, dates and times ISO text, durations seconds.
+Outgoing values also include dataclasses and namespaces (as objects), enums (as their value), named tuples (as arrays),
+Decimal, Fraction, UUID and paths (as text), dates and times (as ISO text), and durations (as seconds).
 """
 
 # pyright: reportAttributeAccessIssue=false
-# It reaches into the standard library where that has no door.
+# It changes private parts of the standard library.
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from uuid import UUID
 from .errors import CrossingError, RemoteError, ToolError, cause_of, message_of, name_of
 
 SAFE_INTEGER = 2**53 - 1
-MAX_DEEP = 112
+MAX_VALUE_DEPTH = 112
 MAX_INTEGER_DIGITS = 4000
 MAX_CAUSES = 16
-LONGEST_PATH = 120
+MAX_PATH_CHARS = 120
 KEY_TAGS = ("number", "bigint", "date", "bytes")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017 - the same object, and one look-up less
-FIRST_DATE, LAST_DATE = -62135596800000, 253402300799999  # milliseconds: what the host can take for a date
+MIN_DATE_MILLIS, MAX_DATE_MILLIS = -62135596800000, 253402300799999  # the dates that the host can hold
 MILLISECOND = timedelta(milliseconds=1)
 
 quote: Callable[[str], str] = json.encoder.encode_basestring
@@ -43,7 +43,7 @@ _dumps = json.encoder.c_make_encoder(None, None, quote, None, ":", ",", False, F
 
 
 class _Crossing(Exception):
-    """Carries the reason up the recursion while each level adds its step of the path."""
+    """Carries the reason up the recursion; each level adds its step of the path."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -52,11 +52,11 @@ class _Crossing(Exception):
 
     def path(self) -> str:
         text = "".join(reversed(self.steps))
-        return text if len(text) <= LONGEST_PATH else f"{text[:LONGEST_PATH]}…"
+        return text if len(text) <= MAX_PATH_CHARS else f"{text[:MAX_PATH_CHARS]}…"
 
 
 def encode(value: Any, name: str) -> str:
-    """JSON text for a value. What can't cross is a CrossingError that names its path, starting with `name`."""
+    """Return the JSON text of a value. Raise CrossingError, with the path from `name`, for one that can't cross."""
     if type(value) is str:
         return quote(value)
     try:
@@ -68,7 +68,7 @@ def encode(value: Any, name: str) -> str:
 
 
 def to_wire(value: Any, depth: int) -> Any:
-    """The JSON-able form of a value, tags included."""
+    """Return the JSON form of a value, tags included."""
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return value
@@ -76,7 +76,7 @@ def to_wire(value: Any, depth: int) -> Any:
         return value if -SAFE_INTEGER <= value <= SAFE_INTEGER else _wide_integer(value)
     if kind is float:
         return _float(value)
-    if depth > MAX_DEEP:
+    if depth > MAX_VALUE_DEPTH:
         raise _Crossing("is nested too deeply, or contains itself")
     if kind is dict:
         return _record(value, depth)
@@ -119,7 +119,7 @@ def _map(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         try:
             pairs.append([wire, to_wire(item, depth + 1)])
         except _Crossing as problem:
-            problem.steps.append(f"[{message_of(key, repr)[:LONGEST_PATH]}]")
+            problem.steps.append(f"[{message_of(key, repr)[:MAX_PATH_CHARS]}]")
             raise
     return {"$": "map", "v": pairs}
 
@@ -149,7 +149,7 @@ def _set(value: Any, depth: int) -> dict[str, Any]:
 def _date(value: datetime, depth: int) -> dict[str, Any]:
     aware = value if value.tzinfo else value.replace(tzinfo=EPOCH.tzinfo)
     millis = (aware - EPOCH) // MILLISECOND
-    if not FIRST_DATE <= millis <= LAST_DATE:
+    if not MIN_DATE_MILLIS <= millis <= MAX_DATE_MILLIS:
         raise _Crossing("is a date outside the years 1 to 9999, in UTC")
     return {"$": "date", "v": millis}
 
@@ -163,7 +163,7 @@ def _error(value: BaseException, depth: int, causes: int = 0) -> dict[str, Any]:
     name = remote.name if remote else name_of(type(value))
     parts: dict[str, Any] = {"name": name, "message": remote.message if remote else message_of(value)}
     cause = cause_of(value)
-    if cause is not None and causes < MAX_CAUSES and depth + 2 <= MAX_DEEP:
+    if cause is not None and causes < MAX_CAUSES and depth + 2 <= MAX_VALUE_DEPTH:
         parts["cause"] = _error(cause, depth + 2, causes + 1)
     data = remote.data if remote else value.fields() if isinstance(value, ToolError) else vars(value)
     extra = _what_can_cross(data, depth + 2)
@@ -171,7 +171,7 @@ def _error(value: BaseException, depth: int, causes: int = 0) -> dict[str, Any]:
 
 
 def _what_can_cross(data: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """The fields of an error that are data; an error is told with the rest left out, rather than not at all."""
+    """Return the fields of an error that are data. The others are left out, so that the error still crosses."""
     out = {}
     for name, item in data.items():
         try:
@@ -181,7 +181,7 @@ def _what_can_cross(data: Mapping[str, Any], depth: int) -> dict[str, Any]:
     return out
 
 
-# In order: the first kind that fits decides.
+# The first kind that matches decides.
 _KINDS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (enum.Enum, lambda value, depth: to_wire(value.value, depth + 1)),
     (datetime, _date),
@@ -214,7 +214,7 @@ def _other(value: Any, depth: int) -> Any:
 
 
 def _reason(value: Any) -> str:
-    """Why something that is not data can't cross, and what to do instead."""
+    """Return why a value that is not data can't cross, and what to do instead."""
     if isfuture(value):
         return "is a call or task that was not awaited: await it"
     if isinstance(value, types.CoroutineType):
@@ -235,7 +235,7 @@ def _reason(value: Any) -> str:
 
 
 def decode(value: Any) -> Any:
-    """The value for parsed JSON, tags turned back into what they stand for."""
+    """Return the value for parsed JSON, with its tags decoded."""
     kind = type(value)
     if kind is dict:
         if "$" in value:
@@ -275,7 +275,7 @@ def _undate(millis: float) -> Any:
 
 
 def _unmap(content: list[Any]) -> Any:
-    """A dict, or a list of pairs when a key (an object, an array) can't be the key of a dict."""
+    """Return a dict, or a list of pairs when a key (an object, an array) can't be the key of a dict."""
     pairs = [(decode(key), decode(item)) for key, item in content]
     try:
         return dict(pairs)
@@ -284,7 +284,7 @@ def _unmap(content: list[Any]) -> Any:
 
 
 def _unset(content: list[Any]) -> Any:
-    """A set, or a list when its members (objects, arrays) can't be members of a Python set."""
+    """Return a set, or a list when its members (objects, arrays) can't be members of a Python set."""
     items = [decode(item) for item in content]
     try:
         return set(items)

@@ -1,10 +1,10 @@
 """Frames over one stream socket: a four-byte length, then JSON text.
 
-Reading blocks the whole guest: between two events nothing of it moves, which is what makes a run a function of its events.
+Reading blocks the whole guest. Nothing runs between two events, so a run is a function of its events.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# It reaches into the standard library where that has no door.
+# It changes private parts of the standard library.
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .values import decode
 
 HEADER = 4
 WHOLE = socket.MSG_WAITALL
-MAX_FRAME = 16 * 1024 * 1024
-LARGE = 1024 * 1024  # what lies here counts as the program's memory
+MAX_FRAME_BYTES = 16 * 1024 * 1024
+FLUSH_BYTES = 1024 * 1024  # queued frames count as the program's memory
 
 _scan = json.JSONDecoder().scan_once
 _write = os.write
@@ -27,15 +27,15 @@ _exit = os._exit
 
 
 class FrameTooLarge(ValueError):
-    """One message has more bytes than a message may have."""
+    """A message exceeds the maximum size."""
 
 
 class Channel:
     """The guest's end of the socket.
 
-    How the host's bytes happen to be cut must not show in the program's memory: not in the addresses of what it makes
-    afterwards (which `repr` tells), nor in when the garbage collector runs. So the kernel puts the pieces together: one
-    read gives the four bytes of a length, the next gives the whole frame, and nothing is left over from either.
+    How the host's bytes were cut must not show in the program's memory: not in the addresses of later objects (which `repr`
+    shows), nor in when the garbage collector runs. So the kernel assembles the pieces: one read gives the four bytes of a
+    length, the next gives the whole frame, and neither leaves a rest.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Channel:
         self._held: deque[list[Any]] = deque()
         self._out: list[bytes] = []
         self._out_size = 0
-        self.max_frame = MAX_FRAME
+        self.max_frame = MAX_FRAME_BYTES
 
     def open(self, fd: int) -> None:
         """Take the socket."""
@@ -54,11 +54,11 @@ class Channel:
     # In.
 
     def next_event(self) -> list[Any]:
-        """The next event in the order of the host's stream. Blocks."""
+        """Return the next event in the order of the host's stream. It blocks."""
         return self._held.popleft() if self._held else self._read_frame()
 
     def wait_for(self, kind: str, call_id: int | None = None, at: int = 0) -> list[Any]:
-        """The reply to the call `call_id`, or the timer event from `at` on; what comes before it is held back. Blocks."""
+        """Return the reply to `call_id`, or the timer event at or after `at`. Queue other events. It blocks."""
         while True:
             event = self._read_frame()
             if event[0] == kind and (event[2] == call_id if kind == "reply" else event[1] >= at):
@@ -69,7 +69,7 @@ class Channel:
         size = int.from_bytes(self._receive(HEADER, WHOLE), "big")
         data = self._receive(size, WHOLE)
         if not size or len(data) < size:
-            _exit(0)  # the host is gone, and nothing of the program matters any more
+            _exit(0)  # the host has exited
         text = data.decode()
         event = _scan(text, 0)[0]
         if '"$' in text and event[0] == "reply":
@@ -79,21 +79,21 @@ class Channel:
     # Out.
 
     def send(self, text: str) -> None:
-        """Adds a frame, given as JSON text, to what the next flush sends. One that is too large is a FrameTooLarge."""
+        """Queue a frame, given as JSON text, for the next flush. Raise FrameTooLarge for one above the limit."""
         try:
             payload = text.encode()
-        except UnicodeEncodeError:  # a lone surrogate, which has no form in UTF-8
+        except UnicodeEncodeError:  # a lone surrogate, which UTF-8 can't encode
             payload = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
         size = len(payload)
         if size > self.max_frame:
             raise FrameTooLarge(f"{size:,} bytes are over the limit of {self.max_frame:,} for one message")
-        if self._out_size > LARGE:
+        if self._out_size > FLUSH_BYTES:
             self.flush()
         self._out.append(size.to_bytes(HEADER, "big") + payload)
         self._out_size += size
 
     def flush(self) -> None:
-        """Writes what was added since the last flush, in one go."""
+        """Write the queued frames at once."""
         if not self._out:
             return
         data = self._out[0] if len(self._out) == 1 else b"".join(self._out)

@@ -1,7 +1,7 @@
-"""The guest side of the engine QuickJS: the Python process that an agent's JavaScript runs in.
+"""The guest side of the QuickJS engine: the Python process in which an agent's JavaScript runs.
 
-`preload()` once in the process that is forked for each run, `main()` in the fork, with the socket as standard input and
-output. The prelude (guest/javascript and guest/quickjs, one script) does all that is not frames or the engine itself.
+The zygote calls `preload()` once. Each fork calls `main()`, with the socket as standard input and output. The prelude, one
+script made of engines/javascript and the files beside this package, does everything but frames and the engine itself.
 """
 
 from .main import main, preload, rehearse

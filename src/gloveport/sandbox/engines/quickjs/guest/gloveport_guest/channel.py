@@ -7,12 +7,12 @@ import os
 from typing import Any
 
 HEADER = 4
-LARGE = 1024 * 1024  # what lies here counts as the program's memory
+FLUSH_BYTES = 1024 * 1024  # queued frames count as the program's memory
 WHOLE = _socket.MSG_WAITALL
 
 
 class Channel:
-    """The guest's end of the socket. Before it is open, what is sent is dropped: that is a rehearsal."""
+    """The guest's end of the socket. Before it is open, during a rehearsal, it drops what is sent."""
 
     def __init__(self) -> None:
         self._fd = -1
@@ -27,7 +27,7 @@ class Channel:
         self._receive = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd).recv
 
     def read(self) -> str:
-        """The next frame's text. Blocks; ends the process when the host is gone."""
+        """Return the text of the next frame. It blocks, and exits the process when the host has exited."""
         return self._read(int.from_bytes(self._read(HEADER), "big")).decode()
 
     def _read(self, size: int) -> bytes:
@@ -37,8 +37,8 @@ class Channel:
         return data
 
     def send(self, text: str, most: int) -> int:
-        """Add a frame to what the next flush sends, unless it is over `most` bytes; its size."""
-        if self._held > LARGE:
+        """Queue a frame for the next flush, unless it exceeds `most` bytes, and return its size."""
+        if self._held > FLUSH_BYTES:
             self.flush()
         payload = text.encode()
         size = len(payload)
@@ -48,7 +48,7 @@ class Channel:
         return size
 
     def flush(self) -> None:
-        """Write what was added since the last flush, in one go."""
+        """Write the queued frames at once."""
         data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
         self._out.clear()
         self._held = 0

@@ -1,4 +1,4 @@
-"""QuickJS: its Python binding, and through ctypes what that lacks: named modules, and word of unhandled rejections."""
+"""QuickJS through its Python binding, and through ctypes for what that lacks: named modules and unhandled rejections."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import resource
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from typing import Any
 
-ORIGIN = "GLOVEPORT_QUICKJS"  # where the binding lies, in the environment
+ORIGIN = "GLOVEPORT_QUICKJS"  # the environment variable with the path of the binding
 MIB = 1024 * 1024
-# Of the 8 MiB that a guest's stack may have; Python itself needs little of it.
+# A guest's stack may have 8 MiB; Python itself needs little of it.
 STACK_BYTES = 7 * MIB
-# How much the engine holds before it looks for cycles the first time: that walks, and so copies, all that forks share.
-QUIET_BYTES = 4 * MIB
+# The engine collects cycles from this size on: a collection touches, and so copies, the memory that forks share.
+FIRST_COLLECTION_BYTES = 4 * MIB
 RELIEF_BYTES = 2 * MIB
 SHARE = 0.9
-FULL = 0.7  # of the limit: the rest is lost between what is allocated
+FULL = 0.7  # of the limit: the rest is lost to fragmentation
 
 _MODULE, _COMPILE_ONLY = 1, 1 << 5
 _BOOL, _UNDEFINED, _EXCEPTION = 1, 3, 6
@@ -45,11 +45,11 @@ class Engine:
         self._library = _declare(ctypes.PyDLL(binding.__file__))
         self._runtime, self._pointer = self._find_pointers()
         self._limit = self._idle = self._held = 0
-        self._library.JS_SetGCThreshold(self._runtime, QUIET_BYTES)
+        self._library.JS_SetGCThreshold(self._runtime, FIRST_COLLECTION_BYTES)
         self.version = self._library.JS_GetVersion().decode()
 
     def _find_pointers(self) -> tuple[int, int]:
-        """The engine's own names for the context: the two words behind the head of the binding's object."""
+        """Return the engine's pointers to the runtime and the context, the two words after the object's header."""
         words = ctypes.cast(id(self.context) + object.__basicsize__, ctypes.POINTER(_POINTER))
         runtime, pointer = words[0], words[1]
         if (
@@ -58,11 +58,11 @@ class Engine:
             or abs(runtime - pointer) > 1 << 40
             or self._library.JS_GetRuntime(pointer) != runtime
         ):
-            raise RuntimeError("this build of quickjs-ng is laid out in a way that is not known")
+            raise RuntimeError("this build of quickjs-ng has an unknown layout")
         return runtime, pointer
 
     def compile(self, code: str, name: str) -> str:
-        """Make a module of this name, to be imported by it; what is wrong with its text, or nothing."""
+        """Define a module under a name. Return what is wrong with its text, or an empty string."""
         text = code.encode()
         options = _EvalOptions(1, _MODULE | _COMPILE_ONLY, name.encode(), 1)
         value = self._library.JS_Eval2(self._pointer, text, len(text), ctypes.byref(options))
@@ -81,13 +81,13 @@ class Engine:
         return "\n".join(texts)
 
     def drain(self) -> None:
-        """Run all jobs that are ready; what they throw belongs to promises."""
+        """Run all ready jobs. What they throw belongs to promises."""
         step = self.context.execute_pending_job
         while step():
             pass
 
     def track_rejections(self, name: str) -> None:
-        """Have the method `track` of a global called with (promise, reason, handled) for what is not handled."""
+        """Call the method `track` of a global with (promise, reason, handled) for unhandled rejections."""
         library = self._library
         whole = library.JS_GetGlobalObject(self._pointer)
         tracker = library.JS_GetPropertyStr(
@@ -102,21 +102,21 @@ class Engine:
         library.JS_SetHostPromiseRejectionTracker(self._runtime, self._kept, None)
 
     def weigh(self) -> None:
-        """Note what the engine holds before any program. Asking walks all of it: 0.1 ms, which no run should wait for."""
+        """Note the memory that the engine uses before any program. Measuring takes 0.1 ms, so it is done in advance."""
         self._held = self.context.memory()["malloc_size"]
 
     def limit(self, memory_mb: int) -> None:
-        """Bound the memory of the program, a little below what the process may have: then the error has a line."""
+        """Limit the memory of the program to a little less than that of the process, so that the error has a line."""
         self._limit = self._held + int(memory_mb * SHARE * MIB)
         self.context.set_memory_limit(self._limit)
         self._idle = _peak_bytes()
 
     def was_full(self) -> bool:
-        """Whether the program has held nearly all the memory that it may have."""
+        """Return whether the program has used nearly all of its memory."""
         return self._limit > 0 and _peak_bytes() - self._idle > FULL * self._limit
 
     def relieve(self, doubtful: bool) -> bool:
-        """Make room to tell that there was none; False when, `doubtful`, there always was."""
+        """Raise the limit so that the error can be reported. Return False when, if `doubtful`, there was no shortage."""
         if doubtful and not self.was_full():
             return False
         self.context.set_memory_limit(self._limit + RELIEF_BYTES)

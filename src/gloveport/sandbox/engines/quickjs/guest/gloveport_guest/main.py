@@ -1,4 +1,4 @@
-"""The guest's entry: make the engine ready before the fork; then say ready, wait for the program, and run it."""
+"""The entry of the guest: get the engine ready before the fork; after it, send `ready`, wait for the program, run it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _entry: Any = None
 
 
 def preload() -> None:
-    """Called once, before any fork: run the prelude, and walk the paths that programs take."""
+    """Run the prelude and a small program once. The zygote calls it before any fork."""
     global _engine, _entry
     _engine = engine = Engine()
     context = engine.context
@@ -46,12 +46,12 @@ def preload() -> None:
 
 
 def rehearse() -> None:
-    """Walk the paths that a program takes, before the fork or in one that only shows which memory that takes."""
+    """Run a small program, before the fork or in a trial fork that shows which memory a run touches."""
     _entry["rehearse"]("rehearsal.js")
 
 
 def _guarded(door: Any) -> Any:
-    """A failure of ours ends the process: the program must not see it as an error of its own."""
+    """Exit the process on a failure of the guest: the program must not see it as its own error."""
 
     def call(*args: Any) -> Any:
         try:
@@ -70,7 +70,7 @@ def _die(error: BaseException) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Called in the forked, jailed process: run one program, and wait for the end of the process. Never returns."""
+    """Run one program in the forked, jailed process, then wait to be killed. It never returns."""
     try:
         _channel.open(os.dup(0))
         _entry["main"]()

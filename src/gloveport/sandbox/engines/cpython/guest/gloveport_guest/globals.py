@@ -1,4 +1,4 @@
-"""What the program finds: the names that are there without an import, its environment, and the platform's exits closed."""
+"""The globals of the program, its environment, and the closed exits of the process."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LISTING = "__interfaces"
 
 
 async def step(name: str, fn: Callable[..., Any], *args: Any) -> Any:
-    """What `fn` gives, awaited where that is needed."""
+    """Call `fn`, await its result if needed, and return it."""
     value = fn(*args)
     return await value if inspect.isawaitable(value) else value
 
 
 def leave(*args: Any) -> NoReturn:
-    """End the program: which only its return does."""
+    """Refuse to exit: a program ends by returning."""
     raise SystemExit(NO_EXIT)
 
 
 class NoInput:
-    """Stands where a run's input would be: calling it would ask a person at a terminal, and there is none."""
+    """The global `input` of a run without input. Calling it fails: there is no terminal."""
 
     def __call__(self, prompt: object = "") -> NoReturn:
         raise EOFError("input() is not offered here: nobody is at a terminal; the run can be given an `input` instead")
@@ -47,7 +47,7 @@ class NoInput:
 
 
 def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any], None]) -> dict[str, Any]:
-    """The names of one run, by what they stand for."""
+    """Return the globals of one run."""
     given = {
         "tools": tools,
         "codemode": tools,
@@ -70,14 +70,14 @@ def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any]
 
 
 def set_environment(env: dict[str, str]) -> None:
-    """Let os.environ hold exactly what the run was given."""
+    """Make os.environ hold exactly the run's environment."""
     os.environ.clear()
     os.environ.update(env)
-    os.putenv("TZ", "UTC")  # what the C library asks for, beside what the program sees
+    os.putenv("TZ", "UTC")  # for the C library; the program does not see it
 
 
-def turn_process() -> None:
-    """Close what would end or copy the process behind the program's back, and what tells one process from another."""
+def patch_process() -> None:
+    """Remove functions that end or fork the process, and what distinguishes one process from another."""
     os._exit = os.abort = leave
     os.getpid = lambda: 1
     os.getppid = lambda: 0

@@ -1,4 +1,4 @@
-"""Putting our functions in the place of the platform's, wherever a module of the standard library holds on to one."""
+"""Replace functions of the platform by ours, wherever a module of the standard library refers to one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OURS = __name__.partition(".")[0]
 
 
 def replace_everywhere(replacements: list[tuple[Any, Any]]) -> None:
-    """Replace the first of each pair by the second: as a name in any module, and as the default of an argument."""
+    """Replace the first of each pair by the second, as a name in any module and as the default of an argument."""
     found = {id(old): new for old, new in replacements}
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", OURS).startswith(OURS):
