@@ -1,5 +1,5 @@
-// The guest's clock: set by each event, standing still between events, one microsecond further with each reading. Every way
-// to read the time is led here.
+// The guest's clock. Each event sets it, it stands still between events, and each reading advances it by a microsecond.
+// Every way to read the time uses it.
 
 import { dateText } from "./engine.js";
 import { construct, Date_, defineProperty, floor, freeze, setPrototypeOf } from "./primordials.js";
@@ -7,7 +7,7 @@ import { construct, Date_, defineProperty, floor, freeze, setPrototypeOf } from 
 let now = 0; // microseconds since the epoch
 let origin = 0;
 
-/** Moves the clock to an event's time; it never goes back. */
+/** Moves the clock to the time of an event. It never goes back. */
 export function advanceTo(time) {
   if (time > now) now = time;
 }
@@ -16,17 +16,17 @@ export function startClock(time) {
   now = origin = time;
 }
 
-/** The time of the current event in microseconds, without a reading. */
+/** Returns the time of the current event in microseconds, without a reading. */
 export function currentTime() {
   return now;
 }
 
-/** A reading in microseconds since the epoch. */
+/** Reads the clock, in microseconds since the epoch. */
 function readMicros() {
   return now++;
 }
 
-/** A reading in milliseconds since the epoch. */
+/** Reads the clock, in milliseconds since the epoch. */
 export function readMillis() {
   return floor(readMicros() / 1000);
 }
@@ -65,7 +65,7 @@ const performance_ = setPrototypeOf({
   toJSON: () => ({ timeOrigin: origin / 1000 }),
 }, null);
 
-/** The globals that tell the time, from this clock. */
+/** Returns the globals that read the time, based on this clock. */
 export function installClock() {
   return { Date: makeDate(), performance: freeze(performance_) };
 }

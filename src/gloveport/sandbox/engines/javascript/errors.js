@@ -1,4 +1,4 @@
-// What went wrong, as data: the error of a tool call, and the description of what the program threw.
+// Errors as data: the error of a tool call, and the description of what the program threw.
 
 import { inspect, limitOf } from "./engine.js";
 import {
@@ -19,7 +19,7 @@ import { BadValue, encode } from "./values.js";
 const MAX_MESSAGE = 64 * 1024;
 const PLACE = /program\.ts:(\d+):(\d+)/;
 
-/** A tool call failed; the same fields as the host's ToolError. */
+/** The error of a failed tool call, with the same fields as the host's ToolError. */
 export class ToolError extends Error_ {
   constructor(message, fields, site) {
     super(message);
@@ -54,7 +54,7 @@ defineProperty(ToolError.prototype, "name", {
   configurable: true,
 });
 
-/** A value in words. */
+/** Returns a value in words. */
 export function text(value) {
   try {
     const string = typeof value === "string" ? value : inspect(value, { colors: false });
@@ -64,7 +64,7 @@ export function text(value) {
   }
 }
 
-/** A member of what may be a trap. */
+/** Reads a member of an object whose getters may throw. */
 export function read(value, name) {
   try {
     return value[name];
@@ -77,7 +77,7 @@ function field(name, value) {
   return `,${quote(name)}:${value}`;
 }
 
-/** The fields of the first place in a text that `pattern` finds; none when there is none. */
+/** Returns the line and column of the first match of `pattern` in a text; nothing when there is none. */
 export function place(stack, pattern, shift = (_line, column) => column) {
   const found = typeof stack === "string" ? regexpExec(pattern, stringSlice(stack, 0, 65536)) : null;
   if (found === null) return "";
@@ -94,7 +94,7 @@ function data(value) {
   }
 }
 
-/** JSON text that describes what the program threw: an error, or any other value. */
+/** Returns JSON text that describes what the program threw: an error or any other value. */
 export function describe(thrown, depth = 0) {
   const limit = limitOf(thrown);
   if (!(thrown instanceof Error_)) {

@@ -1,14 +1,14 @@
-// The host's events in their order, also around a synchronous answer.
+// The host's events in order, also around a synchronous answer.
 
 import { create } from "./primordials.js";
 import { readFrame } from "./wire.js";
 
-// Frames that arrived while the guest waited for the answer to a synchronous call; delivered afterwards in their order.
+// Frames that arrived while the guest waited for the answer to a synchronous call. They are delivered afterwards in order.
 const held = create(null);
 let heldFirst = 0;
 let heldNext = 0;
 
-/** The next event in the order of the host's stream. Blocks. */
+/** Returns the next event in the order of the host's stream. Blocks. */
 export function nextEvent() {
   if (heldFirst === heldNext) return readFrame();
   const frame = held[heldFirst];
@@ -16,7 +16,7 @@ export function nextEvent() {
   return frame;
 }
 
-/** The reply to the synchronous call `id`; events that come before it are held back for nextEvent. Blocks. */
+/** Returns the reply to the synchronous call `id`. Events before it are queued for nextEvent. Blocks. */
 export function replyTo(id) {
   for (;;) {
     const frame = readFrame();

@@ -1,5 +1,5 @@
-// What guest code finds: an allow-list of the platform's globals, and ours. Whatever a new engine version adds stays out
-// until it is listed here.
+// The globals of guest code: an allow-list of the platform's, and ours. What a new engine version adds stays out until it
+// is listed here.
 
 import { ToolError } from "./errors.js";
 import { log } from "./output.js";
@@ -26,7 +26,7 @@ AsyncDisposableStack Temporal`;
 
 const kept = create(null);
 
-/** Gives the guest a global, as the language defines its own. */
+/** Defines a global for the guest, with the attributes of the language's own. */
 export function define(name, value) {
   defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
@@ -62,9 +62,9 @@ function makeProcess(env) {
 
 let { queueMicrotask: queue } = globalThis;
 
-/** Replaces the platform's globals by what a guest may have: the language, `names` of the platform, and `ours`. */
+/** Replaces the platform's globals by the guest's: the language, `names` of the platform, and `ours`. */
 export function installGlobals(names, ours) {
-  // Not by a regular expression: the first of a process takes as long as all the rest of this.
+  // Not with a regular expression: the first one in a process takes as long as all the rest of this.
   for (const line of `${LANGUAGE}\n${names}`.split("\n")) for (const name of line.split(" ")) kept[name] = true;
   for (const name of ownKeys(globalThis)) {
     if (typeof name === "string" && !kept[name]) deleteProperty(globalThis, name);
@@ -82,7 +82,7 @@ export function installGlobals(names, ours) {
   define("step", async (_name, run) => await run());
 }
 
-/** The globals that belong to one run. */
+/** Defines the globals of one run. */
 export function installRun(setup) {
   define("process", makeProcess(setup.env));
   define("state", {});

@@ -1,4 +1,4 @@
-// What the program shows: console lines and emitted values. Lines are sent at once, so that a run that is killed keeps them.
+// Console lines and emitted values. Lines are sent at once, so that a killed run keeps them.
 
 import { Console_ } from "./engine.js";
 import { apply, create, quote, stringSlice } from "./primordials.js";
@@ -15,12 +15,12 @@ export function setLogBudget(bytes) {
   left = bytes;
 }
 
-/** How many characters of output were left out. */
+/** Returns how many characters of output were left out. */
 export function droppedOutput() {
   return dropped;
 }
 
-/** Sends a line to the host, as far as the budget goes; the host counts again. */
+/** Sends a line to the host within the budget, which the host checks again. */
 export function log(level, text) {
   if (left <= 0) {
     dropped += text.length;
@@ -64,7 +64,7 @@ function makeConsole(now) {
   return console;
 }
 
-/** `console` and `emit`; `now` is the clock that console.time reads. */
+/** Returns `console` and `emit`. `now` is the clock that console.time reads. */
 export function makeOutput(now) {
   return { console: makeConsole(now), emit };
 }

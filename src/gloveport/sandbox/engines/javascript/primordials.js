@@ -1,9 +1,9 @@
-// What the prelude uses of the language, taken before any guest code runs. Guest code may replace every built-in; nothing
-// in the prelude may look one up again. Own containers have no prototype, so that planted accessors are never hit.
+// The built-ins that the prelude uses, captured before any guest code runs. Guest code may replace every built-in, so the
+// prelude never looks one up again. Its own containers have no prototype, so that planted accessors are never called.
 
 const { bind, call } = Function.prototype;
 
-/** Turns a method into a function that takes its receiver first. */
+/** Turns a method into a function that takes its receiver as the first argument. */
 export const uncurry = bind.bind(call);
 
 export const { apply, construct, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } =
@@ -79,12 +79,12 @@ export const dataViewByteLength = getter(DataView.prototype, "byteLength");
 export const toBase64 = uncurry(Uint8Array.prototype.toBase64);
 export const fromBase64 = Uint8Array.fromBase64.bind(Uint8Array);
 
-/** The bytes from `start` to `end` of a buffer. Not subarray(), which asks the guest's `constructor[Symbol.species]`. */
+/** Returns the bytes from `start` to `end`. Not subarray(), which reads the guest's `constructor[Symbol.species]`. */
 export function view(buffer, start, end) {
   return new Uint8Array_(buffer, start, end - start);
 }
 
-/** A string as JSON. Half of a surrogate pair has no place in UTF-8; it becomes U+FFFD, as wherever the platform encodes. */
+/** Returns a string as JSON. UTF-8 can't encode a lone surrogate; it becomes U+FFFD, as elsewhere on the platform. */
 export function quote(text) {
   return stringify(isWellFormed(text) ? text : toWellFormed(text));
 }

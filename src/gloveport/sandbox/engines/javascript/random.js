@@ -1,5 +1,5 @@
-// Randomness from the run's seed: ChaCha20 keyed by the 32 bytes that the host sent. Good enough for keys, and the same on
-// every replay.
+// Randomness from the run's seed: ChaCha20 keyed by the 32 bytes that the host sent. It is strong enough for keys and the
+// same on every replay.
 
 import {
   ArrayBuffer_,
@@ -68,7 +68,7 @@ function refill() {
   used = 0;
 }
 
-/** Fills bytes with randomness. */
+/** Fills an array with random bytes. */
 export function fill(bytes) {
   const length = typedArrayByteLength(bytes);
   let done = 0;
@@ -128,7 +128,7 @@ function randomUUID() {
   return out;
 }
 
-/** The `crypto` that replaces the platform's; turns Math.random to the seed. */
+/** Returns the `crypto` that replaces the platform's, and makes Math.random use the seed. */
 export function installRandom() {
   defineProperty(Math, "random", {
     __proto__: null,

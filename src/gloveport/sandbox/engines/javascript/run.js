@@ -1,4 +1,4 @@
-// A run, from its start event to its end: run the program, and be quiet between events.
+// A run, from its start event to its end. The guest is quiet between events.
 
 import { advanceTo } from "./clock.js";
 import { nextTurn, runMicrotasks } from "./engine.js";
@@ -14,7 +14,7 @@ import { callsPending, installSources, pendingIds, settleCall } from "./tools.js
 import { BadValue, encode } from "./values.js";
 import { flush, send, setMaxFrame } from "./wire.js";
 
-const IDLE_TURNS = 100; // of the engine's loop, which it may need to report that the program's module has evaluated
+const IDLE_TURNS = 100; // turns that the engine's loop may need to report that the program's module has evaluated
 
 let result = null; // the last two fields of the done frame, once the program has settled
 let evaluated = false;
@@ -37,7 +37,7 @@ function succeed(value) {
   settle("value", text);
 }
 
-/** Ends the run with what the program threw. */
+/** Ends the run with the error that the program threw. */
 export function fail(thrown) {
   settle("error", describe(thrown));
 }
@@ -48,9 +48,9 @@ function deliver(event) {
   else if (event[0] === "timer") fireTimers(event[1], runMicrotasks, fail);
 }
 
-// Everything after the program's first instruction happens in here. Each turn: drain the microtasks; if asynchronous
-// platform work is under way, hand over what came of it or let the engine's loop turn; otherwise hand over what was asked
-// and wait for one event.
+// Everything after the program's first instruction happens here. Each turn drains the microtasks. If asynchronous platform
+// work is pending, it delivers its results or lets the engine's loop turn. Otherwise it flushes the frames and waits for
+// one event.
 function loop() {
   for (;;) {
     runMicrotasks();
@@ -74,7 +74,7 @@ function loop() {
   }
 }
 
-// One turn of the engine's own loop has passed since the program settled, so that unhandled rejections are known.
+// The engine's own loop has turned once since the program settled, so unhandled rejections are known.
 function finish() {
   let notes = "";
   for (let index = 0; index < unhandledCount && index < 20; index++) notes += (index ? "," : "") + unhandled[index];
@@ -87,10 +87,10 @@ function finish() {
     );
   }
   flush();
-  for (;;) nextEvent(); // the host ends this process; nothing of the program runs any more
+  for (;;) nextEvent(); // the host kills this process; the program does not run any more
 }
 
-/** What the program's module gives: what it exports, called if it is a function. */
+/** Returns the result of the program's module: its default export, called if it is a function. */
 export function run(module, entry, setup, tools) {
   const exported = module.default;
   if (typeof exported !== "function") return exported;
@@ -98,14 +98,14 @@ export function run(module, entry, setup, tools) {
   return apply(exported, undefined, args);
 }
 
-/** Notes what nobody caught; told at the end. */
+/** Notes an uncaught error for the end of the run. */
 export function noteUnhandled(reason) {
   unhandled[unhandledCount++] = describe(reason);
 }
 
 /**
- * Begins the run that a start event asks for. `load(setup, started)` gives a promise for the program's module and calls
- * `started` once that evaluates: calls can come out from then on. `explain` describes a program that can't be loaded.
+ * Starts the run of a start event. `load(setup, started)` returns a promise for the program's module and calls `started`
+ * once that evaluates: calls can be made from then on. `explain` describes a program that can't be loaded.
  */
 export function begin(setup, tools, load, explain) {
   setMaxFrame(setup.max_frame_bytes);
@@ -120,7 +120,7 @@ export function begin(setup, tools, load, explain) {
   });
   promiseThen(loading, (module) => {
     evaluated = true;
-    if (!started) nextTurn(loop); // the program has hidden its beginning from us
+    if (!started) nextTurn(loop); // the program prevented the call of `started`
     let value;
     try {
       value = run(module, setup.entry, setup, tools);

@@ -15,7 +15,7 @@ function textOf(site) {
   return `${isAsync(site) ? "async " : ""}${name ? `${name} (${place})` : place}`;
 }
 
-// What the program's own Error.prepareStackTrace gets: the engine's sites would tell it where the prelude is.
+// The call sites for the program's own Error.prepareStackTrace: the engine's would reveal the prelude.
 function siteFor(site) {
   const line = site.getLineNumber();
   const column = ownColumn(line, site.getColumnNumber());
@@ -45,8 +45,8 @@ function siteFor(site) {
   };
 }
 
-let theirs; // the program's own function, for the stacks that it reads itself
-let reading = false; // we read a stack, which must not run code of the program
+let theirs; // the program's own function, for stacks that it reads itself
+let reading = false; // true while the prelude reads a stack, which must not run code of the program
 
 function prepareStackTrace(error, sites) {
   if (!reading && typeof theirs === "function" && theirs !== prepareStackTrace) return theirs(error, sitesFor(sites));
@@ -74,7 +74,7 @@ function put(target, name, value) {
   defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 }
 
-/** The stack of a call site that was noted, as we write it. */
+/** Returns the stack of a recorded call site in our format. */
 export function stackOf(site) {
   reading = true;
   try {
@@ -84,12 +84,12 @@ export function stackOf(site) {
   }
 }
 
-/** Remembers where the program is now, for an error that will be made later. */
+/** Records where the program is now, for an error that is created later. */
 export function callSite(below) {
   const site = create(null);
   reading = true;
   try {
-    withFewFrames(() => captureStackTrace(site, below)); // at every call: twenty frames would cost 15 µs, these two do not
+    withFewFrames(() => captureStackTrace(site, below)); // done at every call: twenty frames would cost 15 µs
   } finally {
     reading = false;
   }

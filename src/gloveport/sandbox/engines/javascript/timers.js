@@ -1,10 +1,10 @@
-// Timers as the platform has them, driven by the host's clock: the guest asks for the earliest one when it has gone quiet,
-// and fires what is due when the host's timer event arrives.
+// The platform's timers, driven by the host's clock. When the guest goes quiet, it requests an event for the earliest one;
+// when that arrives, it fires the timers that are due.
 
 import { currentTime } from "./clock.js";
 import { apply, create, min, Number_, TypeError_ } from "./primordials.js";
 
-const LONGEST = 0x7fffffff; // as in browsers and Node; more means 1 ms there, the longest here
+const MAX_DELAY_MS = 0x7fffffff; // as in browsers and Node; a longer delay means 1 ms there, and this here
 
 const timers = create(null); // id → {id, due, every, run, args}
 let count = 0;
@@ -14,7 +14,7 @@ let asked = null;
 function add(run, delay, every, args) {
   if (typeof run !== "function") throw new TypeError_("a timer takes a function");
   const number = Number_(delay);
-  const millis = number > 0 ? min(number, LONGEST) : 0;
+  const millis = number > 0 ? min(number, MAX_DELAY_MS) : 0;
   const id = nextId++;
   timers[id] = {
     __proto__: null,
@@ -29,9 +29,9 @@ function add(run, delay, every, args) {
 }
 
 function earliest(before = nextId) {
-  if (count === 0) return null; // asked at every event, by programs that mostly have none
+  if (count === 0) return null; // called at every event; most programs have no timers
   let found = null;
-  // Ids are handed out in order and integer keys are walked in order, so that equal due times fire in the order of asking.
+  // Ids ascend, and integer keys are iterated in order, so timers with the same due time fire in the order they were set.
   for (const id in timers) {
     const timer = timers[id];
     if (timer.id < before && (found === null || timer.due < found.due)) found = timer;
@@ -46,7 +46,7 @@ function remove(id) {
   count--;
 }
 
-/** The frame that asks for the next timer event, or null when the host knows already. */
+/** Returns the frame that requests the next timer event, or null when the host has it already. */
 export function timerRequest() {
   const due = earliest()?.due ?? null;
   if (due === asked) return null;
@@ -58,7 +58,7 @@ export function timersPending() {
   return count > 0;
 }
 
-/** Fires the timers that are due at `now` and were set before this event, each followed by `settle` (its microtasks). */
+/** Fires the timers that are due at `now` and were set before this event. After each, `settle` runs its microtasks. */
 export function fireTimers(now, settle, failed) {
   asked = null;
   const before = nextId;

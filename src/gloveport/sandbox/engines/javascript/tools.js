@@ -1,5 +1,5 @@
-// `tools.<source>.<path…>(args)`: a path is collected by property reads and sent when it is called. Nothing here knows which
-// tools there are; the host looks every name up.
+// `tools.<source>.<path…>(args)`: property reads collect a path, and calling it sends it. Nothing here knows which tools
+// exist: the host looks up every name.
 
 import { ToolError } from "./errors.js";
 import { replyTo } from "./events.js";
@@ -23,7 +23,7 @@ import { callSite, stackOf } from "./stacks.js";
 import { BadValue, encode } from "./values.js";
 import { flush, send, TooLarge } from "./wire.js";
 
-const pending = new Map_(); // id → Pending, in the order of asking
+const pending = new Map_(); // id → Pending, in the order of the calls
 let nextId = 1;
 
 function isOurs(error) {
@@ -38,8 +38,8 @@ function encodeArguments(args) {
   return out + "]";
 }
 
-// Where the program calls a tool is noted at its first calls only: noting it costs as much as the rest of a call. A later
-// call that fails is placed where all of those were, if they were in one place (a loop, mostly), and nowhere otherwise.
+// The place of a call is recorded only for the first calls: recording it costs as much as the rest of a call. A later call
+// that fails gets the place that all of those shared (mostly a loop), or none.
 const NOTED = 32;
 
 function noteSite(sites) {
@@ -56,7 +56,7 @@ function placeOf(noted) {
   return first;
 }
 
-// Fields are defined, not assigned, so that setters planted on prototypes are never hit.
+// Fields are defined, not assigned, so that setters planted on prototypes are never called.
 class Pending {
   resolve;
   reject;
@@ -91,7 +91,7 @@ function callTool(name, quoted, args, sites) {
   });
 }
 
-/** The answer of the host, at once: the whole guest waits. */
+/** Returns the answer of the host. The whole guest waits for it. */
 export function callSync(name, args) {
   const encoded = encodeArguments(args);
   const id = nextId++;
@@ -105,7 +105,7 @@ export function callSync(name, args) {
 
 let onTime = () => {};
 
-/** Tells tools.js how to move the clock when a synchronous answer arrives. */
+/** Sets the function that moves the clock when a synchronous answer arrives. */
 export function setClock(advance) {
   onTime = advance;
 }
@@ -124,14 +124,14 @@ export function callsPending() {
   return mapSize(pending);
 }
 
-/** The ids of the calls that have no reply yet, as JSON text. */
+/** Returns the ids of the calls without a reply, as JSON text. */
 export function pendingIds() {
   let out = "";
   mapForEach(pending, (_call, id) => out += (out ? "," : "") + id);
   return `[${out}]`;
 }
 
-// Names that the language itself asks functions and objects for; a tool can't have them.
+// Names that the language itself reads from functions and objects. A tool can't have them.
 const NOT_TOOLS = create(null);
 for (
   const name of [
@@ -149,7 +149,7 @@ for (
   NOT_TOOLS[name] = true;
 }
 
-// A tool that answers in pages: each is asked for when the program wants it. An async generator queues what it is asked.
+// The pages of a tool, each fetched on demand. An async generator queues its requests.
 async function* pagesOf(path, base, args, sites) {
   const quoted = quote(`${base}#page`);
   const sent = [];
@@ -227,7 +227,7 @@ function define(name, value) {
   defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
-/** Defines `tools`, `codemode` and the look-ups of interfaces; gives `tools`. */
+/** Defines `tools`, `codemode` and the interface look-ups, and returns `tools`. */
 export function installTools() {
   define("tools", tools);
   define("codemode", tools);
@@ -241,19 +241,19 @@ export function installTools() {
   return tools;
 }
 
-/** Defines each source as a global of its own name, where that shadows nothing. */
+/** Defines each source as a global of its name, where that shadows nothing. */
 export function installSources(sources) {
   for (let index = 0; index < sources.length; index++) {
     if (!(sources[index] in globalThis)) define(sources[index], tools[sources[index]]);
   }
 }
 
-/** Other `tools` for a rehearsal: each notes where it was called. */
+/** Replaces `tools` for a rehearsal. Each records where it was called. */
 export function rehearsalTools() {
   return node("");
 }
 
-/** Forgets the calls that were made in a rehearsal. */
+/** Forgets the calls of a rehearsal. */
 export function resetCalls() {
   nextId = 1;
 }

@@ -1,5 +1,5 @@
-// How values cross the border: only data, by copy. encode() writes JSON text itself, because JSON.stringify would consult
-// `toJSON` on prototypes that guest code may have changed. The tags are listed in gloveport/sandbox/values.py.
+// The value codec in the guest: only data crosses, by copy. encode() writes JSON text itself, because JSON.stringify would
+// call `toJSON` of prototypes that guest code may have changed. gloveport/values.py lists the tags.
 
 import { urlHref } from "./engine.js";
 import {
@@ -50,30 +50,30 @@ import {
 
 const MAX_DEPTH = 112;
 const MAX_DIGITS = 4000;
-const FIRST_DATE = -62135596800000; // the year 1, and the end of 9999: what Python's dates can hold
-const LAST_DATE = 253402300799999;
-const LONGEST_PATH = 120;
+const MIN_DATE_MS = -62135596800000; // from the year 1 to the end of 9999, as Python's dates
+const MAX_DATE_MS = 253402300799999;
+const MAX_PATH_CHARS = 120;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 class Crossing extends TypeError_ {}
 
-/** Says that a value can't cross, and where in it that lies. Anything else that encode() throws is the program's own. */
+/** A value that can't cross, with the path to it. Anything else that encode() throws is the program's own. */
 export class BadValue extends TypeError_ {}
 
-/** Where in a value the walk is, told backwards once it fails. */
+/** The current path in a value, read backwards once encoding fails. */
 class Path {
   text = "";
   reason = undefined;
 }
 
-/** JSON text for a value. What can't cross is a BadValue that names its path, starting with `name`. */
+/** Returns the JSON text of a value. Throws BadValue, with the path from `name`, for one that can't cross. */
 export function encode(value, name) {
   const path = new Path();
   try {
     return write(value, 0, path);
   } catch (error) {
     if (path.reason === undefined) throw error;
-    const place = path.text.length > LONGEST_PATH ? `${stringSlice(path.text, 0, LONGEST_PATH)}…` : path.text;
+    const place = path.text.length > MAX_PATH_CHARS ? `${stringSlice(path.text, 0, MAX_PATH_CHARS)}…` : path.text;
     throw new BadValue(`${name}${place} ${path.reason}`);
   }
 }
@@ -160,8 +160,8 @@ function record(value, depth, path) {
   return out + "}";
 }
 
-// Built-in kinds are told apart by their internal slots (a getter that throws on anything else), never by a name that
-// guest code can set.
+// Built-in kinds are recognised by their internal slots (a getter that throws on anything else), never by a name that guest
+// code can set.
 function slot(read, value) {
   try {
     return read(value);
@@ -175,7 +175,7 @@ function special(value, depth, path) {
   const time = slot(dateGetTime, value);
   if (time !== undefined) {
     if (time !== time) refuse(path, "is an invalid Date");
-    if (time < FIRST_DATE || time > LAST_DATE) refuse(path, "is a Date outside the years 1 to 9999");
+    if (time < MIN_DATE_MS || time > MAX_DATE_MS) refuse(path, "is a Date outside the years 1 to 9999");
     return `{"$":"date","v":${numberToString(time)}}`;
   }
   if (isView(value)) return view(value, depth, path);
@@ -254,7 +254,7 @@ function instance(value, depth, path) {
   if (typeof value[iterator] === "function" || typeof value.next === "function") {
     refuse(path, "is an iterator: use Array.from(…) to make it an array");
   }
-  // A RegExp, a Response, a WeakMap: what it holds can't be seen from outside, and `{}` would lose it silently.
+  // A RegExp, a Response, a WeakMap: its content can't be read from outside, and `{}` would lose it silently.
   if (keys(value).length === 0 && ownKeys(getPrototypeOf(value)).length > 1) {
     refuse(path, "is an object whose data is hidden: only data can cross");
   }
@@ -266,7 +266,7 @@ function unbox(value) {
   return value;
 }
 
-/** The value for parsed JSON, tags turned back into what they stand for. */
+/** Returns the value for parsed JSON, with its tags decoded. */
 export function decode(value) {
   if (typeof value !== "object" || value === null) return value;
   if (isArray(value)) {

@@ -1,4 +1,4 @@
-// The clock behind Intl and Temporal, which would read the engine's own.
+// Make Intl and Temporal use the guest's clock instead of the engine's.
 
 import { readMillis } from "./clock.js";
 import { apply, defineProperty, freeze, getOwnPropertyDescriptor } from "./primordials.js";
@@ -7,7 +7,7 @@ function hide(target, name, value) {
   defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
-/** Leads Intl.DateTimeFormat to the guest's clock: format() with no date means now, and would ask the engine's own. */
+/** Makes Intl.DateTimeFormat use the guest's clock: format() without a date means now. */
 export function turnIntl() {
   const prototype = Intl.DateTimeFormat.prototype;
   const readFormat = getOwnPropertyDescriptor(prototype, "format").get;
@@ -31,7 +31,7 @@ export function turnIntl() {
   });
 }
 
-/** Leads Temporal.Now to the guest's clock. */
+/** Makes Temporal.Now use the guest's clock. */
 export function turnTemporal() {
   const { Temporal } = globalThis;
   const { Instant } = Temporal;

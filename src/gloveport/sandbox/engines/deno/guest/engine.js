@@ -1,4 +1,4 @@
-// What the prelude uses of Deno, taken before any guest code runs; the language itself is in primordials.js.
+// The parts of Deno that the prelude uses, captured before any guest code runs. The language itself is in primordials.js.
 
 import { dateToString, getter } from "./primordials.js";
 
@@ -19,7 +19,7 @@ export const Console_ = internals.Console;
 export const exit = Deno.exit.bind(Deno);
 export const engineVersion = Deno.version.deno;
 
-/** Calls `run` when the engine's loop has turned. What `setImmediate` does; but asking for that one loads Node's timers. */
+/** Calls `run` in the next turn of the engine's loop, like `setImmediate`, which would load Node's timers. */
 export function nextTurn(run) {
   immediateRefCount(true);
   queueImmediate({
@@ -35,7 +35,7 @@ export function nextTurn(run) {
   });
 }
 
-/** V8 ends a process that is at its limit; no error tells of it. */
+/** V8 aborts a process at its memory limit, without an error. */
 export function limitOf(_thrown) {
   return undefined;
 }

@@ -1,6 +1,6 @@
-// How a program is loaded in Deno. One that is a function, as nearly all are when the host has prepared them, is compiled by
-// V8 alone. Any other is a module, imported from a blob, because the static graph of the entry may read any file; Deno's
-// compiler reads it first.
+// Load a program in Deno. V8 alone compiles a program that is a function, as nearly all are once the host has prepared them.
+// Any other is a module that is imported from a blob, because the static graph of the entry module may read any file.
+// Deno's compiler reads it first.
 
 import { Blob_, createObjectURL, evalContext, revokeObjectURL } from "./engine.js";
 import { describe, place, read, text } from "./errors.js";
@@ -19,12 +19,12 @@ import {
 } from "./primordials.js";
 
 const BLOB_PLACE = /blob:null\/[0-9a-f-]+:(\d+):(\d+)/;
-const SCRIPT = "blob:null/program"; // stacks know the program by such a name
+const SCRIPT = "blob:null/program"; // the name of the program in stacks
 const BEGIN = "$$begin();";
 const EXPORT = "export default ";
 const STRICT = '"use strict";(';
 
-/** A promise for the module of a program; `started` is called before its first statement. */
+/** Returns a promise for the module of a program. `started` is called before its first statement. */
 export function load(setup, started) {
   const { code, dialect, entry, typed } = setup;
   if (dialect === "javascript" && entry !== "value" && stringStartsWith(code, EXPORT)) {
@@ -36,7 +36,7 @@ export function load(setup, started) {
     }
     if (!made[1].isCompileError) return promiseReject(made[1].thrown);
   }
-  // What is more than a function, or can't be read: the compiler says more about that.
+  // It is more than a function, or can't be parsed: the compiler gives a better error.
   return typed ? loadModule(typed, "typescript", started) : loadModule(code, dialect, started);
 }
 
@@ -59,7 +59,7 @@ function loadModule(code, dialect, started) {
   });
 }
 
-/** JSON text for a program that Deno could not load: a syntax error with its place. */
+/** Returns JSON text for a program that Deno could not load: a syntax error with its place. */
 export function describeLoad(thrown) {
   const message = text(read(thrown, "message") ?? thrown);
   const end = stringIndexOf(message, "\n");

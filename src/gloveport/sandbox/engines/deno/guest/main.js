@@ -1,4 +1,4 @@
-// The guest's entry in Deno: take the platform apart, say ready, wait for the program, and begin its run.
+// The entry of the guest in Deno: remove what a guest may not have, send `ready`, wait for the program, and start its run.
 
 import { advanceTo, startClock } from "./clock.js";
 import { engineVersion, nextTurn, setUnhandledPromiseRejectionHandler } from "./engine.js";
@@ -13,7 +13,7 @@ import { installTools, rehearsalTools, resetCalls, setClock, settleCall } from "
 import { decode, encode } from "./values.js";
 import { discard, flush, send } from "./wire.js";
 
-// The first use of a path costs up to a millisecond (lazy compilation, cold caches): paid here, while nobody waits.
+// The first use of a code path costs up to a millisecond (lazy compilation, cold caches). It is paid here in advance.
 const REHEARSAL = `export default async (tools) => {
   const given = await tools.warm.up({ list: [1.5, "x", null, true], when: 1 });
   return { given, text: \`\${given}\` };
@@ -38,7 +38,7 @@ globalThis.addEventListener("error", (event) => {
   fail(event.error);
 });
 
-const allowWasm = Deno.args[0] === "wasm"; // read here, because nothing of Deno is left afterwards
+const allowWasm = Deno.args[0] === "wasm"; // read here, because `Deno` is removed afterwards
 setClock(advanceTo);
 installSurroundings(allowWasm);
 const tools = installTools();
@@ -53,7 +53,7 @@ function takeRun() {
   begin(start[2], tools, load, describeLoad);
 }
 
-// In a turn of its own: what the engine does once its entry has been evaluated is then done before a run.
+// In a turn of its own, so that the engine finishes evaluating its entry before a run.
 nextTurn(() => {
   send(`["ready",1,${quote(`deno ${engineVersion}`)}]`);
   flush();

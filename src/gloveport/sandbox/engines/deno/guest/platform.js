@@ -1,6 +1,6 @@
-// Asynchronous work of the platform (hashing, compiling WebAssembly): one after the other, in the order of asking. It ends
-// whenever the engine's threads are done, sometimes even at once; so what came of it is kept until the guest has gone quiet,
-// and handed over then, as an event would be.
+// Asynchronous work of the platform (hashing, compiling WebAssembly), one task after the other, in order. A task ends when
+// the engine's threads are done, sometimes at once. Its result is kept until the guest is quiet and is delivered then, like
+// an event.
 
 import { create, Promise_, promiseResolve, promiseThen } from "./primordials.js";
 
@@ -19,9 +19,9 @@ const waiting = create(null);
 let first = 0;
 let last = 0;
 let current = null;
-let handOver = null; // settles the current work's promise, once there is something to settle it with
+let handOver = null; // settles the promise of the current task, once it has a result
 
-/** A promise for what `run` gives, which may be a promise of the platform. */
+/** Returns a promise for the result of `run`, which may be a promise of the platform. */
 export function platform(run) {
   return new Promise_((resolve, reject) => {
     waiting[last++] = new Work(run, resolve, reject);
@@ -42,12 +42,12 @@ function startNext() {
   }
 }
 
-/** True while any is under way: the guest is not quiet then. */
+/** Returns whether any task is pending: the guest is not quiet then. */
 export function platformBusy() {
   return current !== null;
 }
 
-/** Hands over what has come of the work under way, if anything has; to be called when all microtasks are done. */
+/** Delivers the result of the current task, if there is one. Call it when all microtasks are done. */
 export function deliverWork() {
   if (handOver === null) return false;
   const settle = handOver;

@@ -1,4 +1,4 @@
-// crypto.subtle, as far as a replay can repeat it.
+// The part of crypto.subtle that a replay can repeat.
 
 import { platform } from "./platform.js";
 import {
@@ -26,7 +26,7 @@ function algorithmName(algorithm) {
   return apply(toUpperCase, `${typeof algorithm === "string" ? algorithm : algorithm?.name}`, []);
 }
 
-/** Gives a guest's crypto its `subtle`, made when the program first asks for it: to load the engine's takes a while. */
+/** Adds `subtle` to the guest's crypto. It is created on first use, because loading the engine's is slow. */
 export function addSubtle(crypto) {
   let subtle;
   defineProperty(crypto, "subtle", {
@@ -37,8 +37,8 @@ export function addSubtle(crypto) {
   });
 }
 
-// A subtle crypto whose operations go through `platform` (counted, one after the other). By then the program may have
-// replaced the iterator of arrays.
+// A subtle crypto whose operations run through `platform` (counted, one after the other). The program may have replaced the
+// iterator of arrays by then.
 function makeSubtle(subtle) {
   const guest = {};
   const add = (name, run) =>

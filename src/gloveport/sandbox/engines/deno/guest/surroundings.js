@@ -1,4 +1,4 @@
-// What Deno gives a guest beside the language, and what of it must go.
+// The parts of Deno's platform that a guest keeps, and those that are removed.
 
 import { turnIntl, turnTemporal } from "./calendar.js";
 import { installClock } from "./clock.js";
@@ -48,7 +48,7 @@ function wasmGlobals(original) {
   return guest;
 }
 
-// Things that stay but have a member which tells the time, makes randomness or reaches another thread.
+// Objects that stay but have a member that reads the time, makes randomness or reaches another thread.
 function trim() {
   const { AbortController, DOMException } = globalThis;
   deleteProperty(URL, "createObjectURL");
@@ -76,9 +76,9 @@ function trim() {
 }
 
 const loadBuffer = getOwnPropertyDescriptor(globalThis, "Buffer").get;
-const { Atomics, SharedArrayBuffer } = globalThis; // what Node's modules want to find
+const { Atomics, SharedArrayBuffer } = globalThis; // Node's modules need them
 
-/** Gives a program what takes long to make, if it speaks of it: Temporal, and Node's Buffer. */
+/** Defines globals that are slow to create, if the program mentions them: Temporal, and Node's Buffer. */
 export function installMentioned(code) {
   if (stringIncludes(code, "Temporal")) turnTemporal();
   else deleteProperty(globalThis, "Temporal");
@@ -93,7 +93,7 @@ function installBuffer() {
   deleteProperty(globalThis, "SharedArrayBuffer");
 }
 
-/** Replaces Deno's globals by what a guest may have. */
+/** Replaces Deno's globals by those that a guest may have. */
 export function installSurroundings(allowWasm) {
   const { WebAssembly } = globalThis;
   const clock = installClock();

@@ -1,5 +1,5 @@
-// Frames over standard input and output: a four-byte length, then JSON text. Reading blocks the whole guest: between two
-// events nothing of it moves, which is what makes a run a function of its events.
+// Frames over standard input and output: a four-byte length, then JSON text. Reading blocks the whole guest. Nothing runs
+// between two events, so a run is a function of its events.
 
 import { decodeText, encodeInto, exit, readSync, writeSync } from "./engine.js";
 import {
@@ -16,9 +16,9 @@ import {
 import { decode } from "./values.js";
 
 const HEADER = 4;
-const LARGE = 1024 * 1024; // what lies here counts as the program's memory
+const FLUSH_BYTES = 1024 * 1024; // queued frames count as the program's memory
 
-/** Says that a message is over the limit. */
+/** The error for a message above the limit. */
 export class TooLarge extends RangeError_ {}
 
 let inputBuffer = new ArrayBuffer_(65536);
@@ -61,7 +61,7 @@ function need(count) {
   }
 }
 
-/** The next frame from the host. Blocks. */
+/** Returns the next frame from the host. Blocks. */
 export function readFrame() {
   need(HEADER);
   const length = input[inputStart] * 0x1000000 + (input[inputStart + 1] << 16) + (input[inputStart + 2] << 8) +
@@ -75,9 +75,9 @@ export function readFrame() {
   return stringIncludes(text, '"$') ? decode(frame) : frame;
 }
 
-/** Adds a frame, given as JSON text, to what the next flush sends. Over-large ones throw TooLarge. */
+/** Queues a frame, given as JSON text, for the next flush. Throws TooLarge for one above the limit. */
 export function send(text) {
-  if (outputEnd > LARGE) flush();
+  if (outputEnd > FLUSH_BYTES) flush();
   const most = text.length * 3 + HEADER;
   if (outputEnd + most > outputSize) {
     outputSize = max(outputEnd + most, outputSize * 2);
@@ -96,14 +96,14 @@ export function send(text) {
   outputEnd += HEADER + written;
 }
 
-/** Writes what was added since the last flush, in one go. */
+/** Writes the queued frames at once. */
 export function flush() {
   let sent = 0;
   while (sent < outputEnd) sent += writeSync(1, view(outputBuffer, sent, outputEnd));
   outputEnd = 0;
 }
 
-/** Forgets what was added and not yet flushed. */
+/** Drops the queued frames. */
 export function discard() {
   outputEnd = 0;
 }

@@ -1,7 +1,6 @@
-// structuredClone for what programs hold: plain data, Date, RegExp, Map, Set, errors and bytes, shared and circular parts
-// included.
+// structuredClone for plain data, Date, RegExp, Map, Set, errors and bytes, including shared and circular parts.
 
-import { lacks } from "./lacks.js";
+import { lacks } from "./unsupported.js";
 import {
   ArrayBuffer_,
   construct,
@@ -113,7 +112,7 @@ function put(target, name, value) {
   defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
-/** A deep copy of a value. */
+/** Returns a deep copy of a value. */
 export function cloneValue(value, options) {
   if (options?.transfer?.length) lacks("structuredClone with `transfer`");
   return copy(value, new Map_());

@@ -1,7 +1,7 @@
-// String.prototype.localeCompare as the Unicode collation algorithm has it for English: letters before their case, accents
-// after their letters. For ASCII and accented Latin letters; anything else is refused rather than put in a wrong order.
+// String.prototype.localeCompare by the Unicode collation algorithm for English: letters first, then accents, then case. It
+// covers ASCII and accented Latin letters. Anything else is refused rather than sorted wrongly.
 
-import { lacks } from "./lacks.js";
+import { lacks } from "./unsupported.js";
 import { create, stringSlice, stringStartsWith, uncurry } from "./primordials.js";
 
 const ORDER = "\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz";
@@ -17,7 +17,7 @@ for (let index = 0; index < ORDER.length; index++) letters[ORDER[index]] = index
 const accents = create(null);
 for (let index = 0; index < ACCENTS.length; index++) accents[ACCENTS[index]] = PLAIN + index + 1;
 
-/** What decides about a string, in three lists: its letters, their accents, their case. */
+/** Returns the sort keys of a string in three lists: its letters, their accents, their case. */
 class Key {
   count = 0;
   primary = create(null);
@@ -35,7 +35,7 @@ function keyOf(text) {
     const letter = letters[lower];
     const accent = accents[char];
     if (letter === undefined && accent === undefined) {
-      if (charCodeAt(char, 0) < 0x80) continue; // a control character, which has no place in the order
+      if (charCodeAt(char, 0) < 0x80) continue; // a control character, which the order ignores
       lacks(`localeCompare for \`${stringSlice(text, 0, 40)}\``);
     }
     if (letter !== undefined) key.primary[key.count++] = letter;
@@ -52,7 +52,7 @@ function compare(left, leftSize, right, rightSize) {
   return leftSize === rightSize ? 0 : leftSize < rightSize ? -1 : 1;
 }
 
-/** -1, 0 or 1: whether a text stands before another one, beside it, or after it. */
+/** Returns -1, 0 or 1 when a text sorts before another one, equally, or after it. */
 export function compareTexts(text, other, locales, options) {
   if (options !== undefined || (locales !== undefined && !stringStartsWith(`${locales}`, "en"))) {
     lacks("localeCompare with a locale or options");

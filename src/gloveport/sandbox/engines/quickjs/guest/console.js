@@ -111,7 +111,7 @@ function grid(records, count, columns, width) {
   return `${out}\n${rule("└", "┴", "┘")}`;
 }
 
-/** A console that gives its lines to `print(text, level)`; levels are 0 debug, 1 log, 2 warn, 3 error. */
+/** Returns a console that passes its lines to `print(text, level)`. Levels are 0 debug, 1 log, 2 warn, 3 error. */
 export class Console {
   constructor(print) {
     let indent = "";

@@ -1,4 +1,4 @@
-// TextEncoder and TextDecoder for UTF-8, as the Encoding standard has them; other encodings are refused by name.
+// TextEncoder and TextDecoder for UTF-8, as in the Encoding standard. Other encodings are refused by name.
 
 import {
   codePointAt,
@@ -121,14 +121,14 @@ function needOf(byte) {
   return byte >= 0xf0 && byte <= 0xf4 ? 3 : 0;
 }
 
-// The second byte's bounds keep out overlong forms, surrogates and what is beyond Unicode.
+// The bounds of the second byte exclude overlong forms, surrogates and code points beyond Unicode.
 function fits(first, second) {
   const low = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
   const high = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
   return second >= low && second <= high;
 }
 
-/** Where an unfinished character at the end begins. */
+/** Returns the offset of an incomplete character at the end. */
 function wholeEnd(bytes) {
   for (let back = 1; back <= min(3, bytes.length); back++) {
     const at = bytes.length - back;

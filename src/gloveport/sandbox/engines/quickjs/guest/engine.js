@@ -1,5 +1,5 @@
-// What the prelude uses of QuickJS and of the Python around it (gloveport_guest/engine.py), taken before any guest code
-// runs; the language itself is in primordials.js.
+// The parts of QuickJS, and of the Python process around it (gloveport_guest/engine.py), that the prelude uses, captured
+// before any guest code runs. The language itself is in primordials.js.
 
 import { Console } from "./console.js";
 import { show } from "./inspect.js";
@@ -21,7 +21,7 @@ const ZONE = " (Coordinated Universal Time)";
 const dateToTime = uncurry(Date.prototype.toTimeString);
 const named = (text) => text === "Invalid Date" ? text : text + ZONE;
 
-/** A date in words, with the name of the zone, which QuickJS leaves out. */
+/** Returns a date as text with the name of the time zone, which QuickJS leaves out. */
 export function dateText(date) {
   return named(dateToString(date));
 }
@@ -35,14 +35,14 @@ export function urlHref() {
   return undefined;
 }
 
-// QuickJS has no loop of its own: what is to be done in the next turn waits here.
+// QuickJS has no event loop: callbacks for the next turn are queued here.
 let next = null;
 
 export function nextTurn(run) {
   next = run;
 }
 
-/** Does what waits for its turn, until nothing does. */
+/** Runs the queued callbacks until there are none. */
 export function takeTurns() {
   while (next !== null) {
     const run = next;
@@ -51,11 +51,11 @@ export function takeTurns() {
   }
 }
 
-const rejected = new Map_(); // promise → reason, of those that nobody handles so far
+const rejected = new Map_(); // promise → reason, for rejections that are not handled yet
 let anyRejected = false;
 let onUnhandled = () => {};
 
-/** Told by the engine when a promise is rejected without a handler, and when it gets one afterwards. */
+/** The engine calls it when a promise is rejected without a handler, and when it gets one afterwards. */
 export function track(promise, reason, handled) {
   if (handled) return void mapDelete(rejected, promise);
   mapSet(rejected, promise, reason);
@@ -66,7 +66,7 @@ export function setUnhandled(handler) {
   onUnhandled = handler;
 }
 
-/** Runs all that is ready; a rejection that nobody has handled by then is told. */
+/** Runs all ready jobs and reports the rejections that are still unhandled. */
 export function runMicrotasks() {
   drain();
   if (!anyRejected) return;
@@ -78,13 +78,13 @@ export function runMicrotasks() {
 }
 
 /**
- * The code of what was thrown at the engine's limit, for which there is room afterwards to describe it. Where there was no
- * room for an error either, the engine throws null.
+ * Returns the code of an error thrown at the engine's memory limit, after making room to describe it. The engine throws
+ * null when there was no room for an error either.
  */
 export function limitOf(thrown) {
   const lost = thrown === null || (thrown instanceof InternalError && thrown.message === "out of memory");
   return lost && relieve(thrown === null) ? "memory-limit" : undefined;
 }
 
-/** The error of a program that the engine could not read, in the engine's words. */
+/** Returns the engine's error for a program that it could not parse. */
 export class Unreadable extends Error_ {}

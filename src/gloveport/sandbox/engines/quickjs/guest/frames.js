@@ -1,4 +1,4 @@
-// QuickJS's stacks: which frames are the program's, and how to note a few of them.
+// QuickJS's stacks: which frames belong to the program, and how to record a few of them.
 
 import {
   apply,
@@ -12,14 +12,14 @@ import {
 
 export const PROGRAM = "program.ts";
 
-// The engine asks for its own limit, whatever the guest puts in the place of this property.
+// The engine uses its own limit, whatever the guest defines under this property.
 const limit = getOwnPropertyDescriptor(Error_, "stackTraceLimit");
-const FEW = [2]; // the trap of `tools`, and the line of the program
+const TWO_FRAMES = [2]; // the trap of `tools` and the line of the program
 
 const LINE_END = /\r\n?|[\n\u2028\u2029]/g;
 const WIDE = /[\u0080-\uffff]/;
 let program = "";
-let wide; // whether the program's columns are not its bytes; looked for when first asked, which most runs never do
+let wide; // whether columns differ from byte offsets; computed on first use, which most runs never need
 
 export function setProgram(code) {
   program = code;
@@ -36,7 +36,7 @@ function lineOf(code, line) {
   }
 }
 
-/** The program's own column, in units of its text, for one of the engine's, which counts bytes. */
+/** Returns the program's column, in UTF-16 units, for a column of the engine, which counts bytes. */
 export function ownColumn(line, column) {
   wide ??= regexpExec(WIDE, program) !== null;
   if (!wide) return column;
@@ -64,17 +64,17 @@ export function isToplevel(_site) {
   return false;
 }
 
-/** Runs `note` while stacks have two frames. */
+/** Runs `note` while stacks are limited to two frames. */
 export function withFewFrames(note) {
   const before = apply(limit.get, Error_, []);
-  apply(limit.set, Error_, FEW);
+  apply(limit.set, Error_, TWO_FRAMES);
   note();
   apply(limit.set, Error_, [before]);
 }
 
-/** Has `prepare` write all stacks; `set` takes what the program assigns to Error.prepareStackTrace. */
+/** Makes `prepare` format all stacks. `set` takes what the program assigns to Error.prepareStackTrace. */
 export function install(prepare, set) {
-  Error_.prepareStackTrace = prepare; // the engine keeps it; the property is only the way to it
+  Error_.prepareStackTrace = prepare; // the engine keeps the function; the property is only its setter
   defineProperty(Error_, "prepareStackTrace", {
     __proto__: null,
     get: () => prepare,

@@ -1,4 +1,4 @@
-// Values in readable form. Nothing of the program runs: accessors are named, not asked.
+// Format values for people. No code of the program runs: accessors are named, not called.
 
 import {
   bigintToString,
@@ -60,7 +60,7 @@ function quoted(text) {
   return stringIncludes(cut, "'") ? stringify(cut) : `'${inner}'`;
 }
 
-/** A member that is a value, without asking accessors. */
+/** Returns a member that is a value, without calling accessors. */
 export function own(value, name) {
   const found = getOwnPropertyDescriptor(value, name);
   return found === undefined ? undefined : found.value;
@@ -77,7 +77,7 @@ function className(value) {
   return null;
 }
 
-/** A value that is no object, as text. */
+/** Returns a primitive value as text. */
 export function primitive(value) {
   switch (typeof value) {
     case "string":
@@ -101,7 +101,7 @@ function functionHead(value) {
   return said === null ? `[${kind} (anonymous)]` : `[${kind}: ${said}]`;
 }
 
-/** A walk over one value: where it is, and what it has come through. */
+/** The state of formatting one value: the depth, and the objects around it. */
 class Walk {
   depth = 0;
   path = create(null);
@@ -148,7 +148,7 @@ function viewed(value, walk, parts) {
   return joined(`${tag}(${typedArrayLength(value)}) `, "[", "]", parts);
 }
 
-/** What stands before the fields of an object, and whether that alone says it. */
+/** Returns the prefix of an object, and whether the prefix alone describes it. */
 function opening(value, name, walk, parts) {
   if (typeof value === "function") return [functionHead(value), true];
   if (value instanceof Error_) return [errorText(value), true];
@@ -182,7 +182,7 @@ function unboxed(name, read, value) {
   try {
     return `[${name}: ${primitive(read(value))}]`;
   } catch {
-    return null; // it is none of these
+    return null; // none of these kinds
   }
 }
 
@@ -241,7 +241,7 @@ function joined(head, open, close, parts) {
   return `${head}${open}\n${lines}\n${close}`;
 }
 
-/** A value as text that a person can read. */
+/** Returns a value as readable text. */
 export function show(value) {
   return write(value, new Walk());
 }

@@ -1,4 +1,4 @@
-// How a program becomes a module in QuickJS: compiled under its name, then imported by it.
+// Load a program in QuickJS: compile it as a module, then import that.
 
 import { compile, Unreadable } from "./engine.js";
 import { place } from "./errors.js";
@@ -7,7 +7,7 @@ import { Promise_, quote, stringIndexOf, stringSlice } from "./primordials.js";
 
 const PLACE = /program\.ts:(\d+):(\d+)/;
 
-/** A promise for the module of a program; `started` is called before its first statement. */
+/** Returns a promise for the module of a program. `started` is called before its first statement. */
 export function load(setup, started, name = PROGRAM) {
   setProgram(setup.code);
   const fault = compile(setup.code, name);
@@ -16,7 +16,7 @@ export function load(setup, started, name = PROGRAM) {
   return import(name);
 }
 
-/** JSON text for a program that QuickJS could not read: a syntax error with its place. */
+/** Returns JSON text for a program that QuickJS could not parse: a syntax error with its place. */
 export function describeLoad(thrown) {
   const said = thrown.message;
   const colon = stringIndexOf(said, ": ");

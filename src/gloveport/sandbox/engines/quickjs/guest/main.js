@@ -1,4 +1,5 @@
-// The guest's entry in QuickJS. Before the fork: take the platform apart. In it: say ready, wait for the program, run it.
+// The entry of the guest in QuickJS. Before the fork, it removes what a guest may not have. After it, it sends `ready`,
+// waits for the program and runs it.
 
 import { advanceTo, startClock } from "./clock.js";
 import { engineVersion, limitMemory, runMicrotasks, setUnhandled, takeTurns, track } from "./engine.js";
@@ -13,7 +14,7 @@ import { installTools, rehearsalTools, resetCalls, setClock, settleCall } from "
 import { decode, encode } from "./values.js";
 import { flush, send } from "./wire.js";
 
-// The memory that a fork writes to first costs it a copy of each page: paid before it says ready, for what most programs do.
+// A fork pays for a copy of each page that it writes to. It pays before it sends `ready`, for what most programs do.
 const REHEARSAL = `export default async (tools) => {
   const given = await tools.warm.up({ list: [1.5, "x", null, true], when: 1 });
   const rows = Array.from({ length: 40 }, (_, i) => ({ id: i, total: (i * 37) % 101, city: ["a", "b", "c"][i % 3] }));
@@ -38,11 +39,11 @@ function main() {
   startClock(start[1]);
   limitMemory(start[2].memory_mb);
   begin(start[2], tools, load, describeLoad);
-  runMicrotasks(); // a program that could not be read has no turn of its own
+  runMicrotasks(); // a program that could not be parsed has no turn of its own
   takeTurns();
 }
 
-/** Walks the paths that a program takes; what it would send is dropped by the one who asks for it. */
+/** Runs a small program to warm up. The caller drops what it sends. */
 function rehearse(name) {
   promiseThen(load({ code: REHEARSAL }, () => {}, name), (module) => {
     const running = run(module, "function", { has_input: false }, rehearsalTools());
@@ -56,7 +57,7 @@ function rehearse(name) {
 
 setUnhandled(noteUnhandled);
 setClock(advanceTo);
-installSurroundings(globalThis.$$allowEval === true); // which takes that name away, too
+installSurroundings(globalThis.$$allowEval === true); // it removes that global, too
 const tools = installTools();
 seed(new Uint8Array_(32));
 globalThis.$$entry = { main, rehearse, track };

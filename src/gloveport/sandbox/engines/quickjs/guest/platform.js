@@ -1,4 +1,4 @@
-// QuickJS does nothing in the background: when its microtasks are done, the guest is quiet.
+// QuickJS does no background work: when its microtasks are done, the guest is quiet.
 
 export function platformBusy() {
   return false;

@@ -1,4 +1,4 @@
-// What QuickJS gives a guest beside the language, what of it must go, and what is made up for here.
+// The parts of QuickJS's platform that a guest keeps, those that are removed, and those that are added here.
 
 import { installClock } from "./clock.js";
 import { cloneValue } from "./clone.js";
@@ -6,7 +6,7 @@ import { compareTexts } from "./collation.js";
 import { TextDecoder, TextEncoder } from "./encoding.js";
 import { dateText, timeText } from "./engine.js";
 import { installGlobals } from "./globals.js";
-import { lacks } from "./lacks.js";
+import { lacks } from "./unsupported.js";
 import { makeOutput } from "./output.js";
 import {
   Date_,
@@ -26,7 +26,7 @@ import { timerGlobals } from "./timers.js";
 const PLATFORM = "atob btoa DOMException";
 const { queueMicrotask: queue } = globalThis;
 
-// An error in a microtask ends the run, as it does on other platforms; the engine would keep it to itself.
+// An error in a microtask ends the run, as on other platforms. The engine would swallow it.
 function queueMicrotask(run) {
   if (typeof run !== "function") throw new TypeError_("queueMicrotask takes a function");
   queue(() => {
@@ -42,7 +42,7 @@ function put(target, name, value) {
   defineProperty(target, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 }
 
-// The constructors of functions are reached through what they made; the engine's own `eval` is told from ours by identity.
+// The constructors of functions are reached through their instances. The engine recognises its own `eval` by identity.
 function refuseCode() {
   const kinds = [function () {}, async function () {}, function* () {}, async function* () {}];
   for (const made of kinds) {
@@ -63,8 +63,8 @@ function refuseCode() {
   });
 }
 
-// Where a function was defined, in words of this engine only; ours would tell of the prelude. And errors at its limits are
-// what they are elsewhere.
+// Remove this engine's own properties for where a function was defined, which would reveal the prelude, and make errors at
+// its limits the same as elsewhere.
 function trim() {
   const { prototype } = InternalError;
   deleteProperty(prototype, "name");
@@ -93,7 +93,7 @@ function nameZone() {
   );
 }
 
-// QuickJS has no data of languages and regions: what it would write is not what other engines write.
+// QuickJS has no locale data: its output would differ from that of other engines.
 function turnLocales() {
   const kinds = [Number, BigInt, Date];
   for (const { name, prototype } of kinds) {
@@ -113,7 +113,7 @@ function turnLocales() {
   );
 }
 
-/** Replaces QuickJS's globals by what a guest may have. */
+/** Replaces QuickJS's globals by those that a guest may have. */
 export function installSurroundings(allowEval) {
   const clock = installClock();
   installStacks();

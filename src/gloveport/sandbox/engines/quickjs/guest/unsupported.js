@@ -1,8 +1,8 @@
-// What this engine does not have, told when it is asked for; `prepare` tells most of it before the run.
+// Errors for what this engine does not have. `subset.py` reports most of it before the run.
 
 import { ToolError } from "./errors.js";
 
-/** Throws the error that says what is missing, and which engine has it. */
+/** Throws the error that names what is missing and the engine that has it. */
 export function lacks(what) {
   throw new ToolError(`the engine \`quickjs\` has no ${what}`, {
     code: "engine-lacks",
