@@ -11,7 +11,7 @@ from fuzz.mutation import mutate_json
 from fuzz.target import BrokenPromise, Target
 from fuzz.wire import FRAMES, LEAVES
 from gloveport.errors import CODES, ToolError
-from gloveport.host.failures import believed, failure
+from gloveport.host.failures import failure, trusted_error
 from gloveport.prepare import prepare
 from gloveport.sandbox import wire
 from gloveport.sandbox.guest import Exit
@@ -113,7 +113,7 @@ async def _attempt(said: bytes) -> None:
     if ending.error is None:
         to_json(ending.value)
         return
-    told = failure(PROGRAM, believed(ending, {"tool-failed"}))
+    told = failure(PROGRAM, trusted_error(ending, {"tool-failed"}))
     if not ending.reported_by_guest and told.code not in CODES:
         raise BrokenPromise(f"the host ended the run with {told}")
 

@@ -23,11 +23,11 @@ class LoadedDefinition(NamedTuple):
     base: str
 
 
-async def load_definition(config: SourceConfig, outside: SourceContext) -> LoadedDefinition:
+async def load_definition(config: SourceConfig, context: SourceContext) -> LoadedDefinition:
     """Return the definition that a source's location points to; raises SourceError when it can't be loaded."""
     location = config.location if isinstance(config.location, str) else " ".join(config.location)
     if re.match(r"https?://", location, re.IGNORECASE):
-        return await _download(config, location, outside)
+        return await _download(config, location, context)
     return await asyncio.to_thread(_read, config.name, location)
 
 
@@ -61,7 +61,7 @@ def _read(source: str, location: str) -> LoadedDefinition:
     return LoadedDefinition(raw, str(path.parent))
 
 
-async def _download(config: SourceConfig, url: str, outside: SourceContext) -> LoadedDefinition:
+async def _download(config: SourceConfig, url: str, context: SourceContext) -> LoadedDefinition:
     reach = Reach(
         allow_private=config.allow_private,
         verify_tls=config.verify_tls,
@@ -70,7 +70,7 @@ async def _download(config: SourceConfig, url: str, outside: SourceContext) -> L
     )
     accepted = (("accept", "application/json, application/yaml;q=0.9, */*;q=0.5"),)
     try:
-        reply = await outside.egress.send(Request("GET", url, accepted), reach)
+        reply = await context.egress.send(Request("GET", url, accepted), reach)
     except ToolError as error:
         raise SourceError(
             f"the definition of the source {config.name} can't be downloaded: {error}", hint=error.hint

@@ -18,24 +18,24 @@ from gloveport.sources.openapi.source import OpenApiSource
 
 
 async def open_openapi(
-    config: SourceConfig, outside: SourceContext, definition: LoadedDefinition | None = None
+    config: SourceConfig, context: SourceContext, definition: LoadedDefinition | None = None
 ) -> OpenApiSource:
     """Return the operations of a definition as tools; raises SourceError when the definition can't be used.
 
     `definition` holds the bytes and the final URL of a definition that was downloaded already, so that it is not fetched
     again.
     """
-    cache, warnings = await open_definition(config, outside, definition)
-    return OpenApiSource(config, outside, cache, warnings)
+    cache, warnings = await open_definition(config, context, definition)
+    return OpenApiSource(config, context, cache, warnings)
 
 
 async def open_definition(
-    config: SourceConfig, outside: SourceContext, definition: LoadedDefinition | None = None
+    config: SourceConfig, context: SourceContext, definition: LoadedDefinition | None = None
 ) -> tuple[DefinitionCache, tuple[str, ...]]:
     """Return the compiled definition of a source, and warnings about the parts that can't be used."""
-    raw, base = definition or await load_definition(config, outside)
+    raw, base = definition or await load_definition(config, context)
     name = f"the definition of the source {config.name}"
-    cache = await asyncio.to_thread(compile_to_cache, raw, base, name, outside.cache)
+    cache = await asyncio.to_thread(compile_to_cache, raw, base, name, context.cache)
     warnings = [str(warning) for warning in cache.facts["warnings"]]
     if not cache.facts["servers"] and config.base_url is None:
         warnings.insert(0, f"the source {config.name} names no server that can be called: set its base_url")

@@ -53,24 +53,24 @@ class OpenApiSource:
     """The operations of one API under one configuration. `open_openapi` creates it."""
 
     def __init__(
-        self, config: SourceConfig, outside: SourceContext, cache: DefinitionCache, warnings: Sequence[str] = ()
+        self, config: SourceConfig, context: SourceContext, cache: DefinitionCache, warnings: Sequence[str] = ()
     ) -> None:
         facts = cache.facts
         self.name = config.name
         self.title: str = facts.get("title", "")
         self._config = config
-        self._egress = outside.egress
-        self._cache_folder = outside.cache
+        self._egress = context.egress
+        self._cache_folder = context.cache
         self._cache = cache
         self._servers: Sequence[str] = facts.get("servers", ())
         self._variables: Mapping[str, Variables] = facts.get("variables", {})
         self._credentials = SourceCredentials(
             config.name,
             msgspec.convert(facts.get("slots", ()), tuple[CredentialSlot, ...]),
-            outside.credentials,
+            context.credentials,
             tuple(config.credentials),
         )
-        self._cursors = CursorSealer(outside.cache)
+        self._cursors = CursorSealer(context.cache)
         self._plans: dict[str, _CallPlan] = {}
         heads, unused = _selected(config, cache.heads())
         self._tools = tuple(self._tool(head) for head in heads)
@@ -88,15 +88,15 @@ class OpenApiSource:
 
     @property
     def slots(self) -> tuple[CredentialSlot, ...]:
-        """The credentials that its operations may need."""
+        """The credential slots that its operations may need."""
         return self._credentials.slots
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
-        """The fingerprint of each tool by its address.
+        """The fingerprint of each tool, by address.
 
-        Where requests go and what goes with them is part of it: a document that names another server, or has a credential
-        sent in another place, has changed every tool (D3).
+        It covers the servers and the credential slots: a document that names another server, or sends a credential in
+        another place, has changed every tool (D3).
         """
         where: Any = () if self._config.base_url is not None else (self._servers, self._variables)
         common = sha256(msgspec.json.encode((where, self._cache.facts.get("slots", ())))).hexdigest()[:16]
@@ -125,7 +125,7 @@ class OpenApiSource:
         return Page(value, self._cursors.seal(tool.address, following) if following else None)
 
     def earlier_tool(self, address: str, digest: str) -> Tool | None:
-        """A tool as an earlier cache has it, if that is still there."""
+        """Return a tool from the cached definition of this digest; None when that is gone or has no such tool."""
         cache = DefinitionCache.open(self._cache_folder, digest)
         if cache is None:
             return None

@@ -43,20 +43,22 @@ class OperationIdentity(NamedTuple):
 def assign_addresses(operations: Iterable[OperationIdentity]) -> dict[tuple[str, str], str]:
     """Return the address of each operation, by method and path."""
     # When several would share an address, the one with the shortest path gets it, whatever the document's order.
-    order = sorted(operations, key=lambda one: (len(one.path), one.path, one.method))
-    steps = {one: _steps(one) for one in order}
+    order = sorted(operations, key=lambda operation: (len(operation.path), operation.path, operation.method))
+    steps = {operation: _steps(operation) for operation in order}
     # A tool is never also a namespace: `tools.x.list.pages` must mean the pages of `tools.x.list`.
     taken = {".".join(some[:length]) for some in steps.values() for length in range(1, len(some))}
     found: dict[tuple[str, str], str] = {}
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
-    for one in order:
-        address = next(candidate for candidate in _candidates(one, steps[one], numbers) if candidate not in taken)
-        found[one.method, one.path] = address
+    for operation in order:
+        address = next(
+            candidate for candidate in _candidates(operation, steps[operation], numbers) if candidate not in taken
+        )
+        found[operation.method, operation.path] = address
         taken.add(address)
     return found
 
 
-def _candidates(one: OperationIdentity, steps: list[str], numbers: Mapping[str, Iterator[int]]) -> Iterator[str]:
+def _candidates(operation: OperationIdentity, steps: list[str], numbers: Mapping[str, Iterator[int]]) -> Iterator[str]:
     """Yield addresses for an operation without end, the best first, all in the same namespace.
 
     `numbers` continue where an earlier operation stopped. A smaller number is taken already, and a document may have
@@ -64,27 +66,27 @@ def _candidates(one: OperationIdentity, steps: list[str], numbers: Mapping[str, 
     """
     plain = ".".join(steps)
     yield plain
-    yield f"{plain}_{one.method}"
-    wordy = ".".join([*steps[:-1], _to_step(f"{one.method} {one.path}")])
+    yield f"{plain}_{operation.method}"
+    wordy = ".".join([*steps[:-1], _to_step(f"{operation.method} {operation.path}")])
     yield wordy
     for number in numbers[wordy]:
         yield f"{wordy}_{number}"
 
 
-def _steps(one: OperationIdentity) -> list[str]:
-    if one.id and not is_generated_id(one):
-        steps = [part for part in re.split(r"[/.]", one.id) if re.search(r"[A-Za-z0-9]", part)]
-        if len(steps) == 1 and _AZURE.match(one.id):
-            steps = one.id.split("_")
+def _steps(operation: OperationIdentity) -> list[str]:
+    if operation.id and not is_generated_id(operation):
+        steps = [part for part in re.split(r"[/.]", operation.id) if re.search(r"[A-Za-z0-9]", part)]
+        if len(steps) == 1 and _AZURE.match(operation.id):
+            steps = operation.id.split("_")
         if len(steps) == 1:
-            steps = _grouped(steps[0], one)
+            steps = _grouped(steps[0], operation)
         if steps:
             return [_to_step(step) for step in (steps if len(steps) <= MAX_STEPS else [*steps[: MAX_STEPS - 1], steps[-1]])]
-    return _path_steps(one)
+    return _path_steps(operation)
 
 
-def _grouped(name: str, one: OperationIdentity) -> list[str]:
-    group = one.tag or next(iter(_fixed_segments(one.path)), None)
+def _grouped(name: str, operation: OperationIdentity) -> list[str]:
+    group = operation.tag or next(iter(_fixed_segments(operation.path)), None)
     if group is None:
         return [name]
     rest = re.sub(rf"^{re.escape(group)}[^A-Za-z0-9]+(?=\w)", "", name, flags=re.IGNORECASE)
@@ -101,23 +103,23 @@ def _fixed_segments(path: str) -> list[str]:
     return words
 
 
-def _path_steps(one: OperationIdentity) -> list[str]:
-    groups = _fixed_segments(one.path)
-    extra = re.split(r"[?#]", one.path, maxsplit=1)[1:]
+def _path_steps(operation: OperationIdentity) -> list[str]:
+    groups = _fixed_segments(operation.path)
+    extra = re.split(r"[?#]", operation.path, maxsplit=1)[1:]
     if extra and "=" in extra[0]:  # `/?Action=CreateUser`, `/#X-Amz-Target=Service.CreateUser`
         name = re.split(r"[=.&]", extra[0].partition("&")[0])[-1]
-        return [_to_step(step) for step in (*groups[: MAX_STEPS - 1], name or one.method)]
-    ends_open = bool(_TEMPLATE.search(one.path.rstrip("/").rpartition("/")[2]))
+        return [_to_step(step) for step in (*groups[: MAX_STEPS - 1], name or operation.method)]
+    ends_open = bool(_TEMPLATE.search(operation.path.rstrip("/").rpartition("/")[2]))
     last = groups[-1] if groups else ""
-    if not ends_open and one.method == "post" and len(groups) > 1 and not _is_plural(last) and "{" in one.path:
+    if not ends_open and operation.method == "post" and len(groups) > 1 and not _is_plural(last) and "{" in operation.path:
         return [_to_step(step) for step in groups[-MAX_STEPS:]]
-    if one.method in ("get", "head"):
-        verb = "list" if not ends_open and (_is_plural(last) if one.lists is None else one.lists) else "get"
-        verb = "check" if one.method == "head" else verb
-    elif one.method == "post" and ends_open:
+    if operation.method in ("get", "head"):
+        verb = "list" if not ends_open and (_is_plural(last) if operation.lists is None else operation.lists) else "get"
+        verb = "check" if operation.method == "head" else verb
+    elif operation.method == "post" and ends_open:
         verb = "update"
     else:
-        verb = _VERBS.get(one.method, one.method)
+        verb = _VERBS.get(operation.method, operation.method)
     return [*(_to_step(step) for step in groups[-MAX_STEPS + 1 :]), verb]
 
 
@@ -125,16 +127,16 @@ def _is_plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-def is_generated_id(one: OperationIdentity) -> bool:
+def is_generated_id(operation: OperationIdentity) -> bool:
     """Return True for an operationId that only repeats method and path: GetAccountsAccount, get_v1_accounts__id_."""
-    letters = _letters(one.id or "")
-    if not letters.startswith(one.method) and not letters.endswith(one.method):
+    letters = _letters(operation.id or "")
+    if not letters.startswith(operation.method) and not letters.endswith(operation.method):
         return False
-    whole = _letters(one.path)
-    unversioned = _letters("/".join(part for part in one.path.split("/") if not _VERSION.match(part)))
-    fixed = _letters("".join(_fixed_segments(one.path)))
-    return letters in {f"{one.method}{path}" for path in (whole, unversioned, fixed)} | {
-        f"{path}{one.method}" for path in (whole, unversioned, fixed)
+    whole = _letters(operation.path)
+    unversioned = _letters("/".join(part for part in operation.path.split("/") if not _VERSION.match(part)))
+    fixed = _letters("".join(_fixed_segments(operation.path)))
+    return letters in {f"{operation.method}{path}" for path in (whole, unversioned, fixed)} | {
+        f"{path}{operation.method}" for path in (whole, unversioned, fixed)
     }
 
 

@@ -91,9 +91,9 @@ class OpenApiCompiler:
             raise SourceError(problem, hint="check that the document is complete")
         names = assign_addresses(self._identity(raw) for raw in raws.values())
         for key, raw in raws.items():
-            made = self._compile(raw, names[key])
-            if made is not None:
-                yield names[key], self._count_bytes(made)
+            text = self._compile(raw, names[key])
+            if text is not None:
+                yield names[key], self._count_bytes(text)
 
     def defs(self) -> Iterator[tuple[str, bytes]]:
         """Yield the name and the text of each shared schema."""
@@ -104,9 +104,9 @@ class OpenApiCompiler:
     def heads(self) -> Iterator[ToolHead]:
         """Yield the heads, ordered by address."""
         reached = closure_digests(self._schema_digests)
-        for head, part in sorted(self._heads, key=lambda one: one[0].address):
+        for head, definition in sorted(self._heads, key=lambda one: one[0].address):
             shown = (head.address, head.description)
-            yield msgspec.structs.replace(head, fingerprint=fingerprint(shown, part, reached))
+            yield msgspec.structs.replace(head, fingerprint=fingerprint(shown, definition, reached))
 
     def facts(self) -> dict[str, Any]:
         """Return the facts about the whole document: title, servers, credential slots, warnings."""
@@ -154,31 +154,31 @@ class OpenApiCompiler:
             self._warn(raw.place, f"the operation is left out: {error}")
             return None
         security = security_alternatives(node.get("security", self._view.security), self._slots)
-        given = self._arguments(raw, security)
-        called = compile_arguments(given, body)
-        answered = success_response(node.get("responses"), raw.file, schemas, raw.place)
-        paged = self._paging(given, answered) if raw.method == "get" else None
+        parameters = self._parameters(raw, security)
+        arguments = compile_arguments(parameters, body)
+        response = success_response(node.get("responses"), raw.file, schemas, raw.place)
+        paged = self._paging(parameters, response) if raw.method == "get" else None
         operation = Operation(
             method=raw.method.upper(),
             path=raw.path.partition("#")[0],
             servers=self._servers_of(raw),
-            parameters=called.parameters,
-            body=called.body,
-            grouped=called.grouped,
+            parameters=arguments.parameters,
+            body=arguments.body,
+            grouped=arguments.grouped,
             security=security,
-            produces=answered.produces,
+            produces=response.produces,
             paging=paged,
         )
-        overridable = may_override(operation) or any(map(is_override, called.schema["properties"]))
-        text = msgspec.json.encode(CompiledOperation(operation, called.schema, answered.schema))
+        overridable = may_override(operation) or any(map(is_override, arguments.schema["properties"]))
+        text = msgspec.json.encode(CompiledOperation(operation, arguments.schema, response.schema))
         head = ToolHead(
             address=address,
             description=describe(node.get("summary"), node.get("description"), raw.place),
-            parameters=tuple(called.schema["properties"]),
+            parameters=tuple(arguments.schema["properties"]),
             fingerprint="",
             writes=raw.method not in READ_METHODS or overridable,
             deprecated=node.get("deprecated") is True,
-            pages=paged is not None or (raw.method == "get" and answered.linked),
+            pages=paged is not None or (raw.method == "get" and response.linked),
         )
         self._heads.append((head, TextDigest.of(text)))
         return text
@@ -187,7 +187,7 @@ class OpenApiCompiler:
         node = raw.node.get("requestBody")
         return None if node is None else compile_body(self._schemas.follow(node, raw.file), self._schemas, raw.place)
 
-    def _arguments(self, raw: RawOperation, security: tuple[tuple[str, ...], ...]) -> list[Argument]:
+    def _parameters(self, raw: RawOperation, security: tuple[tuple[str, ...], ...]) -> list[Argument]:
         listed = [
             found
             for nodes in (raw.shared, raw.node.get("parameters"))
@@ -209,9 +209,9 @@ class OpenApiCompiler:
                 return () if found == self._servers else found
         return ()
 
-    def _paging(self, given: list[Argument], answered: SuccessResponse) -> Paging | None:
-        query = {one.parameter.argument: one.schema for one in given if one.parameter.place == "query"}
-        return detect_paging(query, answered.json, self._schemas)
+    def _paging(self, parameters: list[Argument], response: SuccessResponse) -> Paging | None:
+        query = {one.parameter.argument: one.schema for one in parameters if one.parameter.place == "query"}
+        return detect_paging(query, response.json, self._schemas)
 
 
 def describe(summary: object, description: object, fallback: str) -> str:

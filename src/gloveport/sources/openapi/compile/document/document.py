@@ -47,7 +47,7 @@ def parse_document(raw: bytes, base: str, name: str, read_sibling: ReadFile | No
     """
     root = parse_text(raw, name)
     if not isinstance(root, dict):
-        raise SourceError(f"{name} is no definition: it holds no object", hint="give an OpenAPI or discovery document")
+        raise SourceError(f"{name} is not a definition: it holds no object", hint="give an OpenAPI or discovery document")
     dialect = _dialect(root, name)
     siblings = SiblingFiles(read_sibling, parse_text, MAX_DOCUMENT_BYTES - len(raw))
     references = References(root, siblings, SCHEMA_POINTERS["discovery"] if dialect == "discovery" else None)
