@@ -1,4 +1,4 @@
-"""A port onto functions, as the host makes one."""
+"""The bridge of a run over functions and fake sources, for tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEADLINE = 5
 
 
 class FakeSource:
-    """A source that keeps what it was sent; the whole of a test double."""
+    """A source that keeps the arguments that it was sent."""
 
     def __init__(self, name: str, tools: Sequence[Tool], answer: Any = None) -> None:
         self.name = name

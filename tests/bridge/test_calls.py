@@ -1,4 +1,4 @@
-"""A call through the port: look-up, arguments, policy, the answer, and its record."""
+"""A call through the bridge: look-up, arguments, policy, result and record."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_a_call_takes_one_object_or_positionals(name: str, args: list[Any]
         ([{(1, 2): 3}], ("key",)),
     ],
 )
-async def test_bad_arguments_are_told_by_path_with_what_the_tool_takes(args: list[Any], told: tuple[str, ...]) -> None:
+async def test_bad_arguments_are_reported_by_path_with_the_parameters(args: list[Any], told: tuple[str, ...]) -> None:
     error = await refused(port(get_weather), "get_weather", *args)
     assert error.code == "bad-arguments"
     for words in told:
@@ -118,7 +118,7 @@ async def test_arguments_nested_too_deeply_are_refused_not_walked() -> None:
         deep = [deep]
     error = await refused(port(anything), "anything", deep)
     assert "nested too deeply" in error.message
-    while deep:  # taken apart by hand: freeing it recursively is what some Pythons can't
+    while deep:  # freed level by level: some Python versions overflow when they free it recursively
         deep = deep.pop()
 
 
@@ -137,7 +137,7 @@ async def test_nested_fields_are_named_with_their_path() -> None:
 
 
 @pytest.mark.parametrize("name", ["get_wether", "local.get_wether", "getWeather"])
-async def test_an_unknown_tool_is_told_with_what_was_meant(name: str) -> None:
+async def test_an_unknown_tool_is_reported_with_a_suggestion(name: str) -> None:
     error = await refused(port(get_weather), name)
     assert error.code == "unknown-tool"
     assert error.message == f"no tool `tools.{name}`; did you mean `tools.get_weather`?"
@@ -255,7 +255,7 @@ async def test_a_result_that_is_not_plain_data_is_an_error_that_names_its_path(r
 
 
 class Says:
-    """A policy that says one thing, and spoils what it was shown."""
+    """A policy with one verdict, which changes the arguments that it is shown."""
 
     def __init__(self, verdict: Any) -> None:
         self.verdict = verdict
@@ -269,7 +269,7 @@ class Says:
 
 
 @pytest.mark.parametrize("verdict", ["deny", "ask"])
-async def test_what_the_policy_does_not_allow_is_not_made(verdict: str) -> None:
+async def test_a_call_that_the_policy_does_not_allow_is_not_made(verdict: str) -> None:
     source = FakeSource("far", [Tool("far.away", "", {"type": "object", "properties": {"city": {}}})])
     run = port(sources=[source], policy=Says(verdict))
     error = await refused(run, "far.away", {"city": "Oslo"})
@@ -279,7 +279,7 @@ async def test_what_the_policy_does_not_allow_is_not_made(verdict: str) -> None:
     assert [(record.tool, record.status) for record in run.records] == [("far.away", "failed")]
 
 
-async def test_what_was_validated_is_what_is_sent_whoever_tampers_with_what_he_was_shown() -> None:
+async def test_the_validated_arguments_are_sent_even_if_a_listener_changes_its_copy() -> None:
     def on_call(kind: str, record: CallRecord) -> None:
         record.args["city"] = "Paris"
 
@@ -301,7 +301,7 @@ async def test_a_function_that_changes_its_arguments_does_not_change_the_record(
     assert run.records[0].args == {"value": {"a": 1}}
 
 
-async def test_calls_are_recorded_with_their_times_and_told_as_they_happen() -> None:
+async def test_calls_are_recorded_with_their_times_and_reported_as_they_happen() -> None:
     told: list[tuple[str, CallRecord]] = []
 
     async def fails(n: int) -> None:
@@ -326,7 +326,7 @@ async def test_calls_are_recorded_with_their_times_and_told_as_they_happen() -> 
     ]
 
 
-async def test_records_do_not_keep_more_than_the_host_can_spare() -> None:
+async def test_records_keep_a_bounded_size_of_arguments() -> None:
     run = port(anything)
     for _ in range(6):
         await run.call(ToolCall(1, "anything", ["x" * 500_000], 500_000))
@@ -377,7 +377,7 @@ async def test_a_broken_schema_spoils_only_its_own_tool() -> None:
     assert await call(run, "nothing") == "nothing"
 
 
-async def test_a_pattern_that_backtracks_for_ever_is_no_lever_on_the_host() -> None:
+async def test_a_backtracking_pattern_does_not_stall_the_host() -> None:
     patterns = {"a": "^(a+)+$", "b": "^(?=(a+)+b)c", "c": r"^(a|aa)+\1$"}
     tools = [Tool(f"far.{n}", "", {"properties": {"p": {"type": "string", "pattern": p}}}) for n, p in patterns.items()]
     run = port(sources=[FakeSource("far", tools)])
@@ -409,7 +409,7 @@ async def test_the_root_of_tools_answers_about_itself(name: str, args: list[Any]
     assert run.records == ()
 
 
-async def test_executors_way_to_list_sources_works() -> None:
+async def test_sources_can_be_listed_as_in_executor() -> None:
     run = port(get_weather)
     assert await call(run, "executor.sources.list") == await call(run, "sources")
 
@@ -419,7 +419,7 @@ async def test_search_says_which_tools_need_approval() -> None:
     assert found["approval"] is True
 
 
-def test_the_prelude_learns_names_and_interfaces_at_once() -> None:
+def test_the_prelude_reads_names_and_interfaces_synchronously() -> None:
     run = port(get_weather, nothing)
     assert run.call_sync("names", []) == ["local", "get_weather", "nothing"]
     assert run.call_sync("names", ["local"]) == ["get_weather", "nothing"]

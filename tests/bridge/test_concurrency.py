@@ -1,4 +1,4 @@
-"""Many calls at once: order, limits, cancellation and the end of a run."""
+"""Concurrent calls: order, limits, cancellation and the end of a run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_gives_its_turn_to_the_nex
     await settle()
     assert gates.started == [0, 2]
     gates.gates[2].set()
-    tasks[3].cancel()  # at the very moment when it gets its turn
+    tasks[3].cancel()  # at the moment when it gets its slot
     await settle()
     last = begin(run, 4)
     await settle()
@@ -79,7 +79,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_gives_its_turn_to_the_nex
     assert tasks[1].cancelled()
 
 
-async def test_a_failing_call_frees_its_place() -> None:
+async def test_a_failing_call_frees_its_slot() -> None:
     async def fails(n: int) -> None:
         raise ValueError(n)
 

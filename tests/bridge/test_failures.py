@@ -1,4 +1,4 @@
-"""A tool's exception crosses as plain data (S3): bounded, without host paths, whatever it is."""
+"""Any exception of a tool crosses as plain data (S3): bounded, and without host paths."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Nameless(Exception, metaclass=NamelessMeta):
 
 
 class Sticky(ToolError):
-    """A ToolError with the host in its pockets."""
+    """A ToolError whose fields hold host objects."""
 
     def __init__(self) -> None:
         super().__init__("stuck", data={"ok": 1})
@@ -99,7 +99,7 @@ async def test_whatever_a_tool_raises_crosses_as_plain_bounded_data(error: BaseE
     assert found.__suppress_context__ or found.__context__ is None
 
 
-async def test_an_exception_is_told_by_type_and_words() -> None:
+async def test_an_exception_is_reported_by_type_and_message() -> None:
     async def fails() -> None:
         raise ValueError("the thermometer is broken")
 
@@ -166,12 +166,12 @@ def test_paths_of_this_machine_are_cut_to_their_last_part(said: str, shown: str)
 
 
 @pytest.mark.parametrize("folder", [HOME, os.getcwd(), sys.prefix])
-def test_no_folder_of_the_host_is_told_however_it_is_written(folder: str) -> None:
+def test_no_folder_of_the_host_is_revealed_however_it_is_written(folder: str) -> None:
     for said in (f"file://{folder}/x", f"x={folder}", f"<{folder}/a/b>", f"({folder}:3)"):
         assert folder not in without_paths(said)
 
 
-async def test_a_real_missing_file_does_not_tell_where_it_was_looked_for(tmp_path: Path) -> None:
+async def test_a_missing_file_does_not_reveal_its_folder(tmp_path: Path) -> None:
     async def read() -> str:
         return (tmp_path / "gone.txt").read_text()
 

@@ -1,4 +1,4 @@
-"""An error that a program did not catch comes with a hint when it is a common mistake."""
+"""An error that ends a program gets a hint if it is a common mistake."""
 
 import pytest
 
@@ -34,7 +34,7 @@ TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`
         ("ReferenceError", f"{'x' * 100_000} is not defined", None),
     ],
 )
-def test_a_common_mistake_is_hinted_at_and_others_are_not(type_: str, message: str, hint: str | None) -> None:
+def test_a_common_mistake_gets_a_hint_and_others_do_not(type_: str, message: str, hint: str | None) -> None:
     found = with_hint(Failure("program-failed", type_, message), CATALOG).hint
     assert found is None if hint is None else hint in (found or "")
 

@@ -75,13 +75,13 @@ async def test_a_million_wrong_items_are_refused_at_once_and_the_first_are_named
     assert "`values[0]` must be a string, not a number" in error.message
 
 
-async def test_a_wrong_item_far_behind_is_refused_with_where_to_look_and_what_the_tool_takes() -> None:
+async def test_a_wrong_item_at_the_end_is_refused_with_where_to_look_and_the_parameters() -> None:
     error = await soon("names", {"values": ["a"] * 100_000 + [1]})
     assert "the first 5 items of each list are valid: check the others, and how many are allowed" in error.message
     assert "; it takes values?: " in error.message
 
 
-async def test_a_short_list_beside_a_long_one_is_told_to_be_too_short() -> None:
+async def test_a_short_list_beside_a_long_one_is_reported_as_too_short() -> None:
     few = {"type": "array", "minItems": 2}
     batch = {"type": "object", "properties": {"ids": {"type": "array", "items": {"type": "string"}}, "of": few}}
     many = port(sources=[FakeSource("far", [Tool("far.get", "", batch)])])
@@ -90,12 +90,12 @@ async def test_a_short_list_beside_a_long_one_is_told_to_be_too_short() -> None:
 
 
 @pytest.mark.parametrize("depth", [16, 100])
-async def test_alternatives_inside_of_each_other_are_not_all_gone_down(depth: int) -> None:
+async def test_nested_alternatives_are_not_all_explored(depth: int) -> None:
     error = await soon("far.find", filters(depth))
     assert "do not fit the schema; it takes filter?: " in error.message
 
 
-async def test_a_few_levels_are_gone_down() -> None:
+async def test_a_few_levels_are_explored() -> None:
     error = await soon("far.find", filters(2))
     assert "`filter.of.of` must be an object, not a number" in error.message
 

@@ -1,4 +1,4 @@
-"""Arguments can't be smuggled past a schema (B2): what reaches a source fits, and is what was given."""
+"""Arguments can't be smuggled past a schema (B2): what reaches a source is valid, and is what the guest passed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TOOLS = st.dictionaries(NAMES, SCHEMAS, max_size=4).flatmap(
 
 
 def outcome(schema: dict[str, Any], args: list[Any]) -> tuple[list[dict[str, Any]], ToolError | None]:
-    """What reached the source, and the error that the guest saw."""
+    """Return what reached the source, and the error that the guest saw."""
     source = FakeSource("far", [Tool("far.away", "", schema)])
     run = Bridge(Catalog([source])).for_run(Limits())
     try:
@@ -73,7 +73,7 @@ def outcome(schema: dict[str, Any], args: list[Any]) -> tuple[list[dict[str, Any
 
 
 def as_json(value: Any) -> Any:
-    """The JSON form, written once more by hand."""
+    """Return the JSON form, by an independent implementation."""
     if isinstance(value, dict):
         return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -83,7 +83,7 @@ def as_json(value: Any) -> Any:
 
 @settings(max_examples=300, deadline=None)
 @given(TOOLS, st.lists(VALUES, max_size=4))
-def test_whatever_is_given_only_what_fits_the_schema_is_sent(schema: dict[str, Any], args: list[Any]) -> None:
+def test_only_arguments_that_fit_the_schema_are_sent(schema: dict[str, Any], args: list[Any]) -> None:
     sent, error = outcome(schema, args)
     if error is not None:
         assert error.code == "bad-arguments"
@@ -102,7 +102,7 @@ def test_whatever_is_given_only_what_fits_the_schema_is_sent(schema: dict[str, A
     st.text(max_size=8).filter(lambda name: name not in ("city", "n")),
     VALUES,
 )
-def test_one_field_more_is_one_too_many(args: dict[str, Any], extra: str, value: Any) -> None:
+def test_an_extra_field_is_refused(args: dict[str, Any], extra: str, value: Any) -> None:
     schema = {
         "type": "object",
         "properties": {"city": {"type": "string"}, "n": {"type": "integer"}},

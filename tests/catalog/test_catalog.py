@@ -1,4 +1,4 @@
-"""The catalog: exact names, and every question about what can be called."""
+"""The catalog: exact names, suggestions, search and descriptions."""
 
 from __future__ import annotations
 

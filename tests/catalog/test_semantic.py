@@ -1,4 +1,4 @@
-"""Search by meaning: with the package, and without it."""
+"""Search by meaning, with and without the package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def found(query: str, **options: Any) -> list[str]:
     return [tool.address for tool in SearchIndex(TOOLS).search(query, options.get("source"), 3).tools]
 
 
-def test_words_that_no_tool_has_find_what_they_mean() -> None:
+def test_words_that_no_tool_has_find_tools_of_that_meaning() -> None:
     assert found("get rid of a worker, dismissal")[0] == "hr.people.dismiss"
     assert found("purchase payment")[0] == "money.invoices.pay"
     assert found("climate tomorrow")[0] == "weather.forecast"
@@ -40,12 +40,12 @@ def test_only_tools_of_the_source_that_was_asked_for_are_found() -> None:
     assert all(address.startswith("weather.") for address in found("purchase payment", source="weather"))
 
 
-def test_what_stands_high_in_either_list_stands_high_in_both() -> None:
+def test_what_ranks_high_in_either_list_ranks_high_in_the_result() -> None:
     assert semantic.fuse_rankings([1, 2, 3], [3, 4]) == [3, 1, 2, 4]
     assert semantic.fuse_rankings([], [5]) == [5]
 
 
-def test_without_the_package_search_goes_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_search_uses_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert found("purchase payment") == []
     assert found("settle bill") == ["money.invoices.pay"]
@@ -59,7 +59,7 @@ def test_the_logging_of_the_process_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("way", ["program", "agent"])
-async def test_the_first_search_loads_the_model_beside_the_event_loop(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_first_search_loads_the_model_outside_the_event_loop(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []
 
     def observed(tools: Sequence[Tool]) -> semantic.EmbeddingIndex | None:

@@ -1,4 +1,4 @@
-"""What tests of the MCP server stand on: a port, a server on loopback, and clients of both revisions and transports."""
+"""Support for tests of the MCP server: a server on loopback, and clients of both revisions and transports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WAYS = (("memory", "legacy"), ("http", "legacy"), ("http", "2026-07-28"))
 
 
 class Lingering:
-    """A tool that waits until it is told to go on, and notices when it is cancelled."""
+    """A tool that waits until the test lets it go on, and notices when it is cancelled."""
 
     def __init__(self) -> None:
         self.started, self.released, self.cancelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -47,7 +47,7 @@ class Lingering:
 async def http_server(
     port: Gloveport, admission: Admission | None = None, names: ServerNames | None = None
 ) -> AsyncIterator[str]:
-    """The URL of a server on loopback; it closes the port."""
+    """Yield the URL of a server on loopback; it closes the port."""
     listening = listen("127.0.0.1", 0, None)
     server = HttpServer(port, names or ServerNames(), TokenCheck(Secret(TOKEN, "token")), admission or Admission(), 30)
     serving = asyncio.create_task(server.serve(listening))
@@ -65,7 +65,7 @@ def url_of(listening: socket.socket) -> str:
 
 @contextlib.asynccontextmanager
 async def http_client(url: str, mode: str, **options: Any) -> AsyncIterator[Client]:
-    """A client with the token."""
+    """Yield a client with the token."""
     async with httpx2.AsyncClient(headers=AUTHORIZATION, timeout=60, trust_env=False) as http:
         async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode, **options) as client:
             yield client
@@ -73,7 +73,7 @@ async def http_client(url: str, mode: str, **options: Any) -> AsyncIterator[Clie
 
 @contextlib.asynccontextmanager
 async def client_of(port: Gloveport, way: str, mode: str, **options: Any) -> AsyncIterator[Client]:
-    """A client of a server over the port, in memory or over HTTP."""
+    """Yield a client of a server over the port, in memory or over HTTP."""
     if way == "http":
         async with http_server(port) as url, http_client(url, mode, **options) as client:
             yield client

@@ -1,4 +1,4 @@
-"""`search`, `describe` and `execute`, as an agent gets them: short, whole, and its own."""
+"""`search`, `describe` and `execute` of an agent: bounded, complete, and separate from those of others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Many:
 
 
 def weight(tools: AgentTools) -> int:
-    """The bytes that an agent carries: descriptions and input schemas of all tools, and the instructions."""
+    """Return the bytes that are always in an agent's context: descriptions, input schemas and instructions."""
     carried = [(tool.name, tool.title, tool.description, json.dumps(tool.input_schema)) for tool in tools.descriptions()]
     return len("".join([INSTRUCTIONS, *(part for row in carried for part in row)]).encode())
 
@@ -101,7 +101,7 @@ async def test_search_says_how_many_there_are_and_what_each_does() -> None:
     assert "local, big" in str(refused.value.hint)
 
 
-async def test_texts_of_tools_can_hide_nothing() -> None:
+async def test_tool_descriptions_can_hide_nothing() -> None:
     source = Many("shop", 0)
     source._tools = [Tool("shop.buy", "Buy\u202e\u200b\x1b[8m now\nIGNORE", {"type": "object"}, writes=True)]
     answer = await AgentTools(Gloveport(sources=[source])).call("search", {"query": "buy"})
@@ -137,7 +137,7 @@ async def test_execute_gives_the_value_the_logs_and_what_was_called(port: Glovep
     assert nothing.text == "(no value)"
 
 
-async def test_a_failed_program_is_told_with_line_caret_hint_and_what_had_been_done(port: Gloveport) -> None:
+async def test_a_failed_program_is_reported_with_line_caret_hint_and_completed_calls(port: Gloveport) -> None:
     tools = AgentTools(port)
     code = "await tools.add(1, 2);\nawait tools.fail({message: 'full', code: 'quota', data: {left: 0}});"
     answer = await tools.call("execute", {"code": code})
@@ -155,7 +155,7 @@ async def test_a_failed_program_is_told_with_line_caret_hint_and_what_had_been_d
 
 
 async def read_on(tools: AgentTools, answer: AgentAnswer) -> str:
-    """The whole of a result, read as the answer says."""
+    """Return the whole result, read as the answer says."""
     whole = answer.data["preview"]
     while "result_id" in answer.data:
         rest = {"result_id": answer.data["result_id"], "offset": answer.data["next_offset"]}
@@ -192,7 +192,7 @@ async def test_long_logs_and_long_errors_say_where_the_rest_is(port: Gloveport) 
     assert len(failed.text) < 400
 
 
-async def test_texts_that_are_no_unicode_still_arrive(port: Gloveport) -> None:
+async def test_texts_with_lone_surrogates_still_arrive(port: Gloveport) -> None:
     tools = AgentTools(port)
     answer = await tools.call("execute", {"code": "console.log('\\ud800'); ({['k\\udfff']: ['a\\ud83d', '😀']})"})
     json.dumps(answer.data, ensure_ascii=False).encode()
@@ -249,7 +249,7 @@ async def test_arguments_that_make_no_sense_are_refused_with_what_is_wrong(
         await AgentTools(port).call(name, args)
 
 
-async def test_what_happens_in_a_run_is_told_as_it_happens(port: Gloveport) -> None:
+async def test_events_of_a_run_are_delivered_as_they_happen(port: Gloveport) -> None:
     seen: list[Event] = []
     await AgentTools(port).call("execute", {"code": "await tools.add(1, 2); emit(3)"}, on_event=seen.append)
     assert [event.kind for event in seen] == ["call-started", "call-ended", "emit"]

@@ -1,4 +1,4 @@
-"""`code_tool`: one tool for a model; what it says of itself, and what comes back."""
+"""`code_tool`: its description and its answers."""
 
 import importlib
 import sys
@@ -51,7 +51,7 @@ async def test_a_small_catalog_is_declared_to_the_model(port: Gloveport) -> None
 
 
 @pytest.mark.parametrize("count", [95, 3000])
-async def test_a_large_catalog_is_summed_up_and_found_from_inside(count: int) -> None:
+async def test_a_large_catalog_is_summarised_and_searchable_from_inside(count: int) -> None:
     async with Gloveport(sources=[Large(count)], spare=0) as opened:
         tool = code_tool(opened)
         assert f"large ({count:,})" in tool.description
@@ -83,7 +83,7 @@ async def test_without_tools_programs_can_still_compute() -> None:
         ("[1]", "the arguments are not a JSON object"),
     ],
 )
-async def test_what_goes_wrong_is_an_answer_that_the_model_can_learn_from(args: Any, said: str, port: Gloveport) -> None:
+async def test_errors_are_answers_that_the_model_can_learn_from(args: Any, said: str, port: Gloveport) -> None:
     answer = await code_tool(port).call(args)
     assert answer.failed
     assert said in answer.text
@@ -103,7 +103,7 @@ async def test_a_long_result_is_read_on(port: Gloveport) -> None:
     assert rest.text.startswith("0123456789")
 
 
-async def test_the_application_hears_what_happens_in_a_run(port: Gloveport) -> None:
+async def test_the_application_receives_the_events_of_a_run(port: Gloveport) -> None:
     heard: list[Event] = []
     await code_tool(port, on_event=heard.append).call({"code": "emit({at: 1}); await tools.add(1, 2)"})
     assert [event.kind for event in heard] == ["emit", "call-started", "call-ended"]

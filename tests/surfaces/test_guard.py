@@ -1,4 +1,4 @@
-"""The guard of the HTTP server, met with raw requests: whose they are, where they come from, how much they bring.
+"""The guard of the HTTP server against raw requests: their host, origin, token and size.
 
 Threats M1 (names and origins), M13 (sizes and depths) and S21 (no token, nothing read).
 """
@@ -29,7 +29,7 @@ async def url() -> AsyncIterator[str]:
 
 
 class Reply:
-    """A response as it came over the wire."""
+    """A raw HTTP response."""
 
     def __init__(self, raw: bytes) -> None:
         head, _, self.body = raw.partition(b"\r\n\r\n")
@@ -53,7 +53,7 @@ async def send(
     content: str | None = "application/json",
     length: int | None = None,
 ) -> Reply:
-    """What the server answers to a request written by hand; the connection ends with it."""
+    """Send a raw request and return the response; the connection ends with it."""
     place = urlsplit(url)
     lines = [f"{method} {path} HTTP/1.1", "Connection: close", "Accept: application/json, text/event-stream"]
     lines += [f"Host: {host or place.netloc}"] if host is not None else []
@@ -114,7 +114,7 @@ async def test_only_requests_to_this_server_and_from_no_foreign_page_come_in(
         assert reply.code == "wrong-origin"
 
 
-def test_a_server_that_listens_for_others_goes_by_its_addresses_and_its_given_names() -> None:
+def test_a_server_for_other_machines_accepts_its_addresses_and_given_names() -> None:
     names = ServerNames(loopback=False, hosts=frozenset({"tools.example"}))
     for host in ("192.168.1.5:8484", "[2001:db8::1]", "tools.example", "TOOLS.example:443", "localhost"):
         assert names.include(host), host
@@ -152,7 +152,7 @@ async def test_a_request_without_a_host_or_with_two_is_refused(url: str) -> None
         (f"Cookie: token={TOKEN}",),
     ],
 )
-async def test_whoever_has_no_token_gets_nothing_on_loopback_too(url: str, headers: tuple[str, ...]) -> None:
+async def test_a_request_without_the_token_is_refused_on_loopback_too(url: str, headers: tuple[str, ...]) -> None:
     for method, path in (("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("OPTIONS", "/mcp"), ("GET", "/other")):
         reply = await send(url, *headers, method=method, path=path, token=None, body=PING if method == "POST" else b"")
         assert (reply.status, reply.code) == (401, "unauthorized")
@@ -161,7 +161,7 @@ async def test_whoever_has_no_token_gets_nothing_on_loopback_too(url: str, heade
 
 
 async def test_a_request_without_the_token_is_refused_before_its_body_is_read(url: str) -> None:
-    waiting = await send(url, token=None, body=b"", length=1_000_000)  # the body never comes
+    waiting = await send(url, token=None, body=b"", length=1_000_000)  # the body never arrives
     assert waiting.status == 401
     broken = await send(url, token=None, body=b"[" * 100_000)
     assert broken.status == 401
@@ -232,7 +232,7 @@ async def test_health_says_little_and_needs_no_token(url: str) -> None:
 
 
 def execute(code: str, id_: int = 1) -> tuple[tuple[str, ...], bytes]:
-    """Headers and body of a run in the revision that needs no session."""
+    """Return headers and body of a run in the revision that needs no session."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -243,7 +243,7 @@ def execute(code: str, id_: int = 1) -> tuple[tuple[str, ...], bytes]:
     return ("MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: execute"), body
 
 
-async def test_more_than_may_wait_are_told_to_come_back_later() -> None:
+async def test_runs_beyond_the_waiting_limit_are_refused_as_busy() -> None:
     tool = Lingering()
     async with http_server(Gloveport(tools=[tool.linger], spare=0), Admission(max_concurrent=1, max_waiting=1)) as url:
         headers, body = execute("await tools.linger()")
@@ -253,7 +253,7 @@ async def test_more_than_may_wait_are_told_to_come_back_later() -> None:
         (done,), (waiting,) = await asyncio.wait(others, timeout=60, return_when=asyncio.FIRST_COMPLETED)
         refused = await done
         assert (refused.status, refused.code, refused.headers["retry-after"]) == (429, "busy", "2")
-        assert (await send(url)).status == 200  # what is no run is answered all the time
+        assert (await send(url)).status == 200  # other requests are still answered
         tool.released.set()
         for reply in (await first, await waiting):
             assert json.loads(reply.body)["result"]["structuredContent"]["value"] == "released"
@@ -278,7 +278,7 @@ async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> No
     async with http_server(Gloveport(spare=2)) as url:
 
         async def ask(number: int) -> Any:
-            async with http_client(url, "legacy") as client:  # each counts its requests from the same number
+            async with http_client(url, "legacy") as client:  # each numbers its requests from the same start
                 answer = await client.call_tool("execute", {"code": f"'mine is {number}'", "language": "python"})
                 return answer.structured_content["value"]
 
@@ -286,17 +286,17 @@ async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> No
 
 
 @pytest.mark.parametrize("said", [b"", b"POST /mcp HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"])
-async def test_a_client_that_says_nothing_more_is_not_waited_for(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_connection_is_closed(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.2)
     async with http_server(Gloveport(spare=0)) as url:
         reader, writer = await asyncio.open_connection(urlsplit(url).hostname, urlsplit(url).port)
         writer.write(said)
-        async with asyncio.timeout(4):  # before the library would close what it has answered once
+        async with asyncio.timeout(4):  # before the library would close a connection that it has answered on
             assert (await reader.read()).count(b"HTTP/1.1 200") == said.count(b"\r\n\r\n")
         writer.close()
 
 
-async def test_an_answer_that_takes_its_time_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_answer_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.05)
     tool = Lingering()
     async with http_server(Gloveport(tools=[tool.linger])) as url, http_client(url, "2026-07-28") as client:

@@ -1,4 +1,4 @@
-"""The MCP server, as clients of both revisions of the protocol meet it, in memory and over HTTP."""
+"""The MCP server, with clients of both revisions of the protocol, in memory and over HTTP."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_mistakes_come_back_as_errors_that_say_where_and_what_to_do(way: s
             await client.call_tool("resume", {})
 
 
-async def test_what_is_emitted_comes_as_what_it_is(way: str, mode: str) -> None:
+async def test_emitted_values_become_content_of_their_own_type(way: str, mode: str) -> None:
     code = """
         emit({type: "image", mimeType: "image/png", data: new Uint8Array([137, 80])});
         emit({type: "audio", mimeType: "audio/wav", data: "UklGRg=="});
@@ -94,7 +94,7 @@ async def test_a_long_result_is_read_on_by_its_id(way: str, mode: str) -> None:
         assert more.content[0].text == "x" * 6000 + "!"
 
 
-async def test_progress_is_told_for_each_tool_call(way: str, mode: str) -> None:
+async def test_progress_is_sent_for_each_tool_call(way: str, mode: str) -> None:
     seen: list[tuple[float, str | None]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -134,7 +134,7 @@ async def test_a_cancelled_request_ends_its_run(way: str, mode: str) -> None:
         assert (await client.call_tool("execute", {"code": "1 + 1"})).content[0].text == "2"
 
 
-async def test_sources_that_open_late_hold_up_runs_but_not_the_list(
+async def test_sources_that_open_late_delay_runs_but_not_the_list(
     way: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "LIST_TIMEOUT_SECONDS", 0.01)

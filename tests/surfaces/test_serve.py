@@ -1,4 +1,4 @@
-"""`gloveport mcp` and `gloveport serve` as processes: how they start, what they say, how they end."""
+"""`gloveport mcp` and `gloveport serve` as processes: start, output and stop."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def folders() -> dict[str, str]:
 
 @contextlib.contextmanager
 def process(*args: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The command with pipes; ended with the block."""
+    """Start the command with pipes; end it with the block."""
     pipe = subprocess.PIPE
     with subprocess.Popen([*COMMAND, *args], stdin=pipe, stdout=pipe, stderr=pipe, env=environment(**folders())) as started:
         try:
@@ -103,7 +103,7 @@ def test_standard_output_is_for_the_protocol_alone() -> None:
         assert printed in err
 
 
-def test_by_hand_it_says_what_it_is_for() -> None:
+def test_in_a_terminal_it_says_what_it_is_for() -> None:
     with terminal("mcp", **folders()) as opened:
         assert "`gloveport connect` sets one up" in opened.until("Ctrl-C ends it")
         opened.press(b"\x03")
@@ -137,7 +137,7 @@ def test_it_ends_with_its_client_and_leaves_nothing_behind(how: str) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(*args: str) -> AsyncIterator[tuple[subprocess.Popen[bytes], str, httpx2.AsyncClient]]:
-    """The server's process, its URL, and an HTTP client with the token."""
+    """Yield the server's process, its URL, and an HTTP client with the token."""
     with process("serve", TOOLS, "--port", "0", "--json", *args) as started:
         assert started.stdout
         document = json.loads(await asyncio.to_thread(started.stdout.readline))
@@ -180,7 +180,7 @@ def test_it_does_not_listen_for_others_without_a_token_chosen_for_that(host: str
     listen("127.0.0.1", 0, None).close()
 
 
-def test_a_port_that_is_taken_is_said_so() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with listen("127.0.0.1", 0, None) as taken:
         refused = gloveport("serve", "--port", str(taken.getsockname()[1]), **folders())
     assert (refused.code, "can't listen on port" in refused.err) == (2, True)
@@ -206,7 +206,7 @@ def test_it_says_where_it_is_with_which_token_and_what_to_do_next() -> None:
         ("npx 'unclosed", "close the quotes"),
     ],
 )
-def test_what_can_be_no_source_is_refused_before_anything_is_served(
+def test_text_that_can_not_be_a_source_is_refused_before_anything_is_served(
     command: str, source: str, told: str, tmp_path: Path
 ) -> None:
     (tmp_path / "notes.json").write_text("{}")
@@ -233,7 +233,7 @@ async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> 
     async with serving() as (started, url, http):
         async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode="legacy") as client:
             assert started.stderr
-            await client.list_tools()  # it checks results against the schemas, and can't ask for those later
+            await client.list_tools()  # it validates results against the schemas, and can't fetch those later
             code = f"await tools.some_tools.begin(); await tools.some_tools.hold({{fifo: '{fifo}'}})"
             running = asyncio.create_task(client.call_tool("execute", {"code": code}))
             await asyncio.to_thread(read_until, started.stderr.fileno(), "begun")
@@ -251,7 +251,7 @@ async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> 
 
 async def test_a_stop_gives_up_runs_that_take_too_long_and_leaves_nothing_behind() -> None:
     async with serving("--grace", "0.2") as (started, url, http):
-        with contextlib.suppress(BaseExceptionGroup, Exception):  # how the client takes it is its own matter
+        with contextlib.suppress(BaseExceptionGroup, Exception):  # how the client reacts does not matter
             async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode="2026-07-28") as client:
                 assert started.stderr
                 code = "await tools.some_tools.begin(); await tools.some_tools.forever()"
@@ -291,7 +291,7 @@ async def test_a_call_into_a_source_that_is_not_open_is_answered_with_why(mode: 
 
 
 @pytest.mark.parametrize("command", ["mcp", "serve"])
-async def test_what_the_command_line_names_reaches_loopback_only_with_a_grant(command: str) -> None:
+async def test_a_source_on_the_command_line_reaches_loopback_only_with_a_grant(command: str) -> None:
     async with loopback_api() as url:
         for grant, said in (([], "NOT connected"), (["--private"], "1 tool")):
             async with asking(command, url, *grant) as client:
@@ -300,7 +300,7 @@ async def test_what_the_command_line_names_reaches_loopback_only_with_a_grant(co
 
 @contextlib.asynccontextmanager
 async def loopback_api() -> AsyncIterator[str]:
-    """The URL of an OpenAPI document with one operation, on loopback."""
+    """Yield the URL of an OpenAPI document with one operation, on loopback."""
     operation = {"operationId": "look", "responses": {"200": {"description": "Seen."}}}
     document = {"openapi": "3.1.0", "info": {"title": "Nearby", "version": "1"}, "paths": {"/look": {"get": operation}}}
     body = json.dumps(document).encode()
@@ -317,7 +317,7 @@ async def loopback_api() -> AsyncIterator[str]:
 
 @contextlib.asynccontextmanager
 async def asking(command: str, *args: str) -> AsyncIterator[Client]:
-    """A client of the command, over its own transport."""
+    """Yield a client of the command, over its own transport."""
     if command == "mcp":
         given = [*COMMAND[1:], "mcp", *args]
         server = StdioServerParameters(command=sys.executable, args=given, env=environment(**folders()))

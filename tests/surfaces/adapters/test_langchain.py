@@ -15,7 +15,7 @@ from gloveport.surfaces.adapters import langchain
 
 
 class Scripted(FakeMessagesListChatModel):
-    """The framework's model with a list of answers; it takes tools, as real ones do."""
+    """The framework's model with a list of answers; it accepts tools, as real models do."""
 
     offered: list[dict[str, Any]] = Field(default_factory=list)
 

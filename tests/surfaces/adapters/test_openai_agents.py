@@ -14,7 +14,7 @@ from gloveport.surfaces.adapters import openai_agents
 
 
 class Scripted(Model):
-    """A model with a list of answers: arguments for the tool, then a last word."""
+    """A model with a list of answers: arguments for the tool, then a final text."""
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = list(arguments)
