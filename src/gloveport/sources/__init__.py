@@ -5,6 +5,7 @@ detection           a URL, file or command → settings
 trust, pins         which sources of a project may be opened; which definitions were accepted
 opening             settings → an open source, of any kind
 context             what a source is given: HTTP client, credentials, cache folder
+compiled_definition what compiled definitions of every kind share
 definition_cache    compiled definitions on disk
 texts               cleaning of text that others wrote
 functions/, openapi/, graphql/, mcp/    the kinds

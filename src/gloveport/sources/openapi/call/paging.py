@@ -114,7 +114,7 @@ def _absolute(base: str, link: str) -> str:
     try:
         return str(urls.join(urls.parse(base), link))
     except ToolError:
-        return link  # this page is still good; the link is refused when it is followed
+        return link  # this page is still valid; the link is refused when it is followed
 
 
 def _is_next(options: str) -> bool:

@@ -57,23 +57,23 @@ def compile_body(body: DocumentNode, schemas: SchemaRegistry, place: str) -> Com
     entries = list(offered_contents(content).items())[:MAX_CONTENTS] if isinstance(content, dict) else []
     if not entries or (body.value.get("required") is not True and all(_is_empty(entry) for _, entry in entries)):
         return None
-    made = [_content(name, entry, body.file, schemas) for name, entry in entries]
-    whole: list[Any] = []
-    for one, (_, entry) in zip(made, entries, strict=True):
+    contents = [_content(name, entry, body.file, schemas) for name, entry in entries]
+    alternatives: list[Any] = []
+    for one, (_, entry) in zip(contents, entries, strict=True):
         schema = _body_schema(one, entry.get("schema", {}), body.file, schemas, place)
-        if schema not in whole:
-            whole.append(schema)
-    schema: Any = whole[0] if len(whole) == 1 else {"anyOf": whole}
+        if schema not in alternatives:
+            alternatives.append(schema)
+    schema: Any = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
     schema = dict(schema) if isinstance(schema, dict) else {}
     if text := clean(body.value.get("description"), MAX_DESCRIPTION_CHARS):
         schema.setdefault("description", text)
-    objects = all(one.kind in ("json", "form", "multipart") for one in made)
+    objects = all(one.kind in ("json", "form", "multipart") for one in contents)
     first = entries[0][1].get("schema")
     same = objects and all(entry.get("schema") == first for _, entry in entries)
     spread = _spread_properties(DocumentNode(first, body.file, ""), schemas, place) if same else None
     if spread is not None:
-        _mark_files(spread.properties, made)
-    return CompiledBody(tuple(made), body.value.get("required") is True, schema, spread)
+        _mark_files(spread.properties, contents)
+    return CompiledBody(tuple(contents), body.value.get("required") is True, schema, spread)
 
 
 def _is_empty(entry: dict[str, Any]) -> bool:

@@ -1,4 +1,7 @@
-"""The OpenAPI 3 view of Swagger 2.0: bodies and forms become request bodies, response schemas get media types."""
+"""The OpenAPI 3 view of Swagger 2.0: bodies and forms become request bodies, response schemas get media types.
+
+The other parameters keep the form of Swagger 2.0; `compile/parameters.py` reads both forms.
+"""
 
 from __future__ import annotations
 
