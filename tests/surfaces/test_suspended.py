@@ -59,14 +59,14 @@ async def test_a_change_is_shown_and_accepted() -> None:
         assert not described["suspended"]
 
 
-async def test_a_change_that_no_declaration_shows_is_told_in_words() -> None:
+async def test_a_change_that_no_declaration_shows_is_explained_in_words() -> None:
     orders = Orders()
     async with await asyncio.start_server(orders.answer, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         orders.document = {**ORDERS, "servers": [{"url": url}]}
         assert (await command("add", f"{url}/openapi.json", "--private", "--yes")).code == 0
         orders.document = {**ORDERS, "servers": [{"url": "http://127.0.0.1:9"}]}
-        assert "where its requests go" in (await command("tools", "changes")).out
+        assert "the address of its requests" in (await command("tools", "changes")).out
 
 
 @pytest.mark.parametrize("kind", ["openapi", "graphql"])
