@@ -24,7 +24,7 @@ MACHINES = ("x86_64", "aarch64")
 MIN_FREE_BYTES = 64 * MIB
 _STRENGTH_RANK: dict[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
 _STRENGTH_MEANING: dict[Strength, str] = {
-    "full": "full: namespaces, an own root filesystem, Landlock and seccomp",
+    "full": "full: namespaces, a root filesystem of its own, Landlock and seccomp",
     "kernel": "kernel: Landlock and seccomp, without namespaces",
     "none": "none: Landlock or seccomp is missing",
 }

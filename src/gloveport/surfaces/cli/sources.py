@@ -33,7 +33,9 @@ async def _sources(view: ViewOptions, port: Gloveport) -> int:
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         state = view.out.paint(f"{row['state']:<10}", STATE_COLOURS[row["state"]])
-        counted = f"{row['tools']:,} tools, {row['writes']:,} write" if row["state"] == "open" else ""
+        counted = (
+            f"{row['tools']:,} tool{'s' * (row['tools'] != 1)}, {row['writes']:,} write" if row["state"] == "open" else ""
+        )
         suspended = f", {row['suspended']:,} suspended" if row["suspended"] else ""
         place = view.out.paint(visible_line(f"{row['kind']} {row['location']}"), "dim")
         view.out.line(f"{row['name']:<{width}}  {state}  {counted + suspended:<24}  {place}".rstrip())
