@@ -1,21 +1,35 @@
-# The two commands a newcomer needs are `make run` and `make test`.
+# `make help` lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
+# Let Python write bytecode, whatever the caller's environment says: the tests start hundreds of Python processes.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup run test lint bench fuzz kills soak corpus declarations erasure servers prism services inspector conformance clean
+.DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.PHONY: help setup run check unit test lint bench fuzz kills soak corpus declarations erasure servers prism services \
+	inspector conformance clean
 
-setup: .venv/ready
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
+		printf '  make %-24s%s\n' "$$target" "$$text"; done
+
+setup: .venv/ready ## create .venv with everything that development needs
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-run: setup
+run: setup ## serve the demo tools over MCP
 	$(BIN)/gloveport serve examples/demo_tools.py
 
-lint: setup
+check: setup ## lint, check types, and run the tests that start no sandbox, server or browser: within a minute
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint unit
+
+test: check ## run everything: `make check`, then the integration tests
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile -m 'integration or long'
+
+lint: setup ## lint, check types and check the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
@@ -23,12 +37,14 @@ lint: setup
 	$(BIN)/deno lint --quiet
 	$(BIN)/deno fmt --quiet --check
 
-# A process for each core; the tests of one file share what they start.
-test: lint
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+# One worker per core. Nothing is shared between these tests, so an idle worker takes over tests of a busy one.
+unit: setup
+	$(BIN)/pytest --check --numprocesses auto --maxprocesses 4 --dist worksteal
 
-# Public MCP servers from npm and PyPI, used for real; the browser is $$CHROMIUM, or Debian's chromium.
-servers: setup tests/servers/ready
+# What follows is not part of `make test`.
+
+# The browser is $$CHROMIUM, or Debian's chromium.
+servers: setup tests/servers/ready ## use public MCP servers from npm and PyPI
 	$(BIN)/pytest tests/servers
 
 tests/servers/ready: tests/servers/package.json tests/servers/requirements.txt
@@ -38,43 +54,40 @@ tests/servers/ready: tests/servers/package.json tests/servers/requirements.txt
 	tests/servers/.venv/bin/pip install --quiet --disable-pip-version-check --requirement tests/servers/requirements.txt
 	touch $@
 
-bench: setup
+bench: setup ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-# Every target for SECONDS, from a new seed each time (SEED= for a known one); what is found stays in fuzz/corpus.
+# SECONDS= is the time per target, SEED= repeats a known seed. An input that breaks a promise is kept in fuzz/corpus.
 SECONDS ?= 60
-fuzz: setup
+fuzz: setup ## fuzz every target, from a new seed each time
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-# What the tests do 300 times, 1,000 times: runs on every engine, killed at random moments.
-kills: setup
+kills: setup ## kill 1,000 runs at random moments (the tests kill 300)
 	KILLS=1000 $(BIN)/pytest tests/test_kills.py
 
-# 10,000 runs on every engine (N= for another number): nothing may grow.
-soak: setup
+soak: setup ## make 10,000 runs on every engine (N= for another number): nothing may grow
 	$(BIN)/python -m benchmarks.soak
 
-# What follows needs npm and Debian's packages, so `make test` leaves it out.
-# Every definition of two public collections, fetched into benchmarks/corpus.tmp.
-corpus: setup
+# What follows downloads from GitHub, npm or Debian.
+
+# The definitions are kept in benchmarks/corpus.tmp.
+corpus: setup ## compile every definition of two public collections
 	$(BIN)/python -m benchmarks.corpus
 
-# The declarations of GitHub, Stripe and 200 others, read by Deno's compiler and by ty.
-declarations: setup
+declarations: setup ## type-check the declarations of GitHub, Stripe and 200 others with Deno and ty
 	$(BIN)/python -m conformance.declarations
 
-# Types erased from the sources of npm packages, beside what esbuild makes of them.
-erasure: setup conformance/erasure/node_modules
+erasure: setup conformance/erasure/node_modules ## compare our type erasure with esbuild's on npm packages
 	$(BIN)/python -m conformance.erasure
 
 conformance/erasure/node_modules: conformance/erasure/package.json
 	npm install --prefix conformance/erasure --silent --no-audit --no-fund --no-package-lock
 	touch $@
 
-prism: setup conformance/node_modules
+prism: setup conformance/node_modules ## send requests to Prism, which validates them
 	$(BIN)/python -m conformance.prism
 
-services: setup conformance/node_modules conformance/debian/root
+services: setup conformance/node_modules conformance/debian/root ## call real services: etcd, PowerDNS and others
 	$(BIN)/python -m conformance.services
 
 conformance/node_modules: conformance/package.json
@@ -86,10 +99,10 @@ conformance/debian/root:
 	cd conformance/debian && apt-get download etcd-server pdns-server pdns-backend-sqlite3 libluajit-5.1-2
 	cd conformance/debian && for package in *.deb; do dpkg-deb -x "$$package" unpacked; done && mv unpacked root
 
-# What others say of our MCP server: both need npm's registry, and install what they need into .interop.
-inspector conformance: setup
+# Both install what they need into .interop.
+inspector conformance: setup ## test our MCP server with the MCP Inspector, or the MCP conformance suite
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[interop]'
 	$(BIN)/python -m interop.$@
 
-clean:
+clean: ## delete .venv and .interop
 	rm -rf .venv .interop

@@ -1,14 +1,75 @@
-"""Shared by all tests: one Gloveport with a few tools, real sandboxes and all."""
+"""Shared by all tests: a `Gloveport` with a few tools, the `integration` marker, and the guard that keeps `make check` fast."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gloveport import Gloveport, ToolError
+
+STARTING_FIXTURES = {"port"}
+"""Fixtures of this file that start a sandbox: a test that asks for one is an integration test."""
+
+STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "socket.bind", "subprocess.Popen"}
+"""Audit events of the interpreter that mean a new process or a server."""
+
+
+class Guard:
+    """Refuses to start a process or a server while a test runs that is not marked as an integration test."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        self.started: list[str] = []
+        sys.addaudithook(self.audit)
+
+    def audit(self, event: str, _args: tuple[Any, ...]) -> None:
+        """Refuse what `make check` must not do, and remember it: the code under test may swallow the exception."""
+        if self.armed and event in STARTS:
+            self.started.append(event)
+            raise RuntimeError(f"{event}: a test that starts a process or a server needs @pytest.mark.integration")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Arm the guard for one test and its fixtures."""
+        self.armed, self.started = True, []
+        try:
+            return (yield)
+        finally:
+            self.armed = False
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self) -> Generator[None]:
+        """Fail a test that tried to start something, even if it survived the refusal."""
+        yield
+        if self.started:
+            pytest.fail(f"{self.started}: a test that starts a process or a server needs @pytest.mark.integration")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--check", action="store_true", help="run only the quick tests that start no sandbox, server or browser"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--check"):
+        config.pluginmanager.register(Guard(), "guard")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that use a sandbox of this file, and leave integration tests and long tests out of `--check`."""
+    for item in items:
+        if STARTING_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("integration")
+    if config.getoption("--check"):
+        left_out = {item for item in items if item.get_closest_marker("integration") or item.get_closest_marker("long")}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 async def add(a: int, b: int) -> int:

@@ -48,6 +48,7 @@ def test_a_peer_that_could_not_be_installed_has_a_row_that_says_so() -> None:
     assert "No peer could be measured" in text
 
 
+@pytest.mark.integration
 async def test_a_contender_answers_over_its_pipe_and_tells_of_failures() -> None:
     running = await Running(OURS).start()
     try:

@@ -26,7 +26,10 @@ from tests.canaries.services import serving
 from tests.canaries.world import AMBIENT, DEADLINE, SENT, World
 from tests.surfaces.command import COMMAND
 
-pytestmark = pytest.mark.timeout(300)  # a dozen commands and servers are started first, and asked some 500 things
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(300),
+]  # a dozen commands and servers start first, and answer some 500 questions
 
 TOKEN = "data/gloveport/token"
 # Files in which we ourselves have written a secret: the user's own settings, and the one file that has the server's token.

@@ -55,23 +55,27 @@ def _run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("code", _snippets("python"))
 def test_python_snippets_run(code: str, folder: Path) -> None:
     _run([sys.executable, "-W", "error", "-c", code], folder)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("code", _snippets("ts"))
 def test_typescript_snippets_run_with_the_demo_tools(code: str, folder: Path) -> None:
     (folder / "snippet.ts").write_text(code)
     assert _run(["gloveport", "run", "snippet.ts", "--tools", "examples/demo_tools.py"], folder)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("code", _snippets("sh"))
 def test_shell_snippets_run(code: str, folder: Path) -> None:
     assert re.match(r"gloveport |echo ", code), "a snippet that can't be run is no ```sh block"
     assert _run(["bash", "-euo", "pipefail", "-c", code], folder)
 
 
+@pytest.mark.integration
 def test_what_the_readme_shows_is_what_happens(folder: Path) -> None:
     readme = (REPOSITORY / "README.md").read_text()
     command, shown = (snippet[2] for snippet in list(FENCE.finditer(readme))[:2])
@@ -161,6 +165,7 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
     assert re.search(rf"`[^`]*\b{name}\b|^(?:from|with|@).*\b{name}\b", REFERENCE, re.MULTILINE)
 
 
+@pytest.mark.integration
 def test_every_layer_of_the_jail_is_explained() -> None:
     sandbox = (REPOSITORY / "docs" / "sandbox.md").read_text()
 

@@ -60,30 +60,35 @@ async def fallen(said: list[str], request: pytest.FixtureRequest) -> Verdicts:
     return (await fall(ways.PLAIN[request.param](), python=False, minimum="full"))[1]
 
 
+@pytest.mark.integration
 @each
 def test_a_hostile_program_trips_a_canary_without_the_sandbox(controls: Verdicts, escape: Escape) -> None:
     verdict = controls[escape.name]
     assert verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.integration
 @each
 def test_a_hostile_program_trips_no_canary_when_sealed(sealed: Verdicts, escape: Escape) -> None:
     verdict = sealed[escape.name]
     assert not verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.integration
 @each
 def test_a_hostile_program_trips_no_canary_with_eval_and_wasm_and_past_prepare(loose: Verdicts, escape: Escape) -> None:
     verdict = loose[escape.name]
     assert not verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.integration
 @each
 def test_a_hostile_program_in_a_fallen_engine_trips_no_canary(fallen: Verdicts, escape: Escape) -> None:
     verdict = fallen[escape.name]
     assert not verdict.tripped, verdict.text[-3000:]
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("surroundings", SURROUNDINGS)
 async def test_no_hostile_program_trips_a_canary_elsewhere(surroundings: str) -> None:

@@ -13,6 +13,8 @@ from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.run_attempt import RunAttempt, RunSetup
 from gloveport.types import Limits, LogLine, ToolCall
 
+pytestmark = pytest.mark.integration
+
 START = 1_700_000_000_000_000
 
 

@@ -20,12 +20,26 @@ from fuzz.targets import TARGETS
 SEED = int(os.environ.get("FUZZ_SEED", "20261116"))
 
 
-@pytest.fixture(params=TARGETS, ids=lambda target: target.name)
+def cases() -> Iterator[object]:
+    """The targets; those that run a guest start a sandbox."""
+    for target in TARGETS:
+        marks = [pytest.mark.integration] if target.name.startswith("guest-") else []
+        yield pytest.param(target, id=target.name, marks=marks)
+
+
+@pytest.fixture(params=cases())
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     yield request.param
     request.param.close()
 
 
+def test_a_target_keeps_its_promise_for_its_corpus(target: Target) -> None:
+    report = campaign.run(target, seconds=0, seed=SEED)
+    assert report.find is None, str(report)
+    assert report.inputs == len(target.corpus())
+
+
+@pytest.mark.long
 def test_a_target_keeps_its_promise(target: Target) -> None:
     report = campaign.run(target, seconds=target.test_seconds, seed=SEED)
     print(report)  # shown when this fails: the seed that leads there again
@@ -69,6 +83,7 @@ def test_an_input_that_hangs_is_a_find() -> None:
     assert "CPU time" in find.told
 
 
+@pytest.mark.long
 def test_an_input_that_takes_much_memory_is_a_find() -> None:
     # More than the process has ever held: what it held before can be filled again without a peak.
     find = campaign.run(_judging(lambda _: bytes(bytearray(b"x" * campaign._peak_kb() * 1024))), seconds=20, seed=1).find
@@ -76,6 +91,7 @@ def test_an_input_that_takes_much_memory_is_a_find() -> None:
     assert "grow" in find.told
 
 
+@pytest.mark.long
 def test_a_campaign_finds_its_way_to_lines_that_chance_alone_would_not_reach() -> None:
     frames = next(target for target in TARGETS if target.name == "run_attempt")
     report = campaign.run(replace(frames, seeds=(b"[]",), name="made"), seconds=3, seed=3)

@@ -55,7 +55,7 @@ while True:
 """
 
 # Their own loop: libraries of other tests keep tasks on theirs for ever.
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
 
 
 @dataclass

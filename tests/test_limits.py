@@ -10,6 +10,8 @@ from gloveport import Gloveport
 from gloveport.sandbox import run_attempt
 from tests.engines import ENGINES, Engine
 
+pytestmark = pytest.mark.integration
+
 
 async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
     outcome = await port.run("while (true) {}", limits={"cpu_seconds": 0.5, "wall_seconds": 60})

@@ -143,6 +143,7 @@ ENDS_BADLY = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", LEAKS)
 async def test_what_could_tell_one_run_from_another_does_not(own: Gloveport, elsewhere: Elsewhere, name: str) -> None:
     engine, code = LEAKS[name]
@@ -160,6 +161,7 @@ for (let n = 0; n < 40; n++) await tools[name].up().catch((e: any) => places.add
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("engine", [JS, QUICKJS], ids=str)
 async def test_a_rehearsal_leaves_nothing_to_the_run(own: Gloveport, engine: Engine) -> None:
     outcome = await own.run(AS_REHEARSED, engine=engine.name)
@@ -167,6 +169,7 @@ async def test_a_rehearsal_leaves_nothing_to_the_run(own: Gloveport, engine: Eng
     assert "program.ts:3" in outcome.value[0]
 
 
+@pytest.mark.integration
 async def test_a_run_without_a_rehearsal_replays_after_one() -> None:
     async with Gloveport(spare=0, journal=journal) as port:
         recording = journal.find((await port.run(AS_REHEARSED, engine="deno")).run)
@@ -273,6 +276,7 @@ def program(engine: Engine, parts: list[Any]) -> str:
     return "\n".join([textwrap.dedent(said(HEAD, engine)), *(render(part, engine) for part in parts), end])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("engine", ENGINES, ids=str)
 @settings(
     max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -290,6 +294,7 @@ async def test_whatever_a_program_does_it_replays_elsewhere(
 # What does differ is found, and told.
 
 
+@pytest.mark.integration
 async def test_a_program_that_reads_the_clock_behind_our_back_is_told_the_first_difference(
     own: Gloveport, elsewhere: Elsewhere
 ) -> None:
@@ -303,6 +308,7 @@ async def test_a_program_that_reads_the_clock_behind_our_back_is_told_the_first_
     assert outcome.logs[1].text in found
 
 
+@pytest.mark.integration
 async def test_a_program_that_is_told_something_else_diverges_where_it_shows(own: Gloveport) -> None:
     outcome = await own.run("const x = await tools.slow(1); console.log(x); return x")
     recording = journal.find(outcome.run)
@@ -322,6 +328,7 @@ async def test_a_run_without_a_recording_is_an_error(port: Gloveport) -> None:
         await port.replay("x")
 
 
+@pytest.mark.integration
 async def test_a_run_that_is_sent_more_than_a_journal_keeps_is_let_go_while_it_happens() -> None:
     async def much() -> str:
         """Much text."""

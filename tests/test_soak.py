@@ -53,6 +53,7 @@ def test_what_only_comes_and_goes_is_no_growth() -> None:
     assert judge(samples) == []
 
 
+@pytest.mark.integration
 def test_every_kind_of_run_on_every_engine_ends_as_it_should(capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(soak(100))  # too few to judge what grows; a run that ends otherwise than it should stops it
     told = capsys.readouterr().out

@@ -118,6 +118,7 @@ GET = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("language", GET)
 async def test_a_program_calls_an_api_with_a_credential_that_it_never_sees(
     server: tuple[Orders, str], language: Any
@@ -134,6 +135,7 @@ async def test_a_program_calls_an_api_with_a_credential_that_it_never_sees(
         assert await port.replay(outcome.run) is None
 
 
+@pytest.mark.integration
 async def test_errors_of_the_api_are_tool_errors_and_wrong_arguments_never_reach_it(server: tuple[Orders, str]) -> None:
     orders, url = server
     async with Gloveport(sources=[orders_at(url)]) as port:
@@ -148,6 +150,7 @@ async def test_errors_of_the_api_are_tool_errors_and_wrong_arguments_never_reach
         assert orders.seen == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("language", "engine"), [("typescript", None), ("python", "cpython"), ("python", "monty")])
 async def test_a_failure_has_the_status_that_the_api_answered_with(
     server: tuple[Orders, str], language: Any, engine: str | None
@@ -162,6 +165,7 @@ async def test_a_failure_has_the_status_that_the_api_answered_with(
         assert answer.data["error"]["status"] == 404
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("language", GET)
 async def test_a_call_into_a_source_that_is_not_open_says_so_and_why(language: Any) -> None:
     called = {
@@ -183,6 +187,7 @@ async def test_a_call_into_a_source_that_is_not_open_says_so_and_why(language: A
             await port.call("shop.orders.get", {"id": 1})
 
 
+@pytest.mark.integration
 async def test_a_source_that_is_named_by_its_address_is_known_by_the_name_it_would_have(server: tuple[Orders, str]) -> None:
     async with Gloveport(sources=[f"{server[1]}/shop"]) as port:
         error = (await port.run("await tools.shop.orders.get({id: 1})")).error
@@ -191,6 +196,7 @@ async def test_a_source_that_is_named_by_its_address_is_known_by_the_name_it_wou
         assert "--private" in (error.hint or "")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("language", GET)
 async def test_all_pages_of_a_list(server: tuple[Orders, str], language: Any) -> None:
     code = {
@@ -202,6 +208,7 @@ async def test_all_pages_of_a_list(server: tuple[Orders, str], language: Any) ->
         assert outcome.value == 5, outcome.error
 
 
+@pytest.mark.integration
 async def test_writes_are_shut_until_the_settings_open_them(server: tuple[Orders, str]) -> None:
     orders, url = server
     write = "return await tools.shop.orders.create({customer: 'Ada'})"
@@ -218,6 +225,7 @@ async def test_writes_are_shut_until_the_settings_open_them(server: tuple[Orders
         assert orders.orders[-1]["customer"] == "Ada"
 
 
+@pytest.mark.integration
 async def test_a_missing_credential_names_its_variable(server: tuple[Orders, str], monkeypatch: pytest.MonkeyPatch) -> None:
     orders, url = server
     monkeypatch.delenv("ORDERS_KEY")
@@ -229,6 +237,7 @@ async def test_a_missing_credential_names_its_variable(server: tuple[Orders, str
         assert orders.seen == []
 
 
+@pytest.mark.integration
 async def test_the_hint_for_a_missing_credential_says_whom_its_variable_would_not_be_meant_for_alone(
     server: tuple[Orders, str],
 ) -> None:
@@ -239,11 +248,13 @@ async def test_the_hint_for_a_missing_credential_says_whom_its_variable_would_no
         assert "GLOVEPORT_SHOP_KEY may be meant for the source Shop" in hint
 
 
+@pytest.mark.integration
 async def test_without_a_grant_a_private_address_is_not_reached(server: tuple[Orders, str]) -> None:
     async with Gloveport(sources=[orders_at(server[1], allow_private=False)]) as port:
         assert "allow_private" in (port.problems[0].hint or "")
 
 
+@pytest.mark.integration
 async def test_a_definition_that_changes_is_suspended_until_it_is_accepted(server: tuple[Orders, str]) -> None:
     orders, url = server
     async with Gloveport(sources=[orders_at(url)]) as port:
@@ -262,6 +273,7 @@ async def test_a_definition_that_changes_is_suspended_until_it_is_accepted(serve
         assert "evil" not in repr(told.value)  # what it says now reaches no agent before somebody has looked
 
 
+@pytest.mark.integration
 async def test_a_new_tool_that_writes_waits_until_it_is_accepted_and_a_new_read_does_not(
     server: tuple[Orders, str],
 ) -> None:
@@ -284,6 +296,7 @@ async def test_a_new_tool_that_writes_waits_until_it_is_accepted_and_a_new_read_
         assert read.value == "http-error"  # it was called; this server has no such page
 
 
+@pytest.mark.integration
 async def test_one_source_with_wrong_settings_stops_no_other(server: tuple[Orders, str]) -> None:
     wrong = SourceConfig("wrong", "openapi", "x.json", credentials={"key": "the secret itself"})
     async with Gloveport(sources=[wrong, orders_at(server[1])]) as port:
@@ -292,6 +305,7 @@ async def test_one_source_with_wrong_settings_stops_no_other(server: tuple[Order
         assert (await port.run(GET["typescript"])).value == "c1"
 
 
+@pytest.mark.integration
 async def test_sources_of_every_kind_work_together_and_a_broken_one_stops_none(
     server: tuple[Orders, str], tmp_path: Path
 ) -> None:
@@ -321,6 +335,7 @@ async def test_sources_of_every_kind_work_together_and_a_broken_one_stops_none(
         assert outcome.value == ["c2", 3, "Ada", 8, ["local", "shop", "calc", "team"]], outcome.error
 
 
+@pytest.mark.integration
 async def test_a_source_that_hangs_is_waited_for_by_programs_that_name_it_and_holds_up_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,6 +369,7 @@ async def test_a_source_that_hangs_is_waited_for_by_programs_that_name_it_and_ho
     await port.close()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("engine", ["deno", "quickjs", "cpython", "monty"])
 async def test_a_program_that_can_reach_no_tool_waits_for_no_source(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -391,6 +407,7 @@ async def test_a_program_that_can_reach_no_tool_waits_for_no_source(
         assert [row["path"] for row in (await run(f"await {looked}")).value] == ["people.greet"]
 
 
+@pytest.mark.integration
 async def test_a_way_to_tools_that_nobody_thought_of_leads_to_an_honest_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -404,6 +421,7 @@ async def test_a_way_to_tools_that_nobody_thought_of_leads_to_an_honest_error(
     await port.close()
 
 
+@pytest.mark.integration
 async def test_a_port_is_closed_while_a_source_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(*_: Any) -> Any:
         await asyncio.Event().wait()
@@ -417,6 +435,7 @@ async def test_a_port_is_closed_while_a_source_hangs(tmp_path: Path, monkeypatch
     assert (await naming).error is not None
 
 
+@pytest.mark.integration
 async def test_the_first_of_two_sources_of_one_name_has_it_however_late_it_opens(
     server: tuple[Orders, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -504,6 +523,7 @@ async def test_the_catalog_is_built_though_nobody_waits_for_it_any_more(
     await port.close()
 
 
+@pytest.mark.integration
 async def test_a_source_that_is_cancelled_while_it_opens_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     async def cancelled(*_: Any) -> Any:
         raise asyncio.CancelledError
@@ -513,6 +533,7 @@ async def test_a_source_that_is_cancelled_while_it_opens_is_a_problem(monkeypatc
         assert [problem.source for problem in port.problems] == ["odd"]
 
 
+@pytest.mark.integration
 async def test_a_flood_of_searches_is_counted_before_any_of_them_waits() -> None:
     most = 0
 

@@ -51,6 +51,7 @@ def test_without_the_package_search_uses_words(monkeypatch: pytest.MonkeyPatch) 
     assert found("settle bill") == ["money.invoices.pay"]
 
 
+@pytest.mark.integration
 def test_the_logging_of_the_process_stays_as_it_was() -> None:
     ask = "import logging; print(logging.getLogger().handlers, logging.getLogger().level)"
     find = f"from tests.catalog.test_semantic import found; assert found('climate tomorrow'); {ask}"
@@ -58,6 +59,7 @@ def test_the_logging_of_the_process_stays_as_it_was() -> None:
     assert (shown.stdout, shown.stderr) == (f"[] {logging.WARNING}\n", "")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("way", ["program", "agent"])
 async def test_the_first_search_loads_the_model_outside_the_event_loop(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []

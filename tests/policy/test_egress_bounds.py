@@ -13,6 +13,8 @@ from gloveport.errors import ToolError
 from gloveport.policy.egress import Egress, Reach, Request, client
 from tests.policy.servers import LOCAL, ok, send, serving
 
+pytestmark = pytest.mark.integration
+
 SMALL = Reach(allow_private=True, max_bytes=100_000, total_seconds=30)
 HASTY = Reach(allow_private=True, total_seconds=0.3)
 CEILING = 30

@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gloveport.policy.egress import Reach, client
 
 PAGE = (Path(__file__).parents[2] / "docs" / "egress.md").read_text()
 
 
+@pytest.mark.integration
 def test_the_snippet_prints_what_the_page_shows() -> None:
     code, shown = re.findall(r"^```\w*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     done = subprocess.run(

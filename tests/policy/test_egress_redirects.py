@@ -7,6 +7,8 @@ from gloveport.policy.credentials import Attachment, Secret
 from gloveport.policy.egress import Reach, Reply, Request
 from tests.policy.servers import LOCAL, Dialled, ok, redirect, send, serving
 
+pytestmark = pytest.mark.integration
+
 STATUSES = ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"]
 CANARY = "canary-7Yq2Lw9Zk4T"
 

@@ -32,6 +32,7 @@ def head(server: Server) -> dict[str, str]:
     return {name.lower(): value for name, value in pairs}
 
 
+@pytest.mark.integration
 async def test_a_request_goes_out_as_it_was_asked_for() -> None:
     async with serving(ok(b"done", "X-One: 1", "X-One: 2", status="201 Created")) as server:
         request = Request(
@@ -52,6 +53,7 @@ async def test_a_request_goes_out_as_it_was_asked_for() -> None:
     }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "DELETE", "POST", "PUT", "PATCH", "QUERY"])
 async def test_a_request_without_a_body_frames_itself_rightly(method: str) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n" + (b"" if method == "HEAD" else b"hello")
@@ -65,6 +67,7 @@ async def test_a_request_without_a_body_frames_itself_rightly(method: str) -> No
     assert server.connections == 1
 
 
+@pytest.mark.integration
 async def test_connections_are_reused_and_idle_ones_limited() -> None:
     async with serving(ok()) as server:
         egress = Egress()
@@ -77,6 +80,7 @@ async def test_connections_are_reused_and_idle_ones_limited() -> None:
         await egress.close()
 
 
+@pytest.mark.integration
 def test_event_loops_share_no_connection() -> None:
     egress = Egress()
 
@@ -135,6 +139,7 @@ async def test_a_header_value_with_control_characters_is_refused_and_not_shown(v
     assert "visible" not in refusal.value.message
 
 
+@pytest.mark.integration
 @given(
     method=st.one_of(st.just("POST"), st.text(max_size=5)),
     path=st.one_of(st.just(""), st.text(max_size=12)),
@@ -166,6 +171,7 @@ async def test_whatever_is_asked_for_exactly_one_request_is_written(
     assert rest == body
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("place", "template", "name", "sent"),
     [
@@ -184,6 +190,7 @@ async def test_a_secret_is_attached_in_its_place(place: str, template: str, name
     assert head(server)[name] == expected
 
 
+@pytest.mark.integration
 async def test_a_secret_in_the_query_is_encoded_and_not_in_the_replys_url() -> None:
     async with serving(ok()) as server:
         egress = Egress()
@@ -197,6 +204,7 @@ async def test_a_secret_in_the_query_is_encoded_and_not_in_the_replys_url() -> N
     assert server.requests[1].startswith(b"GET /x?a=b&api%20key=canary%2F7Yq%2B2Lw9%20Zk4T HTTP")
 
 
+@pytest.mark.integration
 async def test_a_secret_for_another_origin_stops_the_request() -> None:
     async with serving(ok()) as server:
         for origin in ("https://api.example", f"https://127.0.0.1:{server.port}", "http://127.0.0.1"):
@@ -217,6 +225,7 @@ async def test_a_secret_that_would_be_two_headers_is_refused_and_not_shown(place
         await send(Request("GET", "http://127.0.0.1:1"), LOCAL, [attachment("cookie", "http://127.0.0.1:1", text="a; b=c")])
 
 
+@pytest.mark.integration
 async def test_an_origin_outside_the_reach_is_refused() -> None:
     async with serving(ok()) as server:
         reach = Reach(frozenset({"https://api.example"}), allow_private=True)
@@ -226,6 +235,7 @@ async def test_an_origin_outside_the_reach_is_refused() -> None:
     assert server.requests == []
 
 
+@pytest.mark.integration
 async def test_proxies_netrc_and_cookies_of_the_environment_are_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +255,7 @@ async def test_proxies_netrc_and_cookies_of_the_environment_are_not_used(
     assert proxy.requests == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "answer",
     [
@@ -285,6 +296,7 @@ async def test_no_failure_shows_a_secret_even_with_all_variables_of_all_frames(
         assert form not in shown
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("method", "retryable"), [("GET", True), ("POST", False)])
 async def test_a_reply_that_breaks_off_is_retryable_only_when_that_harms_nobody(method: str, retryable: bool) -> None:
     async with serving(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\nConnection: close\r\n\r\ncut") as server:
@@ -299,6 +311,7 @@ async def test_a_reply_that_breaks_off_is_retryable_only_when_that_harms_nobody(
     assert (failure.value.code, failure.value.retryable) == ("source-unreachable", retryable)
 
 
+@pytest.mark.integration
 async def test_a_closed_port_and_an_unknown_host_are_unreachable() -> None:
     async with serving(ok()) as server:
         pass
@@ -310,6 +323,7 @@ async def test_a_closed_port_and_an_unknown_host_are_unreachable() -> None:
     assert failure.value.code == "source-unreachable"
 
 
+@pytest.mark.integration
 async def test_a_connection_that_the_server_closed_meanwhile_is_not_reused() -> None:
     async with serving(ok()) as server:
         egress = Egress()

@@ -13,6 +13,8 @@ from gloveport.errors import ToolError
 from gloveport.policy.egress import Egress, Reach, Request
 from tests.policy.servers import LOCAL, answering, ok, redirect, send, serving
 
+pytestmark = pytest.mark.integration
+
 UNVERIFIED = Reach(allow_private=True, verify_tls=False)
 
 

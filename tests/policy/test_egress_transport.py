@@ -37,6 +37,7 @@ def key(server: Server) -> list[Attachment]:
     ]
 
 
+@pytest.mark.integration
 async def test_a_clients_requests_go_through_with_their_secrets() -> None:
     async with (
         serving(ok(f"got {CANARY}".encode(), f"X-Echo: {CANARY}", "Set-Cookie: a=b")) as server,
@@ -75,6 +76,7 @@ async def test_a_forbidden_address_is_refused(url: str) -> None:
     assert refusal.value.code == "egress-denied"
 
 
+@pytest.mark.integration
 async def test_userinfo_and_foreign_origins_are_refused() -> None:
     async with serving(ok()) as server, client(Reach(frozenset({"https://api.example"}), allow_private=True)) as opened:
         for url in (server.origin, f"http://api.example@127.0.0.1:{server.port}/"):
@@ -84,6 +86,7 @@ async def test_userinfo_and_foreign_origins_are_refused() -> None:
     assert server.requests == []
 
 
+@pytest.mark.integration
 async def test_redirects_that_the_client_follows_are_judged_and_get_no_secret_of_another_origin() -> None:
     async with (
         serving(ok(b"there")) as other,
@@ -97,6 +100,7 @@ async def test_redirects_that_the_client_follows_are_judged_and_get_no_secret_of
     assert CANARY.encode() not in other.requests[0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("secret", [False, True])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\r\r"])
@@ -124,6 +128,7 @@ async def test_an_event_arrives_before_the_next_is_sent(secret: bool, packed: bo
     assert "".join(got) == "".join(f"data: {number} {shown}{end}" for number in range(3))
 
 
+@pytest.mark.integration
 async def test_a_secret_that_comes_in_pieces_is_still_blacked_out() -> None:
     async def pieces(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(EVENTS + b"\r\n")
@@ -138,6 +143,7 @@ async def test_a_secret_that_comes_in_pieces_is_still_blacked_out() -> None:
     assert text == "data: •••(shop.key) and on\n\ndata: •••(shop.key)"
 
 
+@pytest.mark.integration
 async def test_a_long_line_in_many_pieces_is_put_together_once() -> None:
     piece = b"x" * 4000
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"fa0\r\n%s\r\n" % piece * 7000
@@ -148,6 +154,7 @@ async def test_a_long_line_in_many_pieces_is_put_together_once() -> None:
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.integration
 async def test_an_event_stream_may_outlast_the_total_and_is_left_after_silence() -> None:
     reach = Reach(allow_private=True, total_seconds=0.6)
 
@@ -168,6 +175,7 @@ async def test_an_event_stream_may_outlast_the_total_and_is_left_after_silence()
     assert b"".join(got) == b"data: x\n\n" * 5
 
 
+@pytest.mark.integration
 async def test_the_clients_read_timeout_is_an_event_streams_patience() -> None:
     async def silent(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(EVENTS + b"\r\ndata: x\n\n")
@@ -179,6 +187,7 @@ async def test_the_clients_read_timeout_is_an_event_streams_patience() -> None:
     assert failure.value.code == "source-timeout"
 
 
+@pytest.mark.integration
 async def test_other_bodies_keep_the_total_and_the_limit() -> None:
     async def drip(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n")
@@ -197,6 +206,7 @@ async def test_other_bodies_keep_the_total_and_the_limit() -> None:
         assert failure.value.code == "reply-too-large"
 
 
+@pytest.mark.integration
 async def test_each_event_is_bounded_but_not_their_sum() -> None:
     reach = Reach(allow_private=True, max_bytes=10_000)
 
@@ -215,6 +225,7 @@ async def test_each_event_is_bounded_but_not_their_sum() -> None:
     assert failure.value.code == "reply-too-large"
 
 
+@pytest.mark.integration
 async def test_a_stream_that_is_left_early_leaves_no_connection_behind() -> None:
     async def endless(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(EVENTS + b"\r\n")
@@ -232,6 +243,7 @@ async def test_a_stream_that_is_left_early_leaves_no_connection_behind() -> None
     await egress.close()
 
 
+@pytest.mark.integration
 async def test_closing_the_client_leaves_the_egress_open() -> None:
     egress = Egress()
     async with serving(ok()) as server:

@@ -150,6 +150,7 @@ def test_a_backslash_before_what_is_escaped_hides_nothing(secret: str) -> None:
         assert b"cd1234" not in redaction(secret).clean(text.encode())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("place", ["header", "query", "cookie", "basic"])
 async def test_a_service_that_echoes_everything_shows_nothing(place: str) -> None:
     secret = "user:c4nary+7Yq/2Lw9Zk4T"

@@ -73,6 +73,16 @@ FINE = {
     "a chain of 900 calls": "x" + ".a()" * 900,
     "a sum of 1,900 strings": "'a'+" * 1900 + "'b'",
 }
+LONG = {
+    "half a million statements", "brackets and names", "prose", "fences without end", "strings without commas", "quotes",
+    "brackets hidden in comments", "labels", "brackets hidden behind a regular expression", "tags", "import.meta",
+    "decorators", "fenced programs", "strings that look like require", "backslashes", "names of main",
+}  # fmt: skip
+
+
+def cases(table: dict[str, str]) -> list[object]:
+    """The names of a table; a text that takes longer than a second is a long test."""
+    return [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in table]
 
 
 def outcome(text: str) -> str:
@@ -85,17 +95,17 @@ def outcome(text: str) -> str:
         assert time.perf_counter() - started < SECONDS
 
 
-@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("name", cases(DEEP))
 def test_deep_nesting_is_refused(name: str) -> None:
     assert outcome(DEEP[name]) == "syntax-error: the program is nested too deeply"
 
 
-@pytest.mark.parametrize("name", OTHER)
+@pytest.mark.parametrize("name", cases(OTHER))
 def test_other_bombs_are_syntax_errors(name: str) -> None:
     assert outcome(OTHER[name]).startswith("syntax-error: ")
 
 
-@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("name", cases(FINE))
 def test_large_but_harmless_programs_are_prepared(name: str) -> None:
     assert outcome(FINE[name]) in {"body", "function"}
 
@@ -108,7 +118,7 @@ def test_five_megabytes_on_one_line_are_refused_unparsed() -> None:
     assert time.perf_counter() - started < SECONDS / 10
 
 
-@pytest.mark.parametrize("size", [0, 2000, 10_000, 40_000])
+@pytest.mark.parametrize("size", [0, 2000, 10_000, pytest.param(40_000, marks=pytest.mark.long)])
 def test_a_text_with_which_the_parser_never_ends_is_refused(size: int) -> None:
     # Of these few characters tree-sitter makes an endless loop; they come at any place of a text of any size.
     text = "x = 1\n" * (size // 6) + "class<T/*>[[]}A<y>c "

@@ -198,6 +198,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Program
     return {name: (programs[name], answers[f"{index:03}"]) for index, name in enumerate(names) if name in programs}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_gives_its_value_in_the_engine(results: dict[str, Any], name: str) -> None:
     text, value = FORMS[name]
@@ -207,6 +208,7 @@ def test_a_form_gives_its_value_in_the_engine(results: dict[str, Any], name: str
     assert answer.get("value", answer) == value, program.code
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", THROWS)
 def test_a_throw_is_left_to_the_engine_and_found_in_the_agents_text(results: dict[str, Any], name: str) -> None:
     _, message, position = THROWS[name]

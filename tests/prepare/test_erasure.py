@@ -248,6 +248,7 @@ async def test_a_name_that_is_the_programs_own_or_only_a_type_is_not_missed(port
     assert outcome.error is None, outcome.error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line", ["x as any;\n", "import.meta as any;\n", "f<a>(b);\n", "(a\n):b=>c;\n", "type A = 1\n", "URL as any;\n"]
 )

@@ -116,6 +116,7 @@ def test_reading_python_runs_none_of_it(place: Path, name: str) -> None:
     assert place.exists()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_reading_a_script_runs_none_of_it(place: Path, name: str) -> None:
     text = aimed(SCRIPTS[name], place)

@@ -160,6 +160,7 @@ def test_deep_nesting_inside_functions_is_refused_too(name: str) -> None:
     assert outcome(text).startswith("syntax-error: ")
 
 
+@pytest.mark.integration
 def test_all_of_them_leave_the_process_alive_and_small() -> None:
     """A crash or a gigabyte would show here, whatever the tests before it needed."""
     code = (

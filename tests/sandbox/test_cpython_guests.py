@@ -22,6 +22,8 @@ from tests.sandbox.jail.host import REPOSITORY, ask, children_of, facts, python_
 from tests.sandbox.jail.stage import host_command, host_env, play, run
 from tests.sandbox.test_cpython_jail import SURROUNDINGS
 
+pytestmark = pytest.mark.integration
+
 MB = 1024 * 1024
 PRIVATE_KB = 3 * 1024
 

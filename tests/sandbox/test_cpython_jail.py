@@ -23,6 +23,8 @@ from tests.sandbox.jail.host import HERE
 from tests.sandbox.jail.stage import host_env, play
 from tests.sandbox.test_jail import FOR_ROOT, Lure, wins
 
+pytestmark = pytest.mark.integration
+
 # Without namespaces, root's guests are nobody on the host, who must be able to reach the interpreter.
 SURROUNDINGS = [
     pytest.param("self", [], "full", id="full"),

@@ -20,6 +20,7 @@ def loaded(pid: int | str) -> set[str]:
     return {path for line in lines if ".so" in (path := line.split(maxsplit=5)[-1]) and path.startswith("/")}
 
 
+@pytest.mark.integration
 def test_what_deno_needs_is_what_a_running_deno_has_loaded() -> None:
     deno = str(find_deno_bin())
     command = [deno, "eval", "--no-lock", "console.log(1); Deno.stdin.readSync(new Uint8Array(1))"]

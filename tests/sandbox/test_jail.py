@@ -198,6 +198,7 @@ def wins(said: str) -> tuple[set[str], set[str]]:
     return {row["name"] for row in rows if row["won"]}, {row["name"] for row in rows if not row["won"]}
 
 
+@pytest.mark.integration
 async def test_outside_of_the_jail_every_attempt_of_the_hostile_program_succeeds(lure: Lure) -> None:
     plan = lure.plan([str(lure.open)])
     fd = os.open(lure.secret, os.O_RDONLY)
@@ -216,6 +217,7 @@ async def test_outside_of_the_jail_every_attempt_of_the_hostile_program_succeeds
     assert not lure.secret.exists()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("user", "without", "strength"), SURROUNDINGS)
 async def test_in_the_jail_no_attempt_of_the_hostile_program_succeeds(
     lure: Lure, user: str, without: list[str], strength: str
@@ -236,6 +238,7 @@ async def test_in_the_jail_no_attempt_of_the_hostile_program_succeeds(
     assert [path.name for path in lure.open.iterdir()] == ["secret"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("without", "won_again"),
     [
@@ -253,6 +256,7 @@ async def test_with_a_layer_off_the_hostile_program_wins_back_what_the_layer_kep
     assert won_again <= wins(told["said"])[0], told["stderr"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("user", "without", "strength"), SURROUNDINGS)
 async def test_a_guest_has_no_privilege_no_file_and_no_variable_that_it_was_not_given(
     user: str, without: list[str], strength: str
@@ -272,6 +276,7 @@ async def test_a_guest_has_no_privilege_no_file_and_no_variable_that_it_was_not_
         assert status["NSpid"].split()[-1] == "1"
 
 
+@pytest.mark.integration
 async def test_a_guest_is_bounded_in_what_it_can_use_up() -> None:
     told = await play("report", {"minimum": "kernel"}, user="self", without=[])
     limits = {line[:26].strip(): line[26:].split() for line in told["facts"]["limits"].splitlines()[1:]}
@@ -289,6 +294,7 @@ async def test_a_guest_is_bounded_in_what_it_can_use_up() -> None:
     assert {name: limits[name][:2] for name in expected} == {name: [value, value] for name, value in expected.items()}
 
 
+@pytest.mark.integration
 async def test_a_guest_without_a_user_namespace_can_not_take_all_process_ids() -> None:
     told = await play("report", {"minimum": "kernel"}, user="nobody", without=["namespaces"])
     (row,) = [line for line in told["facts"]["limits"].splitlines() if line.startswith("Max processes")]
@@ -302,6 +308,7 @@ def engine_path(strength: str) -> str:
     return f"/engine/{os.path.basename(deno)}" if strength == "full" else deno
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("user", "without", "strength"), SURROUNDINGS)
 async def test_a_guest_execs_once_and_never_again(user: str, without: list[str], strength: str) -> None:
     plan = {"engine": engine_path(strength)}
@@ -309,6 +316,7 @@ async def test_a_guest_execs_once_and_never_again(user: str, without: list[str],
     assert (told["strength"], told["said"]) == (strength, "errno 38\n")
 
 
+@pytest.mark.integration
 async def test_without_a_listener_a_second_exec_would_reach_the_engine_and_the_report_says_so() -> None:
     without = ["listener"]
     told = await play("exec_again", {"engine": engine_path("full")}, user="self", without=without)

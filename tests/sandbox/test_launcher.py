@@ -23,6 +23,8 @@ from gloveport.sandbox.launcher import Launch, Launcher
 from tests.sandbox.jail.host import REPOSITORY, facts, launch
 from tests.sandbox.jail.stage import host_command, host_env, play
 
+pytestmark = pytest.mark.integration
+
 MB = 1024 * 1024
 
 

@@ -14,6 +14,8 @@ from tests.engines import ENGINES, Engine, Per, said
 from tests.sandbox.jail.host import CONTAINED, CONTAINED_NOBODY
 from tests.sandbox.jail.stage import play
 
+pytestmark = pytest.mark.integration
+
 USERS = [pytest.param("reachable", id="root"), pytest.param("nobody", id="unprivileged")]
 CONTAINERS = [pytest.param(CONTAINED, id="root"), pytest.param(CONTAINED_NOBODY, id="unprivileged")]
 PROGRAM = Per("[1, 2].map((n) => n * 21)[1]", "[n * 21 for n in (1, 2)][1]")

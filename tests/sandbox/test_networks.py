@@ -16,6 +16,8 @@ from gloveport.sandbox.launcher import Launch, Launcher
 from tests.sandbox.jail.host import descriptors, launch, python_launch
 from tests.sandbox.jail.stage import play
 
+pytestmark = pytest.mark.integration
+
 _GET_OWNER = 0xB701  # NS_GET_USERNS
 _KEPT = 16
 

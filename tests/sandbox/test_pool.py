@@ -15,6 +15,8 @@ from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.pool import Pool
 
+pytestmark = pytest.mark.integration
+
 Kill = Callable[[pytest.MonkeyPatch, int], None]
 
 

@@ -9,6 +9,8 @@ import resource
 import struct
 from collections.abc import Callable
 
+import pytest
+
 from gloveport.sandbox.jail import prefault
 from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 
@@ -48,6 +50,7 @@ def ranges(table: bytes) -> list[tuple[int, int]]:
     return [(start, size) for start, size in struct.iter_unpack("=QQ", table) if size]
 
 
+@pytest.mark.integration
 def test_the_pages_that_a_fork_wrote_to_are_in_its_table_and_no_others_of_the_same_memory() -> None:
     memory, start = shared_with_children()
 
@@ -70,6 +73,7 @@ def test_a_process_that_may_not_be_looked_at_has_an_empty_table() -> None:
         os.close(proc)
 
 
+@pytest.mark.integration
 def test_a_fork_that_takes_its_pages_pays_for_none_of_them_later() -> None:
     memory, start = shared_with_children()
     table = mmap.mmap(-1, prefault.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

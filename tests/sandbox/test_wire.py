@@ -100,6 +100,7 @@ def test_deep_nesting_is_refused_before_any_json_library_sees_it(payload: bytes)
     assert time.perf_counter() - began < 20
 
 
+@pytest.mark.long
 def test_mutated_frames_give_frames_or_a_wire_error_for_ten_seconds() -> None:
     chance = random.Random(20260101)
     seeds = [pack(orjson.dumps(message)) for message in MESSAGES]

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 # Which modules of libraries are loaded by the thread that runs the event loop, while a source that is not there is opened.
 LOADING = """
 import asyncio, sys, threading

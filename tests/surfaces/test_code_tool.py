@@ -11,6 +11,8 @@ from gloveport import Event, Gloveport, OptionError, code_tool
 from gloveport.types import Tool
 from tests.surfaces.command import REPOSITORY
 
+pytestmark = pytest.mark.integration
+
 
 class Large:
     """A source with many tools."""

@@ -15,6 +15,7 @@ from tests.surfaces.command import gloveport
 NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"', "sh")
 
 
+@pytest.mark.integration
 def test_doctor_proves_the_jail_and_says_so_last() -> None:
     done = gloveport("doctor")
     assert (done.code, done.err) == (0, "")
@@ -25,6 +26,7 @@ def test_doctor_proves_the_jail_and_says_so_last() -> None:
         assert f"✓ {what}" in done.out
 
 
+@pytest.mark.integration
 def test_doctor_json_names_every_check_layer_and_attempt() -> None:
     document = gloveport("doctor", "--json").document
     assert document["ok"] is True
@@ -42,12 +44,14 @@ def test_doctor_json_names_every_check_layer_and_attempt() -> None:
     assert all(attempt["held"] and attempt["control"] and not attempt["escaped"] for attempt in document["proof"])
 
 
+@pytest.mark.integration
 def test_without_namespaces_the_jail_is_weaker_and_still_holds() -> None:
     done = gloveport("doctor", "--json", prefix=NO_NAMESPACES)
     assert (done.code, done.document["strength"]) == (0, "kernel")
     assert all(attempt["held"] for attempt in done.document["proof"])
 
 
+@pytest.mark.integration
 def test_a_strength_below_the_minimum_fails_with_the_fix() -> None:
     done = gloveport("doctor", "--minimum", "full", prefix=NO_NAMESPACES)
     assert done.code == 1
@@ -59,6 +63,7 @@ def test_a_strength_below_the_minimum_fails_with_the_fix() -> None:
     assert document["error"]["message"] == "The sandbox does not meet the requirements (strength)."
 
 
+@pytest.mark.integration
 def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:
     # The control of controls: the same script, the same canaries, the same engine, only without the jail.
     with Canaries() as canaries:
@@ -123,6 +128,7 @@ def test_a_canary_that_tripped_counts_whatever_the_guest_says() -> None:
     assert _judge("dns", said, True, {}).escaped
 
 
+@pytest.mark.integration
 def test_engines_lists_deno_with_what_it_can_do() -> None:
     done = gloveport("engines", "--json")
     engine, quickjs, python, monty = done.document["engines"]
@@ -146,6 +152,7 @@ def test_engines_lists_deno_with_what_it_can_do() -> None:
     )
 
 
+@pytest.mark.integration
 def test_what_engines_says_of_eval_and_wasm_is_true() -> None:
     tries = "[() => eval('1'), () => new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))]"
     program = f"{tries}.map((run) => {{ try {{ run(); return true }} catch {{ return false }} }})"

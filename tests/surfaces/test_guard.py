@@ -101,6 +101,7 @@ COMBINATIONS = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("host", "origin", "status"), COMBINATIONS)
 async def test_only_requests_to_this_server_and_from_no_foreign_page_come_in(
     url: str, host: str, origin: str | None, status: int
@@ -131,6 +132,7 @@ def test_a_server_for_other_machines_accepts_its_addresses_and_given_names() -> 
         assert not names.include(host), host
 
 
+@pytest.mark.integration
 async def test_a_request_without_a_host_or_with_two_is_refused(url: str) -> None:
     assert (await send(url, host=None)).status in (400, 403)
     assert (await send(url, "Host: evil.example")).status in (400, 403)
@@ -138,6 +140,7 @@ async def test_a_request_without_a_host_or_with_two_is_refused(url: str) -> None
     assert (await send(url, "Origin: https://evil.example", "Origin: http://127.0.0.1")).status == 400
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "headers",
     [
@@ -160,6 +163,7 @@ async def test_a_request_without_the_token_is_refused_on_loopback_too(url: str, 
         assert TOKEN.encode() not in reply.body
 
 
+@pytest.mark.integration
 async def test_a_request_without_the_token_is_refused_before_its_body_is_read(url: str) -> None:
     waiting = await send(url, token=None, body=b"", length=1_000_000)  # the body never arrives
     assert waiting.status == 401
@@ -167,6 +171,7 @@ async def test_a_request_without_the_token_is_refused_before_its_body_is_read(ur
     assert broken.status == 401
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "content", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json"]
 )
@@ -177,6 +182,7 @@ async def test_what_a_page_can_post_without_asking_is_refused(url: str, content:
     assert form.status == 401
 
 
+@pytest.mark.integration
 async def test_a_preflight_is_not_granted(url: str) -> None:
     headers = ("Origin: https://evil.example", "Access-Control-Request-Method: POST")
     reply = await send(url, *headers, method="OPTIONS", token=None, body=b"")
@@ -184,6 +190,7 @@ async def test_a_preflight_is_not_granted(url: str) -> None:
     assert not [name for name in reply.headers if name.startswith("access-control")]
 
 
+@pytest.mark.integration
 async def test_a_large_body_is_refused_whether_it_says_so_or_not(url: str) -> None:
     declared = await send(url, body=b"", length=MAX_BODY_BYTES + 1)
     assert (declared.status, declared.code) == (413, "request-too-large")
@@ -205,6 +212,7 @@ def nested(depth: int) -> bytes:
     return b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": ' + inner + b"}}"
 
 
+@pytest.mark.integration
 async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
     assert (await send(url, body=nested(MAX_BODY_DEPTH))).status == 400  # no session: that is the protocol's own answer
     assert "code" not in json.loads((await send(url, body=nested(MAX_BODY_DEPTH))).body)
@@ -212,6 +220,7 @@ async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
     assert (deep.status, deep.code) == (400, "bad-request")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "piece", [b"[", b"{", b'{"a":', b'"\\"', b"\\", b'"', b"]", b"[]", b",", b"9", b'\\"[', "é".encode()], ids=repr
 )
@@ -221,6 +230,7 @@ async def test_bodies_made_to_be_slow_are_answered(url: str, piece: bytes) -> No
         assert (await send(url, body=body)).status == 400
 
 
+@pytest.mark.integration
 async def test_health_says_little_and_needs_no_token(url: str) -> None:
     health = await send(url, method="GET", path="/healthz", token=None, body=b"")
     assert (health.status, json.loads(health.body)) == (200, {"ok": True})
@@ -243,6 +253,7 @@ def execute(code: str, id_: int = 1) -> tuple[tuple[str, ...], bytes]:
     return ("MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: execute"), body
 
 
+@pytest.mark.integration
 async def test_runs_beyond_the_waiting_limit_are_refused_as_busy() -> None:
     tool = Lingering()
     async with http_server(Gloveport(tools=[tool.linger], spare=0), Admission(max_concurrent=1, max_waiting=1)) as url:
@@ -259,6 +270,7 @@ async def test_runs_beyond_the_waiting_limit_are_refused_as_busy() -> None:
             assert json.loads(reply.body)["result"]["structuredContent"]["value"] == "released"
 
 
+@pytest.mark.integration
 async def test_two_hundred_clients_with_the_same_request_id_get_their_own_answers() -> None:
     async with http_server(Gloveport(spare=2)) as url:
 
@@ -274,6 +286,7 @@ async def test_two_hundred_clients_with_the_same_request_id_get_their_own_answer
     assert answers == [f"mine is {number}" for number in range(200)]
 
 
+@pytest.mark.integration
 async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> None:
     async with http_server(Gloveport(spare=2)) as url:
 
@@ -285,6 +298,7 @@ async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> No
         assert await asyncio.gather(*map(ask, range(40))) == [f"mine is {number}" for number in range(40)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("said", [b"", b"POST /mcp HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"])
 async def test_a_silent_connection_is_closed(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.2)
@@ -296,6 +310,7 @@ async def test_a_silent_connection_is_closed(said: bytes, monkeypatch: pytest.Mo
         writer.close()
 
 
+@pytest.mark.integration
 async def test_a_slow_answer_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.05)
     tool = Lingering()

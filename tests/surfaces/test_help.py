@@ -11,6 +11,8 @@ from gloveport.surfaces.cli.commands import cli
 from gloveport.surfaces.cli.help import EXIT_CODES
 from tests.surfaces.command import environment, gloveport
 
+pytestmark = pytest.mark.integration
+
 COMMANDS = tuple(cli.commands)
 
 

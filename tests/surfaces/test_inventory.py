@@ -10,6 +10,8 @@ import pytest
 from tests.surfaces.command import gloveport
 from tests.test_sources import ORDERS
 
+pytestmark = pytest.mark.integration
+
 PEOPLE = "def greet(name: str) -> str:\n    return name\n"
 
 

@@ -18,7 +18,7 @@ from gloveport.surfaces.mcp import server
 from tests.conftest import TOOLS
 from tests.surfaces.agents import WAYS, Lingering, client_of
 
-pytestmark = pytest.mark.parametrize(("way", "mode"), WAYS)
+pytestmark = [pytest.mark.parametrize(("way", "mode"), WAYS), pytest.mark.integration]
 
 
 def fresh(**options: Any) -> Gloveport:

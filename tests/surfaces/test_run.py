@@ -11,6 +11,8 @@ import pytest
 from gloveport.surfaces.documents import FIELDS
 from tests.surfaces.command import REPOSITORY, TOOLS, all_end, descendants, gloveport, read_until, started
 
+pytestmark = pytest.mark.integration
+
 
 def test_an_engine_can_be_named_and_brings_its_language() -> None:
     assert gloveport("run", "--engine", "monty", "-e", "sum([1, 2])").out == "3\n"

@@ -77,6 +77,7 @@ def initialize(started: subprocess.Popen[bytes]) -> None:
 # `gloveport mcp`
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_starts_it_and_works_with_it(mode: str) -> None:
     start = StdioServerParameters(
@@ -91,6 +92,7 @@ async def test_a_client_starts_it_and_works_with_it(mode: str) -> None:
         assert ran.content[0].text == "hello Ada"
 
 
+@pytest.mark.integration
 def test_standard_output_is_for_the_protocol_alone() -> None:
     with process("mcp", TOOLS) as started:
         initialize(started)
@@ -103,6 +105,7 @@ def test_standard_output_is_for_the_protocol_alone() -> None:
         assert printed in err
 
 
+@pytest.mark.integration
 def test_in_a_terminal_it_says_what_it_is_for() -> None:
     with terminal("mcp", **folders()) as opened:
         assert "`gloveport connect` sets one up" in opened.until("Ctrl-C ends it")
@@ -110,6 +113,7 @@ def test_in_a_terminal_it_says_what_it_is_for() -> None:
         assert "Traceback" not in opened.rest()[1]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["stdin closed", "SIGTERM", "SIGINT"])
 def test_it_ends_with_its_client_and_leaves_nothing_behind(how: str) -> None:
     with process("mcp", TOOLS) as started:
@@ -170,6 +174,7 @@ def test_a_token_that_is_short_or_not_there_is_refused(tmp_path: Path) -> None:
     assert read_token(file).reveal() == "x" * 32
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_it_does_not_listen_for_others_without_a_token_chosen_for_that(host: str, tmp_path: Path) -> None:
     refused = gloveport("serve", "--host", host, "--port", "0", "--json", **folders())
@@ -180,12 +185,14 @@ def test_it_does_not_listen_for_others_without_a_token_chosen_for_that(host: str
     listen("127.0.0.1", 0, None).close()
 
 
+@pytest.mark.integration
 def test_a_port_that_is_taken_is_reported() -> None:
     with listen("127.0.0.1", 0, None) as taken:
         refused = gloveport("serve", "--port", str(taken.getsockname()[1]), **folders())
     assert (refused.code, "can't listen on port" in refused.err) == (2, True)
 
 
+@pytest.mark.integration
 def test_it_says_where_it_is_with_which_token_and_what_to_do_next() -> None:
     with process("serve", TOOLS, "--port", "0") as started:
         assert started.stdout
@@ -195,6 +202,7 @@ def test_it_says_where_it_is_with_which_token_and_what_to_do_next() -> None:
     assert len(shown.partition("Next:\n")[2].strip().splitlines()) == 3
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["mcp", "serve"])
 @pytest.mark.parametrize(
     ("source", "told"),
@@ -215,6 +223,7 @@ def test_text_that_can_not_be_a_source_is_refused_before_anything_is_served(
     assert told in refused.err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["mcp", "serve"])
 async def test_a_source_that_can_not_be_opened_stops_no_server(command: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -227,6 +236,7 @@ async def test_a_source_that_can_not_be_opened_stops_no_server(command: str, tmp
         assert ran.content[0].text == "hello Ada"
 
 
+@pytest.mark.integration
 async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -249,6 +259,7 @@ async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> 
             assert all_end(below)
 
 
+@pytest.mark.integration
 async def test_a_stop_gives_up_runs_that_take_too_long_and_leaves_nothing_behind() -> None:
     async with serving("--grace", "0.2") as (started, url, http):
         with contextlib.suppress(BaseExceptionGroup, Exception):  # how the client reacts does not matter
@@ -264,6 +275,7 @@ async def test_a_stop_gives_up_runs_that_take_too_long_and_leaves_nothing_behind
         assert all_end(below)
 
 
+@pytest.mark.integration
 async def test_a_project_is_served_with_its_sources(tmp_path: Path) -> None:
     (tmp_path / "gloveport.toml").write_text('[sources.gone]\nopenapi = "nowhere.json"\n[limits]\nmax_calls = 1\n')
     async with serving("--config", str(tmp_path / "gloveport.toml")) as (_, url, http):
@@ -273,6 +285,7 @@ async def test_a_project_is_served_with_its_sources(tmp_path: Path) -> None:
             assert "call-limit" in (await client.call_tool("execute", {"code": code})).content[0].text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_call_into_a_source_that_is_not_open_is_answered_with_why(mode: str, tmp_path: Path) -> None:
     (tmp_path / "gloveport.toml").write_text('[sources.gone]\nopenapi = "nowhere.json"\n')
@@ -290,6 +303,7 @@ async def test_a_call_into_a_source_that_is_not_open_is_answered_with_why(mode: 
     assert error["hint"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["mcp", "serve"])
 async def test_a_source_on_the_command_line_reaches_loopback_only_with_a_grant(command: str) -> None:
     async with loopback_api() as url:
@@ -329,6 +343,7 @@ async def asking(command: str, *args: str) -> AsyncIterator[Client]:
             yield client
 
 
+@pytest.mark.integration
 def test_nothing_of_this_is_loaded_by_other_commands() -> None:
     heavy = ("mcp", "starlette", "uvicorn")
     script = f"import sys, gloveport.surfaces.cli.run; print([name for name in {heavy} if name in sys.modules])"

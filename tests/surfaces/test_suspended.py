@@ -12,6 +12,8 @@ import pytest
 from tests.surfaces.command import Finished, gloveport, terminal
 from tests.test_sources import ORDERS, Orders
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from tests.surfaces.command import TOOLS, gloveport, terminal
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+@pytest.mark.integration
 def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for fifo in (first, second):
@@ -32,6 +33,7 @@ def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> 
     assert re.search(r"completed in .* · 2 calls · \d+ MB\n$", rest)
 
 
+@pytest.mark.integration
 def test_more_calls_than_lines_are_counted(tmp_path: Path) -> None:
     program = "await Promise.all(Array.from({length: 20}, () => tools.forever()))"
     with terminal("run", "--tools", TOOLS, "-e", program, NO_COLOR="1", lines=10) as shown:
@@ -43,6 +45,7 @@ def test_more_calls_than_lines_are_counted(tmp_path: Path) -> None:
     assert "✗ cancelled: the run was cancelled" in rest
 
 
+@pytest.mark.integration
 def test_ctrl_c_ends_a_busy_program() -> None:
     with terminal("run", "-e", "console.log('begun'); for (;;);", NO_COLOR="1") as shown:
         shown.until("begun")
@@ -53,6 +56,7 @@ def test_ctrl_c_ends_a_busy_program() -> None:
     assert "Traceback" not in rest
 
 
+@pytest.mark.integration
 def test_nothing_of_a_program_drives_the_terminal_result_included() -> None:
     hostile = r"\x1b]52;c;aGk=\x07\u202e"
     with terminal("run", "-e", f'console.log("{hostile}"); "{hostile}"', NO_COLOR="1") as shown:
@@ -63,11 +67,13 @@ def test_nothing_of_a_program_drives_the_terminal_result_included() -> None:
     assert "\u202e" not in rest
 
 
+@pytest.mark.integration
 def test_json_is_indented_for_people() -> None:
     with terminal("run", "--fields", "ok,value", "-e", "[1]") as shown:
         assert shown.rest() == (0, '{\n  "ok": true,\n  "value": [\n    1\n  ]\n}\n')
 
 
+@pytest.mark.integration
 def test_a_failure_on_a_terminal_names_the_page_that_explains_it() -> None:
     with terminal("run", "-e", "throw new Error('x')", NO_COLOR="1") as shown:
         code, rest = shown.rest()
@@ -75,6 +81,7 @@ def test_a_failure_on_a_terminal_names_the_page_that_explains_it() -> None:
     assert "more: gloveport help program-failed" in rest
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("env", "args", "coloured"),
     [
@@ -94,6 +101,7 @@ def test_a_terminal_gets_colours_unless_told_otherwise(env: dict[str, str], args
     assert "✗ program-failed" in SGR.sub("", rest)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("env", "args", "coloured"),
     [
@@ -108,6 +116,7 @@ def test_a_pipe_gets_no_colours_unless_told_otherwise(env: dict[str, str], args:
     assert bool(SGR.search(done.err)) == coloured
 
 
+@pytest.mark.integration
 def test_a_dumb_terminal_gets_plain_lines_and_no_cursor_movements() -> None:
     with terminal("run", "--tools", TOOLS, "-e", "await tools.greet('Ada')", TERM="dumb") as shown:
         code, rest = shown.rest()

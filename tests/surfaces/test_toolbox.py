@@ -10,6 +10,8 @@ import pytest
 
 from tests.surfaces.command import gloveport
 
+pytestmark = pytest.mark.integration
+
 TOOLS = '''
 def greet(name: str, times: int = 1) -> str:
     """Greet somebody."""

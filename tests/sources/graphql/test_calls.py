@@ -15,6 +15,8 @@ from tests.policy.servers import ok, serving
 from tests.sources.graphql.conftest import call, settings, tool
 from tests.sources.graphql.server import SDL, Library
 
+pytestmark = pytest.mark.integration
+
 
 async def test_a_query_gives_the_root_fields_value_with_leaves_and_shallow_objects(
     source: GraphQLSource, library: Library

@@ -22,6 +22,7 @@ from tests.sources.graphql.server import SDL, Library
 INTROSPECTED = introspection_from_schema(build_schema(SDL), input_value_deprecation=True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("file", "text"),
     [
@@ -64,6 +65,7 @@ async def test_a_pipe_is_no_file_and_is_not_waited_for(outside: SourceContext, t
             await open_graphql(settings(tmp_path / "schema.graphql", base_url="https://example.com"), outside)
 
 
+@pytest.mark.integration
 async def test_an_endpoint_without_introspection_says_what_to_give(library: Library, outside: SourceContext) -> None:
     library.introspection = False
     with pytest.raises(SourceError, match="does not give its schema: GraphQL introspection is not allowed") as caught:
@@ -71,6 +73,7 @@ async def test_an_endpoint_without_introspection_says_what_to_give(library: Libr
     assert "SDL" in (caught.value.hint or "") and "base_url" in (caught.value.hint or "")
 
 
+@pytest.mark.integration
 async def test_an_endpoint_of_an_older_specification_is_asked_again(library: Library, outside: SourceContext) -> None:
     library.old = True
     source = await open_graphql(settings(f"{library.url}/graphql"), outside)
@@ -78,6 +81,7 @@ async def test_an_endpoint_of_an_older_specification_is_asked_again(library: Lib
     assert len(source.tools()) == 13
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("path", "said"), [("plain", "answered 200, not GraphQL"), ("absent", "answered 404, not GraphQL")]
 )
@@ -91,6 +95,7 @@ async def test_an_endpoint_that_is_down_is_a_source_error(outside: SourceContext
         await open_graphql(settings("http://127.0.0.1:9/graphql"), outside)
 
 
+@pytest.mark.integration
 async def test_a_private_endpoint_needs_a_grant(library: Library, outside: SourceContext) -> None:
     config = replace(settings(f"{library.url}/graphql"), allow_private=False)
     with pytest.raises(SourceError, match=r"source lib: http://127\.0\.0\.1"):
@@ -98,6 +103,7 @@ async def test_a_private_endpoint_needs_a_grant(library: Library, outside: Sourc
     assert library.asked == []
 
 
+@pytest.mark.integration
 async def test_an_endpoint_that_wants_a_credential_names_the_variable(library: Library, outside: SourceContext) -> None:
     library.token = "another"
     with pytest.raises(SourceError) as caught:
@@ -219,6 +225,7 @@ def _tangled() -> Iterator[str]:
     yield f"type Query {{ {roots} }}"
 
 
+@pytest.mark.long
 async def test_a_tangle_as_large_as_is_read_opens_soon(outside: SourceContext, tmp_path: Path) -> None:
     (tmp_path / "tangle.graphql").write_text("\n".join(_tangled()))
     began = time.monotonic()

@@ -66,6 +66,7 @@ def test_no_address_changes_from_reading_to_writing_when_a_schema_grows() -> Non
     assert all(after.get(address, operation) == operation for address, operation in before.items())
 
 
+@pytest.mark.integration
 async def test_arguments_become_a_json_schema(outside: SourceContext) -> None:
     source = await opened(outside)
     schema = tool(source, "books").input_schema
@@ -107,12 +108,14 @@ REFUSED = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "args"), ACCEPTED)
 async def test_arguments_that_fit_are_accepted(outside: SourceContext, name: str, args: dict[str, Any]) -> None:
     source = await opened(outside)
     assert Contract(tool(source, name), source, name).accept([args]) == args
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "args", "said"), REFUSED)
 async def test_arguments_that_do_not_fit_are_refused_before_the_wire(
     outside: SourceContext, name: str, args: Any, said: str
@@ -123,6 +126,7 @@ async def test_arguments_that_do_not_fit_are_refused_before_the_wire(
     assert caught.value.code == "bad-arguments"
 
 
+@pytest.mark.integration
 async def test_an_input_that_takes_one_of_its_fields_takes_exactly_one(outside: SourceContext) -> None:
     text = "directive @oneOf on INPUT_OBJECT input By @oneOf { id: ID name: String } type Query { user(by: By!): Int }"
     source = await opened(outside, text)
@@ -133,6 +137,7 @@ async def test_an_input_that_takes_one_of_its_fields_takes_exactly_one(outside: 
             contract.accept([{"by": by}])
 
 
+@pytest.mark.integration
 async def test_the_output_schema_is_that_of_the_default_selection(outside: SourceContext) -> None:
     schema = tool(await opened(outside), "book").output_schema
     assert schema is not None
@@ -149,6 +154,7 @@ def declared(one: Tool) -> str:
     return typescript_stubs.declaration([(one.address, one)])
 
 
+@pytest.mark.integration
 async def test_tools_read_well_as_typescript(outside: SourceContext) -> None:
     source = await opened(outside)
     text = declared(tool(source, "book"))
@@ -159,6 +165,7 @@ async def test_tools_read_well_as_typescript(outside: SourceContext) -> None:
     assert "nodes: " in declared(tool(source, "books"))
 
 
+@pytest.mark.integration
 async def test_what_the_schema_says_is_shown_without_hidden_characters(outside: SourceContext) -> None:
     text = '"Fine.\u202e\u200b\x7f" type Query { "See\u200b this\u202e." a("Arg\u2066ument." b: Int): Int }'
     one = tool(await opened(outside, text), "a")

@@ -11,6 +11,8 @@ from gloveport.sources.mcp.source import McpSource
 from tests.sources.mcp.servers.library import PNG
 from tests.sources.mcp.support import WAYS, call, library, opened, paths, raw, tool
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module", params=WAYS, ids=" ".join)
 async def source(request: pytest.FixtureRequest) -> AsyncIterator[McpSource]:

@@ -8,6 +8,8 @@ from gloveport.errors import ToolError
 from gloveport.sources.mcp.elicitation import CallProgress, ElicitationAnswer, ElicitationQuestion
 from tests.sources.mcp.support import WAYS, call, library, opened, raw
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.parametrize(("way", "version"), WAYS)
 async def test_progress_is_passed_up(way: str, version: str) -> None:

@@ -41,6 +41,7 @@ def at(url: str, **options: Any) -> SourceConfig:
     return SourceConfig("it", "mcp", url, allow_private=True, **options)
 
 
+@pytest.mark.integration
 async def test_loopback_is_not_reached_unless_it_is_allowed() -> None:
     async with served(build().streamable_http_app()) as url:
         with pytest.raises(SourceError) as caught:
@@ -49,6 +50,7 @@ async def test_loopback_is_not_reached_unless_it_is_allowed() -> None:
     assert caught.value.code == "egress-denied"
 
 
+@pytest.mark.integration
 async def test_a_server_that_is_down_is_reported() -> None:
     async with served(build().streamable_http_app()) as url:
         pass
@@ -65,6 +67,7 @@ async def test_a_url_that_makes_no_sense_is_refused(url: str) -> None:
             pass
 
 
+@pytest.mark.integration
 async def test_the_token_and_the_fixed_headers_are_sent() -> None:
     gate = Gate(build().streamable_http_app())
     config = {"credentials": {"token": "env:MY_TOKEN"}, "headers": {"X-Team": "blue"}}
@@ -75,6 +78,7 @@ async def test_the_token_and_the_fixed_headers_are_sent() -> None:
         assert TOKEN not in await call(source, "say", text=f"an echo of {TOKEN}")
 
 
+@pytest.mark.integration
 async def test_a_missing_token_is_named() -> None:
     gate = Gate(None)
     gate.status = 401
@@ -85,6 +89,7 @@ async def test_a_missing_token_is_named() -> None:
     assert (caught.value.code, caught.value.hint) == ("credential-missing", "set GLOVEPORT_IT_TOKEN")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("status", "retryable"), [(403, False), (500, False), (503, True), (429, True)])
 @pytest.mark.parametrize("legacy", [False, True])
 async def test_an_error_status_fails_its_call_alone(status: int, retryable: bool, legacy: bool) -> None:
@@ -102,6 +107,7 @@ async def test_an_error_status_fails_its_call_alone(status: int, retryable: bool
         assert source._session is session
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("type", [b"application/json", b"text/html", b"text/event-stream"])
 async def test_an_answer_that_is_no_mcp_fails_its_call_alone(type: bytes) -> None:
     gate = Gate(build().streamable_http_app())
@@ -113,6 +119,7 @@ async def test_an_answer_that_is_no_mcp_fails_its_call_alone(type: bytes) -> Non
         assert await call(source, "add", a=1, b=2) == {"result": 3}
 
 
+@pytest.mark.integration
 async def test_a_server_that_has_forgotten_the_session_is_given_a_new_one_and_the_call_is_made() -> None:
     class Restarted:
         """Two servers, one after the other, at one address."""
@@ -132,6 +139,7 @@ async def test_a_server_that_has_forgotten_the_session_is_given_a_new_one_and_th
         assert source.state == "live"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("way", "version"), [way for way in WAYS if way[0] == "http"])
 async def test_a_reply_that_is_too_large_fails_its_call_alone(way: str, version: str) -> None:
     async with library(way, version) as found:
@@ -144,6 +152,7 @@ async def test_a_reply_that_is_too_large_fails_its_call_alone(way: str, version:
             assert await call(source, "huge", size=1000) == "x" * 1000
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 async def test_a_reply_of_more_lists_than_anyone_means_is_not_built(kind: str) -> None:
     gate = Gate(Legacy(build().streamable_http_app()))
@@ -176,6 +185,7 @@ async def test_an_event_does_not_wait_for_the_next_wherever_it_is_cut(end: str, 
     assert given == event * 3 + b"data: cut off"
 
 
+@pytest.mark.integration
 async def test_a_connection_that_breaks_off_fails_the_call_and_it_is_not_made_again() -> None:
     calls = 0
 
@@ -200,6 +210,7 @@ async def test_a_connection_that_breaks_off_fails_the_call_and_it_is_not_made_ag
         assert calls == 1
 
 
+@pytest.mark.integration
 async def test_a_redirect_to_another_origin_is_not_followed() -> None:
     async def elsewhere(scope: Any, receive: Any, send: Send) -> None:
         location = [(b"location", b"http://127.0.0.1:9/mcp")]

@@ -14,6 +14,7 @@ from tests.conftest import children_of, open_files
 from tests.sources.mcp.support import LIBRARY, WAYS, call, eventually, library, lives, on_stdio, opened, raw, tool
 
 
+@pytest.mark.integration
 async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_started_for_the_next() -> None:
     async with opened(on_stdio(*LIBRARY)) as source:
         await call(source, "note", text="lost with the process")
@@ -27,6 +28,7 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_started_for_t
         assert source.state == "live"
 
 
+@pytest.mark.integration
 async def test_every_call_under_way_fails_when_the_server_dies_and_none_is_made_again(tmp_path: Path) -> None:
     async with opened(on_stdio(*LIBRARY, env={"STATE": str(tmp_path)})) as source:
         waiting = [asyncio.create_task(call(source, "wait")) for _ in range(5)]
@@ -40,6 +42,7 @@ async def test_every_call_under_way_fails_when_the_server_dies_and_none_is_made_
         assert not (tmp_path / "waiting").exists()
 
 
+@pytest.mark.integration
 async def test_a_server_that_dies_again_and_again_is_given_rest() -> None:
     async with opened(raw("flap")) as source:
         messages = []
@@ -69,6 +72,7 @@ def test_rest_grows_up_to_a_minute_and_a_long_life_ends_it() -> None:
     assert backoff.wait == 0
 
 
+@pytest.mark.integration
 async def test_a_server_that_can_not_be_started_says_why() -> None:
     with pytest.raises(SourceError, match="No such file") as caught:
         async with opened(on_stdio("no-such-command-anywhere")):
@@ -79,6 +83,7 @@ async def test_a_server_that_can_not_be_started_says_why() -> None:
             pass
 
 
+@pytest.mark.integration
 async def test_a_server_that_never_answers_is_given_up_and_leaves_nothing() -> None:
     before = children_of(os.getpid())
     with pytest.raises(SourceError, match="did not answer within"):
@@ -87,11 +92,13 @@ async def test_a_server_that_never_answers_is_given_up_and_leaves_nothing() -> N
     assert children_of(os.getpid()) <= before
 
 
+@pytest.mark.integration
 async def test_a_server_that_ends_when_asked_for_the_newest_protocol_is_asked_for_the_older_one() -> None:
     async with opened(raw("shy")) as source:
         assert await call(source, "echo") == "echo"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("way", "version"), [("stdio", "2026-07-28"), ("stdio", "2025-11-25")])
 async def test_a_call_that_takes_too_long_is_cancelled_at_the_server(way: str, version: str, tmp_path: Path) -> None:
     async with library(way, version, {"STATE": str(tmp_path)}) as source:
@@ -104,6 +111,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_at_the_server(way: str, v
         assert await call(source, "add", a=1, b=2) == {"result": 3}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("way", "version"), WAYS)
 async def test_a_cancelled_call_is_cancelled_at_the_server(
     way: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,6 +127,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(
         assert await call(source, "add", a=1, b=2) == {"result": 3}
 
 
+@pytest.mark.integration
 async def test_closing_ends_the_process_and_its_children() -> None:
     before = children_of(os.getpid())
     async with opened(on_stdio(*LIBRARY)) as source:
@@ -132,6 +141,7 @@ async def test_closing_ends_the_process_and_its_children() -> None:
     await source.close()
 
 
+@pytest.mark.integration
 async def test_a_dead_servers_children_are_ended_too() -> None:
     async with opened(on_stdio(*LIBRARY)) as source:
         found = await call(source, "process")
@@ -141,6 +151,7 @@ async def test_a_dead_servers_children_are_ended_too() -> None:
         assert not lives(found["child"])
 
 
+@pytest.mark.integration
 async def test_a_server_is_dead_when_its_process_is_whoever_holds_its_pipes() -> None:
     async with opened(raw("heir")) as source:
         child = (await call(source, "echo"))["child"]
@@ -148,6 +159,7 @@ async def test_a_server_is_dead_when_its_process_is_whoever_holds_its_pipes() ->
         await eventually(lambda: not lives(child))
 
 
+@pytest.mark.integration
 async def test_a_server_that_ignores_everything_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio, "GRACE_SECONDS", 0.2)
     before = children_of(os.getpid())
@@ -156,6 +168,7 @@ async def test_a_server_that_ignores_everything_is_killed(monkeypatch: pytest.Mo
     assert children_of(os.getpid()) <= before
 
 
+@pytest.mark.integration
 async def test_opening_that_is_cancelled_leaves_no_process() -> None:
     before = children_of(os.getpid())
 
@@ -171,6 +184,7 @@ async def test_opening_that_is_cancelled_leaves_no_process() -> None:
     assert children_of(os.getpid()) <= before
 
 
+@pytest.mark.integration
 async def test_sessions_leave_no_descriptors_and_no_tasks() -> None:
     async with opened(raw("plain")) as source:
         await call(source, "echo")
@@ -185,12 +199,14 @@ async def test_sessions_leave_no_descriptors_and_no_tasks() -> None:
 # What a server writes.
 
 
+@pytest.mark.integration
 async def test_garbage_on_stdout_is_passed_over() -> None:
     async with opened(raw("garbage")) as source:
         assert await call(source, "echo") == "echo"
         assert await call(source, "echo") == "echo"
 
 
+@pytest.mark.integration
 async def test_a_server_that_writes_only_garbage_is_ended() -> None:
     async with opened(raw("only garbage")) as source:
         with pytest.raises(ToolError, match="not MCP on stdout") as caught:
@@ -198,6 +214,7 @@ async def test_a_server_that_writes_only_garbage_is_ended() -> None:
         assert caught.value.code == "source-unreachable"
 
 
+@pytest.mark.integration
 async def test_a_flood_on_stderr_is_kept_to_its_last_lines() -> None:
     async with opened(raw("noise")) as source:
         with pytest.raises(ToolError, match="the end of the noise") as caught:
@@ -205,6 +222,7 @@ async def test_a_flood_on_stderr_is_kept_to_its_last_lines() -> None:
         assert len(caught.value.message) < 5000
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("behaviour", ["large", "large, id last"])
 async def test_a_reply_that_is_too_large_fails_its_call_and_the_session_lives(behaviour: str) -> None:
     async with opened(raw(behaviour, max_response_bytes=1_000_000)) as source:
@@ -216,12 +234,14 @@ async def test_a_reply_that_is_too_large_fails_its_call_and_the_session_lives(be
         assert source._session is session
 
 
+@pytest.mark.integration
 async def test_a_reply_that_is_too_large_and_nobodys_ends_the_session() -> None:
     async with opened(raw("large, no id", max_response_bytes=1_000_000)) as source:
         with pytest.raises(ToolError, match="a message that is larger than 1,000,000 bytes"):
             await call(source, "echo")
 
 
+@pytest.mark.integration
 async def test_a_reply_of_more_lists_than_anyone_means_is_not_built() -> None:
     async with opened(raw("much JSON")) as source:
         session = source._session
@@ -232,6 +252,7 @@ async def test_a_reply_of_more_lists_than_anyone_means_is_not_built() -> None:
         assert source._session is session
 
 
+@pytest.mark.integration
 async def test_a_reply_within_the_bound_arrives_whole() -> None:
     async with opened(raw("large", max_response_bytes=3_000_000)) as source:
         assert len(await call(source, "echo")) == 2_000_000

@@ -15,6 +15,8 @@ from gloveport.sources.mcp.compile.tools import compile_tools
 from gloveport.sources.mcp.pagination import MAX_LIST_ITEMS
 from tests.sources.mcp.support import LIBRARY, WAYS, call, eventually, library, on_stdio, opened, paths, raw, tool
 
+pytestmark = pytest.mark.integration
+
 
 async def test_all_pages_of_a_list_are_read() -> None:
     async with opened(raw("pages")) as source:

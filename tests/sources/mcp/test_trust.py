@@ -55,6 +55,7 @@ async def test_an_unapproved_command_of_a_project_is_not_started(spy: tuple[str,
     assert "\x1b" not in caught.value.message  # a terminal shows what would be started, and nothing else (B9)
 
 
+@pytest.mark.integration
 async def test_an_approved_command_is_started_and_needs_no_second_approval() -> None:
     config = on_stdio(*LIBRARY, settings="/project/gloveport.toml")
     assert needs_trust(config)
@@ -97,6 +98,7 @@ def test_approvals_are_for_their_user_alone_and_a_damaged_file_approves_nothing(
         assert needs_trust(config)
 
 
+@pytest.mark.integration
 async def test_metacharacters_are_passed_to_the_command_as_they_are(spy: tuple[str, Path], tmp_path: Path) -> None:
     command, trace = spy
     with pytest.raises(SourceError):  # the spy is no server

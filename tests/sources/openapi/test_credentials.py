@@ -7,6 +7,8 @@ from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.openapi.operation import Operation, Parameter
 from tests.sources.openapi.support import Kit
 
+pytestmark = pytest.mark.integration
+
 SLOTS = (
     CredentialSlot("key", "header", "X-Api-Key"),
     CredentialSlot("asked", "query", "api_key"),

@@ -39,6 +39,7 @@ async def all_pages(source: OpenApiSource, args: dict[str, Any] | None = None, m
     raise AssertionError("the pages never end")
 
 
+@pytest.mark.integration
 async def test_link_headers_are_followed_to_the_last(kit: Kit) -> None:
     def reply(seen: Seen) -> bytes:
         page = int(asked(seen).get("page", 1))
@@ -51,6 +52,7 @@ async def test_link_headers_are_followed_to_the_last(kit: Kit) -> None:
     assert [seen.target for seen in kit.server.seen] == ["/items?q=x", "/other/items?page=2", "/other/items?page=3"]
 
 
+@pytest.mark.integration
 async def test_links_in_the_answer_are_followed(kit: Kit) -> None:
     def reply(seen: Seen) -> bytes:
         skip = int(asked(seen).get("$skip", 0))
@@ -64,6 +66,7 @@ async def test_links_in_the_answer_are_followed(kit: Kit) -> None:
     assert len(await all_pages(kit.source({"it": listing(Paging(cursor="page", at=("next",)), "page")}))) == 2
 
 
+@pytest.mark.integration
 async def test_a_cursor_is_taken_from_the_answer_and_given_back(kit: Kit) -> None:
     tokens = {"": "a b&c", "a b&c": 7, "7": None}
     kit.server.reply = lambda seen: said(
@@ -78,6 +81,7 @@ async def test_a_cursor_is_taken_from_the_answer_and_given_back(kit: Kit) -> Non
     ]
 
 
+@pytest.mark.integration
 async def test_a_cursor_may_be_the_id_of_the_last_item(kit: Kit) -> None:
     kit.server.reply = lambda seen: said({"data": [{"id": "a"}, {"id": "b"}], "has_more": "after" not in seen.query})
     source = kit.source({"it": listing(Paging(cursor="starting_after", at=("data", "-1", "id")), "starting_after")})
@@ -85,6 +89,7 @@ async def test_a_cursor_may_be_the_id_of_the_last_item(kit: Kit) -> None:
     assert asked(kit.server.last) == {"starting_after": "b"}
 
 
+@pytest.mark.integration
 async def test_a_cursor_of_a_search_goes_back_in_its_body(kit: Kit) -> None:
     kit.server.reply = lambda seen: said({"cursor": "" if b"next" in seen.body else "next"})
     body = RequestBody((MediaContent("application/json", "json"),))
@@ -105,6 +110,7 @@ async def test_a_cursor_of_a_search_goes_back_in_its_body(kit: Kit) -> None:
         assert orjson.loads(kit.server.last.body) == {"q": 1, "cursor": "next"}
 
 
+@pytest.mark.integration
 async def test_page_numbers_count_until_an_empty_page(kit: Kit) -> None:
     kit.server.reply = lambda seen: said({"items": [page] if (page := int(asked(seen).get("page", 0))) < 3 else []})
     source = kit.source({"it": listing(Paging(number="page", first=0, items=("items",)), "page")})
@@ -114,6 +120,7 @@ async def test_page_numbers_count_until_an_empty_page(kit: Kit) -> None:
     assert len(await all_pages(source, {"page": 2})) == 2
 
 
+@pytest.mark.integration
 async def test_offsets_count_items(kit: Kit) -> None:
     rows = list(range(7))
     kit.server.reply = lambda seen: said(rows[(start := int(asked(seen).get("offset", 0))) : start + 3])
@@ -121,12 +128,14 @@ async def test_offsets_count_items(kit: Kit) -> None:
     assert await all_pages(kit.source({"it": operation}), {"query": {}}) == [[0, 1, 2], [3, 4, 5], [6], []]
 
 
+@pytest.mark.integration
 async def test_a_service_that_repeats_its_last_page_comes_to_an_end(kit: Kit) -> None:
     kit.server.reply = lambda seen: said({"n": 2, "list": {"items": [min(int(asked(seen).get("page", 1)), 2)]}})
     source = kit.source({"it": listing(Paging(number="page", items=("list", "items")), "page")})
     assert [page["list"]["items"] for page in await all_pages(source)] == [[1], [2], []]
 
 
+@pytest.mark.integration
 async def test_a_service_that_repeats_its_cursor_or_link_comes_to_an_end(kit: Kit) -> None:
     kit.server.reply = said({"next": "same", "items": [1]})
     assert len(await all_pages(kit.source({"it": listing(Paging(cursor="c", at=("next",)), "c")}))) == 2
@@ -134,6 +143,7 @@ async def test_a_service_that_repeats_its_cursor_or_link_comes_to_an_end(kit: Ki
     assert len(await all_pages(kit.source({"it": listing(None)}))) == 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}, {"items": None}, {"items": "abc"}, {"items": {}}])
 async def test_an_answer_of_another_shape_is_the_last_page(kit: Kit, value: Any) -> None:
     kit.server.reply = said(value)
@@ -145,12 +155,14 @@ async def test_an_answer_of_another_shape_is_the_last_page(kit: Kit, value: Any)
         assert await all_pages(kit.source({"it": listing(paging, "p")})) == [value]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("found", [True, {"a": 1}, [1], 1.5, "x" * 10_000])
 async def test_a_value_that_can_not_be_a_cursor_ends_the_pages(kit: Kit, found: Any) -> None:
     kit.server.reply = said({"next": found})
     assert len(await all_pages(kit.source({"it": listing(Paging(cursor="c", at=("next",)), "c")}))) == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "link",
     [
@@ -173,6 +185,7 @@ async def test_a_link_that_leads_out_of_the_service_is_not_followed(kit: Kit, li
     assert len(kit.server.seen) == 1
 
 
+@pytest.mark.integration
 async def test_a_cursor_that_a_program_wrote_is_refused(kit: Kit) -> None:
     kit.server.reply = said([1], link='</items?page=2>; rel="next"')
     source = kit.source({"it": listing(None), "other": listing(None)})
@@ -205,6 +218,7 @@ def test_cursors_work_when_no_key_can_be_stored(tmp_path: Any) -> None:
         CursorSealer(tmp_path / "file" / "folder").open("a", cursors.seal("a", NextPage(url="x")))
 
 
+@pytest.mark.integration
 async def test_a_link_that_repeats_a_credential_is_followed_with_the_credential_once(kit: Kit) -> None:
     kit.environment["GLOVEPORT_API_KEY"] = "secret-token"
     kit.server.reply = lambda seen: said(
@@ -217,6 +231,7 @@ async def test_a_link_that_repeats_a_credential_is_followed_with_the_credential_
     assert [seen.query for seen in kit.server.seen] == ["q=x&api_key=secret-token", "q=x&page=2&api_key=secret-token"]
 
 
+@pytest.mark.integration
 async def test_credentials_go_along_to_every_page(kit: Kit) -> None:
     kit.environment["T"] = "secret-token"
     kit.server.reply = lambda seen: said([1], link="" if seen.query else '</items?page=2>; rel="next"')

@@ -9,6 +9,8 @@ from gloveport.errors import ToolError
 from gloveport.sources.openapi.operation import Operation
 from tests.sources.openapi.support import Kit, answer
 
+pytestmark = pytest.mark.integration
+
 GET = Operation("GET", "/things/{id}".replace("{id}", "all"), produces=("application/json",))
 
 

@@ -26,6 +26,7 @@ def in_turn(kit: Kit, *replies: bytes) -> None:
     kit.server.reply = lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 async def test_a_safe_method_is_retried_after_a_transient_failure(kit: Kit, method: str, status: int) -> None:
@@ -34,6 +35,7 @@ async def test_a_safe_method_is_retried_after_a_transient_failure(kit: Kit, meth
     assert len(kit.server.seen) == 3
 
 
+@pytest.mark.integration
 async def test_after_three_attempts_the_failure_is_returned(kit: Kit) -> None:
     kit.server.reply = answer(b'{"message":"busy"}', 503)
     with pytest.raises(ToolError) as caught:
@@ -41,6 +43,7 @@ async def test_after_three_attempts_the_failure_is_returned(kit: Kit) -> None:
     assert (caught.value.status, caught.value.retryable, len(kit.server.seen)) == (503, True, 3)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 async def test_a_write_is_never_sent_twice(kit: Kit, method: str) -> None:
     for reply in (answer(b"", 503, retry_after="0"), answer(b"", 429), b""):
@@ -51,6 +54,7 @@ async def test_a_write_is_never_sent_twice(kit: Kit, method: str) -> None:
         assert len(kit.server.seen) == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("method", "writes"), [("GET", True), ("POST", False), ("PUT", False)])
 async def test_neither_the_method_nor_the_definition_alone_makes_a_call_safe(kit: Kit, method: str, writes: bool) -> None:
     kit.server.reply = answer(b"", 503)
@@ -60,6 +64,7 @@ async def test_neither_the_method_nor_the_definition_alone_makes_a_call_safe(kit
     assert len(kit.server.seen) == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 500, 501])
 async def test_a_permanent_error_is_returned_at_once(kit: Kit, status: int) -> None:
     kit.server.reply = answer(b"", status)
@@ -68,18 +73,21 @@ async def test_a_permanent_error_is_returned_at_once(kit: Kit, status: int) -> N
     assert len(kit.server.seen) == 1
 
 
+@pytest.mark.integration
 async def test_a_broken_connection_is_retried_for_safe_methods(kit: Kit) -> None:
     in_turn(kit, b"", b"", answer(b'"here"'))
     assert await kit.call(GET) == "here"
     assert len(kit.server.seen) == 3
 
 
+@pytest.mark.integration
 async def test_a_service_that_is_down_is_a_clear_error(kit: Kit) -> None:
     with pytest.raises(ToolError) as caught:
         await kit.call(GET, base_url="http://127.0.0.1:1")
     assert (caught.value.code, caught.value.retryable) == ("source-unreachable", True)
 
 
+@pytest.mark.integration
 async def test_all_attempts_together_take_no_longer_than_one_may(kit: Kit) -> None:
     hung: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     replies = iter([answer(b"", 503)])
@@ -90,6 +98,7 @@ async def test_all_attempts_together_take_no_longer_than_one_may(kit: Kit) -> No
     hung.cancel()
 
 
+@pytest.mark.integration
 async def test_a_service_that_asks_for_more_time_than_is_left_is_not_waited_for(kit: Kit) -> None:
     kit.server.reply = answer(b"", 429, retry_after="25")
     with pytest.raises(ToolError):

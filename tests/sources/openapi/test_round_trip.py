@@ -24,6 +24,8 @@ from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi
 from tests.sources.openapi.support import Seen, Server
 
+pytestmark = pytest.mark.integration
+
 Json = dict[str, Any]
 ROUNDS = 8
 

@@ -12,6 +12,8 @@ from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.openapi.operation import FieldEncoding, MediaContent, Operation, Parameter, RequestBody
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 
+pytestmark = pytest.mark.integration
+
 JSON = MediaContent("application/json", "json")
 
 

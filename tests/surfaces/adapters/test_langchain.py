@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, ToolMessage
@@ -12,6 +13,8 @@ from pydantic import Field
 
 from gloveport import Gloveport, code_tool
 from gloveport.surfaces.adapters import langchain
+
+pytestmark = pytest.mark.integration
 
 
 class Scripted(FakeMessagesListChatModel):
