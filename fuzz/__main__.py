@@ -1,6 +1,6 @@
-"""`python -m fuzz [TARGET …] [--seconds 60] [--seed N] [--keep]`; exits with 1 when a target broke its promise.
+"""`python -m fuzz [TARGET …] [--seconds 60] [--seed N] [--keep]` exits with 1 when a target breaks its promise.
 
-A find is written to `fuzz/corpus/<target>/` and is tried first from then on; `--keep` writes what went new ways too.
+A find is written to `fuzz/corpus/<target>/`, and later campaigns try it first. `--keep` also writes inputs that took new paths.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from fuzz import campaign
 from fuzz.targets import TARGETS
 
-HANG_SECONDS = 120  # above a target's own time: it hangs where no signal reaches it, and only its stack can be shown
+HANG_SECONDS = 120  # beyond a target's own time: it hangs where no signal reaches it, so print its stack and exit
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
     chosen = options.parse_args()
     unknown = set(chosen.targets) - {target.name for target in TARGETS}
     if unknown:
-        options.error(f"there is no target {', '.join(sorted(unknown))}")
+        options.error(f"unknown target: {', '.join(sorted(unknown))}")
     failed = 0
     for target in TARGETS:
         if chosen.targets and target.name not in chosen.targets:

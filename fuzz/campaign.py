@@ -1,4 +1,4 @@
-"""A campaign: one target, so many seconds, from one seed. The same seed makes the same inputs in the same order."""
+"""A campaign fuzzes one target for some seconds from a seed. The same seed makes the same inputs in the same order."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from random import Random
 from fuzz.coverage import Ways
 from fuzz.target import CORPUS, BrokenPromise, Target
 
-MOST_GROWTH_KB = 64 * 1024  # above the highest that the process was at, for one input
-MOST_GROWTH_IN_ALL_KB = 256 * 1024
-FOLLOWED = 0.25  # of the inputs: to follow one takes ten times as long as to try it
-LARGEST_KEPT = 4 * 1024  # bytes of an input that is worth a file
+MAX_GROWTH_KB = 64 * 1024  # of the peak memory of the process, for one input
+MAX_TOTAL_GROWTH_KB = 256 * 1024
+FOLLOWED_SHARE = 0.25  # of the inputs: following one takes ten times as long as trying it
+MAX_KEPT_BYTES = 4 * 1024  # of an input in the corpus
 
 
 @dataclass(frozen=True)
 class Find:
-    """An input for which a promise was broken, and how."""
+    """An input that breaks the promise of a target, and how."""
 
     data: bytes
-    told: str
+    problem: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a campaign did: how many inputs, how many ways through the code they went, what grew, and what it found."""
+    """The result of a campaign: inputs tried, paths through the code, memory growth, new inputs, and the find."""
 
     target: str
     seed: int
@@ -45,17 +45,17 @@ class Report:
     find: Find | None
 
     def __str__(self) -> str:
-        said = f"{self.target}: seed {self.seed}, {self.inputs:,} inputs, {self.ways:,} ways, {len(self.kept)} new, "
-        said += f"{self.grown_kb / 1024:.0f} MB grown, slowest {self.slowest * 1000:.0f} ms"
-        return said if self.find is None else f"{said}\nFOUND with {self.find.data!r}:\n{self.find.told}"
+        text = f"{self.target}: seed {self.seed}, {self.inputs:,} inputs, {self.ways:,} paths, {len(self.kept)} new, "
+        text += f"{self.grown_kb / 1024:.0f} MB grown, slowest {self.slowest * 1000:.0f} ms"
+        return text if self.find is None else f"{text}\nFOUND with {self.find.data!r}:\n{self.find.problem}"
 
 
 class TooSlow(BaseException):
-    """An input took more CPU time than it may; no `except Exception` of the target's stops it."""
+    """An input took too much CPU time. Not an Exception, so that the target can't swallow it."""
 
 
 def run(target: Target, *, seconds: float, seed: int) -> Report:
-    """Try the corpus, then inputs made from it, until the time is up or one is a find."""
+    """Try the corpus, then mutations of it, until the time is up or an input breaks the promise."""
     chance, ways = Random(seed), Ways(target.watched)
     known = target.corpus()
     given, first, slowest, inputs, find = len(known), _peak_kb(), 0.0, 0, None
@@ -64,43 +64,43 @@ def run(target: Target, *, seconds: float, seed: int) -> Report:
         data = known[inputs] if inputs < given else _made(target, known, chance)
         inputs += 1
         began = time.process_time()
-        followed = inputs <= given or chance.random() < FOLLOWED
+        followed = inputs <= given or chance.random() < FOLLOWED_SHARE
         find = _tried(target, data, ways if followed else contextlib.nullcontext())
         slowest = max(slowest, time.process_time() - began)
         if find is None and followed and ways.new and inputs > given:
             known.append(data)
-        if find is None and _peak_kb() - first > MOST_GROWTH_IN_ALL_KB:
+        if find is None and _peak_kb() - first > MAX_TOTAL_GROWTH_KB:
             find = Find(data, f"the process grew by {(_peak_kb() - first) // 1024} MB over {inputs:,} inputs")
     return Report(target.name, seed, inputs, len(ways), _peak_kb() - first, slowest, tuple(known[given:]), find)
 
 
 def _made(target: Target, known: list[bytes], chance: Random) -> bytes:
-    # What was found last is changed more often: it is where the unknown begins.
+    # The newest inputs are mutated more often: they reached the least explored code.
     place = max(chance.randrange(len(known)), chance.randrange(len(known)))
     data = known[place]
     for _ in range(1 + int(chance.expovariate(0.7))):
         data = target.mutate(data, chance.choice(known), chance)
-    return data[: target.most_bytes]
+    return data[: target.max_bytes]
 
 
 def _tried(target: Target, data: bytes, ways: AbstractContextManager[None]) -> Find | None:
     before = _peak_kb()
     try:
-        with _bounded(target.most_seconds), ways:
+        with _bounded(target.max_seconds), ways:
             target.judge(data)
         grown = _peak_kb() - before
-        if grown > MOST_GROWTH_KB:
+        if grown > MAX_GROWTH_KB:
             raise BrokenPromise(f"{len(data):,} bytes made the process grow by {grown // 1024} MB")
     except TooSlow:
-        return Find(data, f"it took more than {target.most_seconds:g} s of CPU time\n{traceback.format_exc(limit=-4)}")
-    except Exception:  # noqa: BLE001 - whatever comes out that was not promised is what we look for
+        return Find(data, f"it took more than {target.max_seconds:g} s of CPU time\n{traceback.format_exc(limit=-4)}")
+    except Exception:  # noqa: BLE001 - any exception that the promise does not allow is a find
         return Find(data, traceback.format_exc(limit=-6))
     return None
 
 
 @contextlib.contextmanager
 def _bounded(seconds: float) -> Iterator[None]:
-    """Raise TooSlow inside when it takes longer; by CPU time, so that a busy machine says nothing."""
+    """Raise TooSlow in the block after so much CPU time. Wall time would fail on a busy machine."""
 
     def ring(*_: object) -> None:
         raise TooSlow
@@ -119,8 +119,8 @@ def _peak_kb() -> int:
 
 
 def keep(target: Target, data: bytes, kind: str = "way") -> Path | None:
-    """Write an input to the corpus, where it is tried first from now on; None for one that is too long to be kept."""
-    if len(data) > LARGEST_KEPT and kind == "way":
+    """Write an input to the corpus and return its path, or None if it is too long to keep."""
+    if len(data) > MAX_KEPT_BYTES and kind == "way":
         return None
     path = CORPUS / target.name / f"{kind}-{hashlib.sha256(data).hexdigest()[:12]}"
     path.parent.mkdir(parents=True, exist_ok=True)

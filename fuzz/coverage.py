@@ -1,4 +1,4 @@
-"""Which ways an input went through the code: pairs of lines that followed each other, in the files that are watched."""
+"""Coverage: the pairs of successive lines that an input executes in the watched files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Step = Callable[[FrameType, str, Any], Any]
 
 
 class Ways:
-    """All the ways that were ever gone; `with ways:` follows what runs inside, and `new` counts what it added."""
+    """All pairs of lines seen so far. `with ways:` records what runs inside, and `new` counts the pairs that it added."""
 
     def __init__(self, watched: tuple[str, ...]) -> None:
         self.new = 0

@@ -1,4 +1,4 @@
-"""Definitions of sources, given what a hostile service may serve: tools that can be shown, or a SourceError (N10, N11, M3)."""
+"""Definitions from a hostile service: they compile to valid tools, or fail with a SourceError (N10, N11, M3)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ INTROSPECTED = json.dumps(introspection_from_schema(build_schema(SDL.decode()), 
 
 
 def judge_openapi(data: bytes) -> None:
-    """Tools whose schemas hold and whose stubs are declarations, or a SourceError."""
+    """Compile to tools with valid schemas and valid stubs, or fail with a SourceError."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             made = compile_to_cache(data, URL, "the definition", Path(folder))
@@ -182,13 +182,13 @@ ENDPOINT: Any = SimpleNamespace(slots=(), url="https://example.com/graphql")
 
 
 def judge_graphql(data: bytes) -> None:
-    """The same for a schema, in its own language or as an introspection's answer."""
+    """Do the same for a GraphQL schema, as SDL or as the reply to an introspection query."""
     try:
         source = build_source(CONFIG, data, "schema.graphql", ENDPOINT)
     except SourceError:
         return
     if len({tool.address for tool in source.tools()}) != len(source.tools()):
-        raise BrokenPromise("two tools have one address")
+        raise BrokenPromise("two tools have the same address")
     _show(list(source.tools()))
 
 
@@ -212,7 +212,7 @@ TARGETS = (
         _of_answer,
         (INTROSPECTED,),
         ("sources/graphql",),
-        most_bytes=64 * 1024,
+        max_bytes=64 * 1024,
         test_seconds=2,
     ),
 )

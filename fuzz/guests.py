@@ -1,4 +1,4 @@
-"""The preludes' value codecs, in real jailed engines: what goes in comes out again, and odd values are refused (S3, S6).
+"""The value codecs of the preludes, in real jailed engines: values survive the round trip, odd ones are refused (S3, S6).
 
 The inputs are lists of values as they stand on the wire. Each is decoded by the host, given to a program, and must come
 back as it was, by every way in and out. Beside that, a program makes values that nobody would, from a seed in the input.
@@ -31,7 +31,7 @@ ECHO = Per(
     "return input",
     "for i in range(len(input)):\n    await tools.back(i=i, given=await tools.give(i=i), input=input[i])\nreturn input",
 )
-ODD = Per((HERE / "odd.js").read_text(), (HERE / "odd.py").read_text(), monty=None)  # which has too little of Python for it
+ODD = Per((HERE / "odd.js").read_text(), (HERE / "odd.py").read_text(), monty=None)  # its subset of Python is too small
 ODD_VALUES = 60
 MOST_VALUES = 100
 REFUSALS = (
@@ -48,12 +48,12 @@ REFUSALS = (
     "convert",
 )
 OF_ERRORS = frozenset({"stack", "message", "cause", "name", "errors"})
-ERRORS = Per(None, None, monty=EXCEPTIONS)  # the only names of errors that can be inside, without more to them
+ERRORS = Per(None, None, monty=EXCEPTIONS)  # the only errors that Monty has, and they hold no more than a message
 LIMITS = {"wall_seconds": 60, "max_calls": 10_000}
 
 
 class Guests:
-    """One engine, and the tools that its programs give values to."""
+    """One engine, and the tools that exchange values with its programs."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -63,21 +63,21 @@ class Guests:
     @functools.cached_property
     def _port(self) -> Gloveport:
         async def give(i: int) -> Any:
-            """Give a value."""
+            """Give the program a value."""
             return self._values[i]
 
         async def back(i: int, given: Any = None, input: Any = None) -> None:
-            """Take it back."""
+            """Take the value back."""
             self._back += [(i, given), (i, input)]
 
         async def take(value: Any = None) -> None:
-            """Take any value."""
+            """Take any value from the program."""
             encode(value)
 
         return Gloveport(tools=[give, back, take], spare=2)
 
     def judge(self, data: bytes) -> None:
-        """Every value comes back; what is odd crosses or is refused; the run ends as it should."""
+        """Require that every value comes back, that an odd value crosses or is refused, and that the run completes."""
         self._values, self._back = [value for value in _values(data) if self._survives(value)][:MOST_VALUES], []
         result = self._run(said(ECHO, self._engine), self._values)
         for number, value in [*self._back, *enumerate(result)]:
@@ -100,23 +100,23 @@ class Guests:
         return outcome.value
 
     def _survives(self, value: Any) -> bool:
-        """False for what is known to mean something else on the other side."""
+        """Return False for a value that is known to change its meaning on the other side."""
         for part in _parts(value):
             if isinstance(part, ErrorValue) and not _is_kept(part, said(ERRORS, self._engine)):
                 return False
             if isinstance(part, dict) and self._engine.language != "python" and any(isinstance(key, bytes) for key in part):
-                return False  # a Map in JavaScript would hold it by identity, and refuses it
+                return False  # JavaScript compares such a key by identity, so the codec refuses it
         return True
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the sandbox processes."""
         if "_port" in self.__dict__:
             self._port.close_sync()
             del self.__dict__["_port"]
 
 
 def _values(data: bytes) -> Iterator[Any]:
-    """The values of an input that can cross at all."""
+    """Return the values of an input that are data."""
     try:
         bounded_json.check(data, max_depth=MAX_DEPTH)
         listed = orjson.loads(data)
@@ -166,7 +166,7 @@ def _target(engine: Engine) -> Target:
         SEEDS,
         (),
         test_seconds=3.0,
-        most_seconds=60,
+        max_seconds=60,
         close=guests.close,
     )
 

@@ -1,4 +1,4 @@
-"""What Monty's worker says, given what a taken-over one may say: the protobuf reader, its tables, and who follows it (S6)."""
+"""Messages from a compromised Monty worker: the protobuf reader, its tables, and the driver (S6)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SEEDS = (
 
 
 def judge(data: bytes) -> None:
-    """A message, or a WireError; the driver takes it, or says WireError; and what it tells the host is a frame."""
+    """Read a message or raise WireError; the driver does the same, and sends the host nothing but valid frames."""
     _judge_table(data)
     frames: list[bytes] = []
     driver = Driver(lambda _: None, frames.append)
@@ -110,7 +110,7 @@ def _judge_table(data: bytes) -> None:
     try:
         again = Table(_added(writer, value)).take(len(writer.nodes) - 1, 10 * BUDGET)
     except KeyError:
-        return  # a kind that only comes out: `range`, a tuple
+        return  # a type that only leaves the sandbox: a range, a tuple
     if not same(again, value):
         raise BrokenPromise(f"{value!r:.300} came back as {again!r:.300}")
 

@@ -1,4 +1,4 @@
-"""Changes: of bytes, of the tokens of a text, of a JSON tree, of a protobuf message; each keeps the form that it knows."""
+"""Mutations of bytes, tokens, JSON trees and protobuf messages. Each keeps its format valid."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOKEN = re.compile(rb"[A-Za-z_$][\w$]*|\d+|\s+|[^\w\s]")
 
 
 def mutate_bytes(words: Sequence[bytes] = ()) -> Callable[[bytes, bytes, Random], bytes]:
-    """Changes of bytes; `words` are what the format is made of."""
+    """Return a mutation of bytes that inserts `words` of the format."""
 
     def mutate(data: bytes, other: bytes, chance: Random) -> bytes:
         start = chance.randint(0, len(data))
@@ -70,7 +70,7 @@ def mutate_bytes(words: Sequence[bytes] = ()) -> Callable[[bytes, bytes, Random]
 
 
 def mutate_tokens(words: Sequence[bytes]) -> Callable[[bytes, bytes, Random], bytes]:
-    """Changes of a program's tokens: one away, twice, another's place, a word of the language, or much deeper."""
+    """Return a mutation of tokens: remove, repeat, move, replace by a word of the language, or nest deeply."""
     of_bytes = mutate_bytes(words)
 
     def mutate(data: bytes, other: bytes, chance: Random) -> bytes:
@@ -104,7 +104,7 @@ def mutate_tokens(words: Sequence[bytes]) -> Callable[[bytes, bytes, Random], by
 
 
 def mutate_json(leaves: Sequence[Any] = ()) -> Callable[[bytes, bytes, Random], bytes]:
-    """Changes of a JSON tree; `leaves` are values that mean something to who reads it. Other text is changed as bytes."""
+    """Return a mutation of JSON trees that inserts meaningful `leaves`. Text that is not JSON is mutated as bytes."""
     of_bytes = mutate_bytes((b"[", b"]", b"{", b"}", b'"$":', b",", b"null", b'"'))
 
     def mutate(data: bytes, other: bytes, chance: Random) -> bytes:
@@ -125,7 +125,7 @@ def _read(data: bytes) -> Any:
 
 
 def _nodes(tree: Any) -> list[tuple[Any, Any]]:
-    """Every place in a tree: the list or object, and the index or key."""
+    """Yield every position in a tree: the list or object, and the index or key."""
     found: list[tuple[Any, Any]] = []
     waiting = [tree]
     while waiting and len(found) < 5000:
@@ -163,11 +163,11 @@ def _changed(tree: Any, other: Any, leaves: Sequence[Any], chance: Random) -> An
             holder[place:place] = [node] * chance.choice((1, 2, 50))
         case _:
             holder[f"{place}{chance.randrange(10)}"] = node
-    return json.loads(json.dumps(whole[0])) if whole else None  # what stands in two places is two from now on
+    return json.loads(json.dumps(whole[0])) if whole else None  # a copy, so that no node is shared
 
 
 def mutate_message(data: bytes, other: bytes, chance: Random) -> bytes:
-    """Changes of a protobuf message, at any depth, with every length made right again."""
+    """Mutate a protobuf message at any depth and correct every length."""
     try:
         fields, others = protobuf.read(data), protobuf.read(other)
     except WireError:

@@ -1,4 +1,4 @@
-"""`prepare`, given what an agent might write by mistake or malice: a Program or a ProgramError, never anything else (S13)."""
+"""Broken or malicious programs: `prepare` returns a Program or raises a ProgramError, nothing else (S13)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WORDS = b"""await async return yield import export from default function class c
 
 
 class _Catalog:
-    """Two tools, one source."""
+    """A catalog of two tools in one source."""
 
     roots = frozenset({"github"})
     _schema = {  # noqa: RUF012
@@ -58,14 +58,14 @@ class _Catalog:
         return ("github.issues.list",)
 
     def source_problem(self, name: str) -> None:
-        """No source is."""
+        """Return nothing: every source is open."""
 
     def is_namespace(self, name: str) -> bool:
         return name in ("github", "github.issues")
 
 
 def judge(data: bytes, language: Language, subset: Subset | None = None) -> None:
-    """A Program whose way back to the text is exact and whose calls can be checked, or a ProgramError with its place."""
+    """Require a Program with an exact source map whose calls can be checked, or a ProgramError with a position."""
     text = _text(data)
     try:
         with warnings.catch_warnings(record=True) as warned:
@@ -78,11 +78,11 @@ def judge(data: bytes, language: Language, subset: Subset | None = None) -> None
         if not error.message or (error.line is not None and not 1 <= error.line <= lines):
             raise BrokenPromise(f"{error.message!r} at line {error.line} of {lines}") from error
     if warned:
-        raise BrokenPromise(f"the host would be told {warned[0].message!r}")
+        raise BrokenPromise(f"the host gets the warning {warned[0].message!r}")
 
 
 def _text(data: bytes) -> str:
-    """Text with any character in it, half a surrogate pair too."""
+    """Decode to text that may hold any character, also half a surrogate pair."""
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -91,12 +91,12 @@ def _text(data: bytes) -> str:
 
 def _judge_program(program: Program, text: str) -> None:
     if program.source != text:
-        raise BrokenPromise("the source is not the text")
+        raise BrokenPromise("the source differs from the text")
     for span in program.spans:
-        here = program.code[span.code : span.code + span.length].replace("\r", "\n")  # which ends lines just as well
+        here = program.code[span.code : span.code + span.length].replace("\r", "\n")  # both end a line
         there = text[span.source : span.source + span.length].replace("\r", "\n")
         if here != there or len(here) != span.length:
-            raise BrokenPromise(f"{span} is not the same in code and text")
+            raise BrokenPromise(f"{span} differs between code and text")
     for line in (1, program.code.count("\n") + 1, 10**6):
         locate(program, line, 1)
     if program.language == "python" and program.entry != "body":

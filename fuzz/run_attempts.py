@@ -1,4 +1,4 @@
-"""The host's handling of frames: a attempt whose worker sends anything must end, with a code, and log no defect of ours (S6)."""
+"""Any frames to the host: the run attempt ends with a known code, and no defect of the host shows (S6)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEEDS = (*(json.dumps([frame]).encode() for frame in FRAMES), json.dumps(SESSION
 
 
 class _Worker:
-    """Says what it was given to say, once somebody listens, and is gone."""
+    """A worker that sends the given bytes to its listener and then closes."""
 
     idle_mb = 10.0
     unsent = 0
@@ -41,7 +41,7 @@ class _Worker:
     def send(self, data: bytes) -> int:
         json.loads(
             data[wire.HEADER_BYTES : wire.HEADER_BYTES + int.from_bytes(data[: wire.HEADER_BYTES])]
-        )  # the first, as a sample
+        )  # check the first frame as a sample
         return 0
 
     def listen(self, on_bytes: Callable[[bytes], None]) -> None:
@@ -66,7 +66,7 @@ class _Worker:
 
 
 class _Port:
-    """Answers every call with its arguments, and keeps the defects of ours that it hears of."""
+    """A port that answers every call with its arguments, and records the defects of the host."""
 
     def __init__(self) -> None:
         self.defects: list[BaseException] = []
@@ -93,7 +93,7 @@ class _Port:
 
 
 def judge(data: bytes) -> None:
-    """Frames from a list in JSON, or any bytes: the attempt ends, and what is told of it is a Failure with a known code."""
+    """Send frames from a JSON list, or raw bytes: the attempt must end, and a Failure must have a known code."""
     try:
         frames = json.loads(data)
         said = b"".join(wire.pack(json.dumps(frame).encode()) for frame in frames)
@@ -105,7 +105,7 @@ def judge(data: bytes) -> None:
 async def _attempt(said: bytes) -> None:
     port = _Port()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: port.defects.append(context["exception"]))
-    attempt = RunAttempt(_Worker(said), port, LIMITS)  # type: ignore[arg-type] - it has what a attempt asks of one
+    attempt = RunAttempt(_Worker(said), port, LIMITS)  # type: ignore[arg-type] - it has the members that an attempt uses
     async with asyncio.timeout(30):
         ending = await attempt.run(PROGRAM, RunSetup(now=1_700_000_000_000_000, seed=bytes(32)))
     if port.defects:

@@ -1,4 +1,4 @@
-"""`gloveport.toml`, given anything: settings, or an OptionError that says where."""
+"""Malformed `gloveport.toml`: valid settings, or an OptionError with a position."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ minimum kernel full none true false inf nan -1 0 1e400 99999999999999999999 0xff
 
 
 def judge(data: bytes) -> None:
-    """As the project's file over the user's, and the other way round: a Gloveport can be made of it, or it is refused."""
+    """Construct a Gloveport from it as the project's file and as the user's file, or refuse it with an OptionError."""
     with tempfile.TemporaryDirectory() as folder:
         mine, yours = Path(folder, "gloveport.toml"), Path(folder, "user.toml")
         for written, beside in ((mine, yours), (yours, mine)):

@@ -1,4 +1,4 @@
-"""A target: something that must take any bytes, and the promise that it makes about them."""
+"""A target: code that must accept any bytes, and the promise that it makes about them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ CORPUS = Path(__file__).parent / "corpus"
 SOURCE = Path(__file__).parents[1] / "src" / "gloveport"
 
 Mutate = Callable[[bytes, bytes, Random], bytes]
-"""A new input made of one that is known, with another at hand to take pieces from."""
+"""Makes a new input from a known one, and may take pieces of a second one."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """`judge` returns for an input that was taken or properly refused, and raises anything else for a broken promise."""
+    """`judge` returns if the code accepts an input or refuses it properly, and raises if it breaks its promise."""
 
     name: str
     judge: Callable[[bytes], None]
     mutate: Mutate
     seeds: tuple[bytes, ...]
-    watched: tuple[str, ...]  # paths below src/gloveport whose ways are followed; none: every input is as good as another
-    most_bytes: int = 16 * 1024
-    most_seconds: float = 5.0  # of CPU time for one input, while its ways are followed; what hangs takes for ever
+    watched: tuple[str, ...]  # paths below src/gloveport whose coverage guides the campaign; may be empty
+    max_bytes: int = 16 * 1024
+    max_seconds: float = 5.0  # of CPU time for one input with coverage on: enough unless the code hangs
     test_seconds: float = 1.5
     close: Callable[[], None] = lambda: None
 
     def corpus(self) -> list[bytes]:
-        """The seeds, and the inputs that are kept for it: those that went new ways, and every one that was a find."""
+        """Return the seeds and the kept inputs: those that took new paths, and every find."""
         kept = sorted((CORPUS / self.name).glob("*"))
         return [*self.seeds, *(path.read_bytes() for path in kept)]
 
 
 class BrokenPromise(AssertionError):
-    """An input for which a target did not do as it says."""
+    """A target did not keep its promise for an input."""

@@ -1,4 +1,4 @@
-"""Every target; `make fuzz` and the tests go through them all."""
+"""The list of all targets. `make fuzz` and the tests run each of them."""
 
 from __future__ import annotations
 

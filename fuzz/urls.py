@@ -1,4 +1,4 @@
-"""The judge of URLs and addresses: an absolute URL that every parser reads alike, or a refusal (N1, N2, N3, N8)."""
+"""URLs and addresses: every parser reads an accepted URL alike, and forbidden addresses are refused (N1, N2, N3, N8)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BASE = parse("https://api.example.com:8443/v1/things?page=2")
 
 
 def judge(data: bytes) -> None:
-    """Refused, or the same to us and to the standard library, and the same again when it is written and read."""
+    """Require a refusal, or a URL that the standard library reads alike and that survives a round trip."""
     text = data.decode("utf-8", "replace")
     for read in (lambda: parse(text), lambda: join(BASE, text)):
         try:
@@ -43,7 +43,7 @@ def judge(data: bytes) -> None:
     except (ToolError, ValueError):
         return
     if joined.host != _host(theirs.hostname or ""):
-        raise BrokenPromise(f"we would go to {joined.host!r}, others to {theirs.hostname!r}")
+        raise BrokenPromise(f"we connect to {joined.host!r}, the standard library to {theirs.hostname!r}")
 
 
 def _judge_url(url: Url) -> None:
@@ -53,9 +53,9 @@ def _judge_url(url: Url) -> None:
     theirs = urlsplit(text)
     seen = (theirs.scheme, _host(theirs.hostname or ""), theirs.port or {"http": 80, "https": 443}[theirs.scheme])
     if seen != (url.scheme, url.host, url.port) or theirs.username is not None:
-        raise BrokenPromise(f"we read {url!r}, others {theirs!r}")
+        raise BrokenPromise(f"we read {url!r}, the standard library {theirs!r}")
     if not text.isascii() or any(character <= " " or character == "\x7f" for character in text):
-        raise BrokenPromise(f"{text!r} can't stand on a request line")
+        raise BrokenPromise(f"{text!r} is not valid in a request line")
 
 
 def _host(host: str) -> str:
@@ -66,7 +66,7 @@ def _host(host: str) -> str:
 
 
 def judge_address(data: bytes) -> None:
-    """No way of writing an address that must not be reached, nor one that leads to it, is let through."""
+    """Require that no spelling of a forbidden address, and no address that embeds one, is allowed."""
     address = (
         ipaddress.ip_address(data[:16].ljust(16, b"\0")) if len(data) > 4 else ipaddress.ip_address(data.ljust(4, b"\0"))
     )
@@ -75,11 +75,11 @@ def judge_address(data: bytes) -> None:
     for one in _led_to(address):
         closed = (one.is_private, one.is_loopback, one.is_link_local, one.is_multicast, one.is_reserved, one.is_unspecified)
         if any(closed):
-            raise BrokenPromise(f"{address} is let through, and leads to {one}")
+            raise BrokenPromise(f"{address} is allowed, and leads to {one}")
 
 
 def _led_to(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """The addresses that stand in one, by the standard library's reading; itself when there are none."""
+    """Return the addresses embedded in one, as the standard library reads it, or the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
@@ -105,5 +105,5 @@ ADDRESSES = tuple(
 mutate = mutate_bytes(WORDS)
 TARGETS = (
     Target("url", judge, mutate, SEEDS, ("policy/egress/urls.py",)),
-    Target("address", judge_address, mutate_bytes(ADDRESSES), ADDRESSES, ("policy/egress/addresses.py",), most_bytes=16),
+    Target("address", judge_address, mutate_bytes(ADDRESSES), ADDRESSES, ("policy/egress/addresses.py",), max_bytes=16),
 )

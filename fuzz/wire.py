@@ -1,4 +1,4 @@
-"""The wire decoder, given what a taken-over worker may send; and both value codecs of Python, there and back (S5, S6)."""
+"""Frames from a compromised worker, and round trips through both value codecs of Python (S5, S6)."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ SEEDS = tuple(json.dumps(frame).encode() for frame in FRAMES)
 
 
 def judge_frames(data: bytes) -> None:
-    """Cut and decode: a frame or a WireError, the same wherever the stream was cut, and what comes out goes back in."""
+    """Require frames or a WireError, however the stream is cut, and values that survive a round trip."""
     whole, cut = _received([wire.pack(data)]), _received(_pieces(wire.pack(data)))
     if not same(whole, cut):
-        raise BrokenPromise(f"whole it gives {whole!r:.200}, in pieces {cut!r:.200}")
-    _received([data])  # lengths that it makes up itself
+        raise BrokenPromise(f"in one piece it decodes to {whole!r:.200}, in several to {cut!r:.200}")
+    _received([data])  # the input as raw bytes, with whatever lengths it claims
     if isinstance(whole, list):
         _there_and_back(whole)
 
 
 def _pieces(data: bytes) -> list[bytes]:
-    """The same bytes in pieces: small ones where the first frames begin, then the rest."""
+    """Cut the bytes: small pieces where the first frames begin, then the rest."""
     step = 1 + sum(data[:64]) % 7
     head = [data[at : at + step] for at in range(0, step * 60, step)]
     return [*head, data[step * 60 :]]
@@ -80,7 +80,7 @@ def _received(pieces: list[bytes]) -> list[Any] | str:
 
 
 def _there_and_back(values: list[Any]) -> None:
-    """What was decoded can be encoded again, or is refused with its path; and decodes to the same."""
+    """Require that decoded values encode and decode to the same again, or are refused with a path."""
     to_json(values)
     try:
         sent = encode(values)
@@ -92,24 +92,24 @@ def _there_and_back(values: list[Any]) -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, NaN being equal to itself."""
+    """Return whether two values are equal; NaN equals itself."""
     if isinstance(one, float) and isinstance(other, float):
         return one == other or (math.isnan(one) and math.isnan(other))
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        ordered = [sorted(some.items(), key=_order) for some in (one, other)]  # JavaScript puts keys that are numbers first
+        ordered = [sorted(some.items(), key=_order) for some in (one, other)]  # JavaScript puts numeric keys first
         return len(one) == len(other) and all(map(same, *ordered))
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, (set, frozenset)) and isinstance(other, (set, frozenset)):
-        members = [{repr(member): member for member in some} for some in (one, other)]  # NaN is in it once, or not
+        members = [{repr(member): member for member in some} for some in (one, other)]  # NaN is equal to itself here
         return same(*members)
     if isinstance(one, ErrorValue) and isinstance(other, ErrorValue):
         parts = ((one.name, other.name), (one.message, other.message), (one.cause, other.cause), (one.data, other.data))
         return all(same(mine, yours) for mine, yours in parts)
     if isinstance(one, datetime) and isinstance(other, datetime):
-        return abs((one - other).total_seconds()) < 0.001  # a millisecond is all that crosses
+        return abs((one - other).total_seconds()) < 0.001  # dates cross with millisecond precision
     return bool(one == other)
 
 
@@ -119,7 +119,7 @@ def _order(pair: tuple[Any, Any]) -> str:
 
 
 def judge_python_codec(data: bytes) -> None:
-    """What the host decodes, Python's guest decodes to the same; and what that sends back, the host decodes to the same."""
+    """Require that the guest's codec decodes what the host encodes to the same value, and the other way round."""
     decode, send = _guest_codec()
     try:
         bounded_json.check(data, max_depth=MAX_DEPTH)

@@ -67,7 +67,7 @@ def test_an_error_that_was_not_declared_is_a_find_and_the_same_seed_finds_it_aga
     assert one is not None
     assert other is not None
     assert b"magic" in one.data
-    assert (one.data, "not declared" in one.told) == (other.data, True)
+    assert (one.data, "not declared" in one.problem) == (other.data, True)
 
 
 def test_an_input_that_hangs_is_a_find() -> None:
@@ -78,9 +78,9 @@ def test_an_input_that_hangs_is_a_find() -> None:
             except Exception:  # noqa: BLE001 - even one that swallows all errors is stopped
                 continue
 
-    find = campaign.run(replace(_judging(judge), most_seconds=0.2), seconds=20, seed=1).find
+    find = campaign.run(replace(_judging(judge), max_seconds=0.2), seconds=20, seed=1).find
     assert find is not None
-    assert "CPU time" in find.told
+    assert "CPU time" in find.problem
 
 
 @pytest.mark.long
@@ -88,7 +88,7 @@ def test_an_input_that_takes_much_memory_is_a_find() -> None:
     # More than the process has ever held: what it held before can be filled again without a peak.
     find = campaign.run(_judging(lambda _: bytes(bytearray(b"x" * campaign._peak_kb() * 1024))), seconds=20, seed=1).find
     assert find is not None
-    assert "grow" in find.told
+    assert "grow" in find.problem
 
 
 @pytest.mark.long

@@ -21,12 +21,6 @@ async def value_of(port: Gloveport, code: str, **options: Any) -> Any:
     return outcome.value
 
 
-# Errors of calls.
-
-
-# What it finds.
-
-
 # What Monty lacks.
 
 

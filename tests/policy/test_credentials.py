@@ -51,6 +51,7 @@ def test_two_names_that_differ_in_case_alone_are_told_apart_by_settings_only() -
     assert found(other, "shop", "eu_token") == "canary-other"
 
 
+@pytest.mark.integration
 async def test_a_port_tells_both_sources_and_opens_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("GLOVEPORT_SHOP_TOKEN", "canary-shop")
