@@ -17,6 +17,9 @@ STARTING_FIXTURES = {"port"}
 STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "socket.bind", "subprocess.Popen"}
 """Audit events of the interpreter that mean a new process or a server."""
 
+COLLECTED = pytest.StashKey[frozenset[str]]()
+"""The ids of all collected tests, before any selection by marker."""
+
 
 class Guard:
     """Refuses to start a process or a server while a test runs that is not marked as an integration test."""
@@ -63,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that use a sandbox of this file, and leave integration tests and long tests out of `--check`."""
+    config.stash[COLLECTED] = frozenset(item.nodeid for item in items)
     for item in items:
         if STARTING_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("integration")

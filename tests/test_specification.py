@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import COLLECTED
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "SPECIFICATION.md").read_text()
 ENTRIES: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("specification.toml").read_text())
@@ -43,14 +45,13 @@ def exists(proof: str) -> bool:
     return place.startswith("tests/") and path.name.startswith("test_") and path.is_file() and name in defined_tests(path)
 
 
-def collected_tests(session: pytest.Session) -> dict[str, set[str]]:
-    """Return what pytest has collected, by file; nothing when it was asked for a selection of the tests."""
-    options = session.config.option
-    if options.markexpr or options.keyword or any("::" in argument for argument in session.config.args):
+def collected_tests(config: pytest.Config) -> dict[str, set[str]]:
+    """Return what pytest has collected, by file; nothing when it was asked for single tests."""
+    if any("::" in argument for argument in config.args):
         return {}
     found: dict[str, set[str]] = {}
-    for item in session.items:
-        path, _, name = item.nodeid.partition("::")
+    for nodeid in config.stash[COLLECTED]:
+        path, _, name = nodeid.partition("::")
         found.setdefault(path, set()).add(name.partition("[")[0])
     return found
 
@@ -81,7 +82,7 @@ def test_what_an_entry_names_exists() -> None:
 
 def test_what_an_entry_names_is_collected(request: pytest.FixtureRequest) -> None:
     """The whole suite is collected when it is run, so that a test which pytest passes over fails here."""
-    collected = collected_tests(request.session)
+    collected = collected_tests(request.config)
     named = [proof.split("::") for proofs in ENTRIES.values() for proof in proofs if "::" in proof]
     assert [(path, name) for path, name in named if path in collected and name not in collected[path]] == []
 
