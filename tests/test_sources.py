@@ -13,6 +13,7 @@ import pytest
 
 from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
 from gloveport.host import source_opener
+from gloveport.host.source_opener import SourceSpec
 from gloveport.host.source_set import SourceSet
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
@@ -496,7 +497,7 @@ async def test_a_definition_whose_file_says_nothing_is_called_by_its_title(
         found = await detect(str(tmp_path / file), SourceContext(egress, EnvironmentCredentials({}, {}), tmp_path))
     finally:
         await egress.close()
-    assert found.name == name
+    assert found.config.name == name
 
 
 async def test_the_catalog_is_built_though_nobody_waits_for_it_any_more(
@@ -550,3 +551,20 @@ async def test_a_flood_of_searches_is_counted_before_any_of_them_waits() -> None
     assert outcome.error is not None
     assert outcome.error.code == "call-limit"
     assert most < 2000
+
+
+async def test_a_definition_whose_kind_is_detected_is_downloaded_once(
+    server: tuple[Orders, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders, url = server
+    requests: list[str] = []
+    respond = orders.respond
+
+    def counted(method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
+        requests.append(f"{method} {target}")
+        return respond(method, target, headers, body)
+
+    monkeypatch.setattr(orders, "respond", counted)
+    async with Gloveport(sources=[SourceSpec(f"{url}/openapi.json", allow_private=True)]) as port:
+        assert [source.name for source in port.catalog.sources] == ["local", "orders"]
+    assert requests == ["GET /openapi.json"]

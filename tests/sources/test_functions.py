@@ -18,7 +18,7 @@ import pytest
 
 from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import functions, tool
-from gloveport.sources.functions.threads import GOES_ON, Threads
+from gloveport.sources.functions.threads import STILL_RUNNING, FunctionThreads
 from gloveport.types import Tool
 
 DEADLINE = 5
@@ -387,10 +387,10 @@ async def test_functions_that_run_on_for_nobody_keep_others_from_nothing_until_t
         task = asyncio.create_task(threads.run(stuck, (), {}))
         await asyncio.to_thread(begun.acquire)
         task.cancel()
-        with pytest.raises(asyncio.CancelledError, match=GOES_ON):
+        with pytest.raises(asyncio.CancelledError, match=STILL_RUNNING):
             await task
 
-    threads = Threads("few", most=2)
+    threads = FunctionThreads("few", max_threads=2)
     async with asyncio.timeout(4 * DEADLINE):
         await leave_one()
         await leave_one()
@@ -398,7 +398,7 @@ async def test_functions_that_run_on_for_nobody_keep_others_from_nothing_until_t
             await threads.run(quick, (), {})
         assert (busy.value.code, busy.value.retryable) == ("tool-busy", True)
         gate.set()
-        while threads._left:  # noqa: ASYNC110 - what ends it is another thread, a moment after its function
+        while threads._abandoned:  # noqa: ASYNC110 - what ends it is another thread, a moment after its function
             await asyncio.sleep(0)
         assert await threads.run(quick, (), {}) == "done"
     threads.close()
@@ -411,7 +411,7 @@ async def test_a_job_that_waits_is_taken_over_when_a_thread_is_given_up() -> Non
         begun.set()
         gate.wait(4 * DEADLINE)
 
-    threads = Threads("one", most=1)
+    threads = FunctionThreads("one", max_threads=1)
     async with asyncio.timeout(4 * DEADLINE):
         first = asyncio.create_task(threads.run(stuck, (), {}))
         await asyncio.to_thread(begun.wait)
@@ -420,7 +420,7 @@ async def test_a_job_that_waits_is_taken_over_when_a_thread_is_given_up() -> Non
         await asyncio.sleep(0)
         dropped.cancel()
         first.cancel()
-        with pytest.raises(asyncio.CancelledError, match=GOES_ON):
+        with pytest.raises(asyncio.CancelledError, match=STILL_RUNNING):
             await first
         assert await second == "5"
         with pytest.raises(asyncio.CancelledError) as plain:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -168,3 +170,27 @@ def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Pa
         assert called.out == "hello Ada\n", called.err
         assert "the source silent is still being opened" in called.err
         assert gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})").out == "hello Bo\n"
+
+
+def test_add_downloads_a_definition_once(project: Path) -> None:
+    document = {"openapi": "3.1.0", "info": {"title": "Orders", "version": "1"}, "paths": {"/orders": {"get": {}}}}
+    downloads: list[str] = []
+
+    class Definition(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            downloads.append(self.path)
+            body = json.dumps(document).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is printed."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Definition) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        added = gloveport("add", f"http://127.0.0.1:{server.server_port}/openapi.json", "--private", "--yes")
+        server.shutdown()
+    assert (added.code, downloads) == (0, ["/openapi.json"]), added.err
+    assert "tools.orders" in added.err

@@ -15,7 +15,7 @@ from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress.urls import shown
 from gloveport.sources import OpenedSource
 from gloveport.sources.context import SourceContext
-from gloveport.sources.detection import detect, likely_name
+from gloveport.sources.detection import DetectedSource, detect, likely_name
 from gloveport.sources.opening import open_source
 from gloveport.types import Problem
 
@@ -134,7 +134,7 @@ class SourceOpener:
                 self._settle(_name_taken(config.name))
         context = self._context(configs)
         for place, config in enumerate(configs):
-            self._tasks[loop.create_task(self._open(config, context, place))] = config.name
+            self._tasks[loop.create_task(self._open(DetectedSource(config), context, place))] = config.name
         for place, (spec, name) in enumerate(self._specs, len(configs)):
             if name is not None:
                 self.likely_names[spec.shown] = name
@@ -143,18 +143,19 @@ class SourceOpener:
 
     async def _detect_and_open(self, spec: SourceSpec, context: SourceContext, place: int) -> None:
         try:
-            config = await detect(spec.text, context, allow_private=spec.allow_private)
+            detected = await detect(spec.text, context, allow_private=spec.allow_private)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one source does not stop the others
             self._settle(_problem(spec.shown, error))
         else:
-            await self._open(config, context, place)
+            await self._open(detected, context, place)
 
-    async def _open(self, config: SourceConfig, context: SourceContext, place: int) -> None:
+    async def _open(self, detected: DetectedSource, context: SourceContext, place: int) -> None:
+        config = detected.config
         if self._places.setdefault(config.name, place) != place:  # it would get the other's credentials
             self._settle(_name_taken(config.name))
             return
         try:
-            opened = await open_source(config, context)
+            opened = await open_source(config, context, detected.download)
         except Exception as error:  # noqa: BLE001 - as above
             self._settle(_problem(config.name, error))
             return

@@ -1,60 +1,84 @@
-"""What a URL, a file or a command is a source of: its kind, and a name for it."""
+"""Detects which kind of source a URL, a file or a command is, and proposes a name for it."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
-from gloveport.policy.egress import Reach, Request, urls
+from gloveport.policy.egress import Reach, Reply, Request, urls
 from gloveport.policy.egress.urls import shown
 from gloveport.sources.context import SourceContext
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
-ENDINGS: dict[str, SourceKind] = {".py": "functions", ".graphql": "graphql", ".gql": "graphql", ".graphqls": "graphql"}
-DOCUMENTS = (".json", ".yaml", ".yml")
-PEEKED = 64 * 1024
-NAMELESS = "source"
-INFO = re.compile(rb"""\binfo["']?\s*:""")
+KIND_OF_SUFFIX: dict[str, SourceKind] = {
+    ".py": "functions",
+    ".graphql": "graphql",
+    ".gql": "graphql",
+    ".graphqls": "graphql",
+}
+DOCUMENT_SUFFIXES = (".json", ".yaml", ".yml")
+MAX_PEEK_BYTES = 64 * 1024
+MAX_DOWNLOAD_BYTES = 50_000_000  # as much as an OpenAPI definition may have
+DEFAULT_NAME = "source"
+INFO_KEY = re.compile(rb"""\binfo["']?\s*:""")
 TITLE = re.compile(rb"""\btitle["']?\s*:\s*["']?([^"'\n,{}\[\]]{1,60})""")
-# What a host's or a file's name has around the word that people know the service by.
-COMMON = frozenset(
+# Words in the name of a host or a file that do not tell which service it is.
+COMMON_WORDS = frozenset(
     {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "v1"}
 )
-COMMON_OF_DOCUMENTS = COMMON | {"docs", "v2", "v3"}
-NAMED = {"openapi": "openapi", "swagger": "openapi", "discoveryVersion": "openapi", "__schema": "graphql"}
-KEY = re.compile(rb"""^[ \t{,]*["']?(openapi|swagger|discoveryVersion|__schema)["']?\s*:""", re.MULTILINE)
+COMMON_DOCUMENT_WORDS = COMMON_WORDS | {"docs", "v2", "v3"}
+KIND_OF_KEY: dict[str, SourceKind] = {
+    "openapi": "openapi",
+    "swagger": "openapi",
+    "discoveryVersion": "openapi",
+    "__schema": "graphql",
+}
+DEFINITION_KEY = re.compile(rb"""^[ \t{,]*["']?(openapi|swagger|discoveryVersion|__schema)["']?\s*:""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedSource:
+    """The settings of a source, and the reply with its definition where that was downloaded to detect the kind."""
+
+    config: SourceConfig
+    download: Reply | None = None
 
 
 async def detect(
     text: str,
-    outside: SourceContext,
+    context: SourceContext,
     *,
     name: str | None = None,
     kind: SourceKind | None = None,
     allow_private: bool = False,
-) -> SourceConfig:
-    """The settings for what the text points at; raises OptionError as `check` does, and SourceError that says why not."""
+) -> DetectedSource:
+    """Return the source that the text names; raise OptionError as `check` does, and SourceError if it can't be read."""
     words = _words(text)
     if "://" in text and len(words) == 1:
-        title = ""
-        kind = kind or _kind_by_name(urlsplit(text).path)
-        if kind is None:
-            kind, title = await _kind_of_url(text, outside, allow_private)
-        return SourceConfig(name or name_for(text, title), kind, text, allow_private=allow_private)
+        kind = kind or _kind_of_path(urlsplit(text).path)
+        if kind is not None:
+            return DetectedSource(SourceConfig(name or name_for(text), kind, text, allow_private=allow_private))
+        reply = await _download(text, context, allow_private)
+        kind = _kind_of_reply(text, reply)
+        title = _title(reply.body[:MAX_PEEK_BYTES]) if kind == "openapi" else ""
+        config = SourceConfig(name or name_for(text, title), kind, text, allow_private=allow_private)
+        return DetectedSource(config, reply if kind == "openapi" and reply.status == 200 else None)
     if (found := _file(text, kind)) is not None:
         kind, path, title = found
-        return SourceConfig(name or name_for(text, title), kind, path, allow_private=allow_private and kind != "functions")
+        private = allow_private and kind != "functions"
+        return DetectedSource(SourceConfig(name or name_for(text, title), kind, path, allow_private=private))
     _check_command(text, words)
-    return SourceConfig(name or name_for(_telling(words)), "mcp", tuple(words))
+    return DetectedSource(SourceConfig(name or name_for(_server_word(words)), "mcp", tuple(words)))
 
 
 def check(text: str) -> None:
-    """Raises OptionError for a text that can be no source, whatever is up or down elsewhere."""
+    """Raise OptionError for a text that can't be a source, without reaching any server."""
     words = _words(text)
     if "://" in text and len(words) == 1:
         try:
@@ -66,23 +90,23 @@ def check(text: str) -> None:
 
 
 def likely_name(text: str) -> str | None:
-    """What a source will be called, as far as its text and its file tell; None where only a title from elsewhere will."""
+    """Return the name that `detect` will give, from the text and its file alone; None where it takes a download to know."""
     try:
         words = shlex.split(text)
         is_url = "://" in text and len(words) == 1
         if not is_url and (found := _file(text, None)) is not None:
             return name_for(text, found[2])
-        name = name_for(text if is_url or not _is_command(words) else _telling(words))
+        name = name_for(text if is_url or not _is_command(words) else _server_word(words))
     except (ValueError, OptionError):
         return None
-    return None if name == NAMELESS else name
+    return None if name == DEFAULT_NAME else name
 
 
 def _check_command(text: str, words: list[str]) -> None:
     hint = "give a URL, a file, or the command of an MCP server in quotes"
     if not _is_command(words):
         raise OptionError(f"there is no file {text}", hint=hint)
-    if len(words) == 1 and shutil.which(words[0]) is None:  # with arguments it can be nothing else: opening it says more
+    if len(words) == 1 and shutil.which(words[0]) is None:  # with arguments it is a command; opening it reports more
         raise OptionError(f"there is no file and no command {text}", hint=hint)
 
 
@@ -91,19 +115,19 @@ def _is_command(words: list[str]) -> bool:
 
 
 def _file(text: str, known: SourceKind | None) -> tuple[SourceKind, str, str] | None:
-    """The kind of a file, its path, and its title if it says one; None if there is no such file."""
+    """Return the kind of a file, its path, and its title if it has one; None if there is no such file."""
     try:
         path = Path(text).expanduser()
         if not path.is_file():
             return None
-    except (OSError, RuntimeError):  # the name is too long for a file's, as a command's may be, or of nobody's folder
+    except (OSError, RuntimeError):  # too long for a file name, as a command may be, or `~` of an unknown user
         return None
     try:
         with path.open("rb") as file:
-            start = file.read(PEEKED)
+            start = file.read(MAX_PEEK_BYTES)
     except OSError as error:
         raise OptionError(f"{text} can't be read: {error.strerror}") from None
-    kind = known or ENDINGS.get(path.suffix.lower()) or _kind_of(start)
+    kind = known or KIND_OF_SUFFIX.get(path.suffix.lower()) or _kind_of_text(start)
     if kind is None:
         raise OptionError(
             f"{text} is neither an OpenAPI document, a GraphQL schema nor a Python file",
@@ -113,18 +137,19 @@ def _file(text: str, known: SourceKind | None) -> tuple[SourceKind, str, str] | 
 
 
 def name_for(text: str, title: str = "") -> str:
-    """A name for a source: the telling word of its host, file or command, or that of its title where they have none."""
+    """Return a name for a source: the distinctive word of its host, file or command, or else of its title."""
     parts = urlsplit(text) if "://" in text else None
     host = parts.hostname or "" if parts else ""
-    spoken = host if host and not re.fullmatch(r"[\d.:]+|localhost", host) else Path(parts.path if parts else text).stem
-    common = COMMON_OF_DOCUMENTS if parts or Path(text).suffix.lower() in DOCUMENTS else COMMON
-    found = _telling_words(spoken, common)[-1 if spoken == host else 0 :] or _telling_words(title, COMMON_OF_DOCUMENTS)
+    label = host if host and not re.fullmatch(r"[\d.:]+|localhost", host) else Path(parts.path if parts else text).stem
+    is_document = parts or Path(text).suffix.lower() in DOCUMENT_SUFFIXES
+    found = _distinctive_words(label, COMMON_DOCUMENT_WORDS if is_document else COMMON_WORDS)
+    found = found[-1 if label == host else 0 :] or _distinctive_words(title, COMMON_DOCUMENT_WORDS)
     word = "_".join(found).lower()
-    word = word if word[:1].isalpha() else f"{NAMELESS}{'_' if word else ''}{word}"
+    word = word if word[:1].isalpha() else f"{DEFAULT_NAME}{'_' if word else ''}{word}"
     return f"{word}_" if word in RESERVED_ROOT_NAMES or word == ROOT_SOURCE or problem_with(word) else word
 
 
-def _telling_words(text: str, common: frozenset[str]) -> list[str]:
+def _distinctive_words(text: str, common: frozenset[str]) -> list[str]:
     return [word for word in re.split(r"[^A-Za-z0-9]+", text) if word and word.lower() not in common]
 
 
@@ -135,26 +160,26 @@ def _words(text: str) -> list[str]:
         raise OptionError(f"{text} can't be read as a command: {error}", hint="close the quotes") from None
 
 
-def _telling(words: list[str]) -> str:
-    """The word of a command that says which server it is: `npx -y @modelcontextprotocol/server-memory` → `memory`."""
-    spoken = [word for word in words[1:] if not word.startswith("-") and "=" not in word] or words[:1]
-    last = re.sub(r"@[\d.]+$|@latest$", "", spoken[0]).rstrip("/").rsplit("/", 1)[-1]
+def _server_word(words: list[str]) -> str:
+    """Return the word of a command that names the server: `npx -y @modelcontextprotocol/server-memory` → `memory`."""
+    candidates = [word for word in words[1:] if not word.startswith("-") and "=" not in word] or words[:1]
+    last = re.sub(r"@[\d.]+$|@latest$", "", candidates[0]).rstrip("/").rsplit("/", 1)[-1]
     return re.sub(r"^(mcp[-_])?server[-_]|[-_]mcp([-_]server)?$|^mcp[-_]", "", Path(last).stem) or last
 
 
-def _kind_by_name(path: str) -> SourceKind | None:
+def _kind_of_path(path: str) -> SourceKind | None:
     stripped = path.rstrip("/").lower()
     if stripped.endswith("/graphql"):
         return "graphql"
     if stripped.endswith(("/mcp", "/sse")):
         return "mcp"
-    return ENDINGS.get(Path(stripped).suffix) if not stripped.endswith(".py") else None
+    return KIND_OF_SUFFIX.get(Path(stripped).suffix) if not stripped.endswith(".py") else None
 
 
-def _kind_of(start: bytes) -> SourceKind | None:
-    found = KEY.search(start)
+def _kind_of_text(start: bytes) -> SourceKind | None:
+    found = DEFINITION_KEY.search(start)
     if found:
-        return NAMED[found[1].decode()]  # pyright: ignore[reportReturnType]
+        return KIND_OF_KEY[found[1].decode()]
     return (
         "graphql"
         if re.search(rb"^[ \t]*(type|schema|extend|interface)[ \t]+\w+[^:{]{0,200}\{", start, re.MULTILINE)
@@ -162,28 +187,29 @@ def _kind_of(start: bytes) -> SourceKind | None:
     )
 
 
-async def _kind_of_url(url: str, outside: SourceContext, allow_private: bool) -> tuple[SourceKind, str]:
-    """What is at an address, and its title if it says one."""
-    reach = Reach(allow_private=allow_private, max_bytes=64 * 1024 * 1024)
+async def _download(url: str, context: SourceContext, allow_private: bool) -> Reply:
+    reach = Reach(allow_private=allow_private, max_bytes=MAX_DOWNLOAD_BYTES)
+    request = Request("GET", url, (("accept", "application/json, application/yaml, */*"),))
     try:
-        reply = await outside.egress.send(
-            Request("GET", url, (("accept", "application/json, application/yaml, */*"),)), reach
-        )
+        return await context.egress.send(request, reach)
     except GloveportError as error:
         raise SourceError(f"{shown(url)} can't be read: {error.message}", hint=error.hint) from error
-    kind = _kind_of(reply.body[:PEEKED]) if reply.status < 300 else None
+
+
+def _kind_of_reply(url: str, reply: Reply) -> SourceKind:
+    kind = _kind_of_text(reply.body[:MAX_PEEK_BYTES]) if reply.status < 300 else None
     if kind is None and reply.status in (400, 405, 406, 415):
-        kind = "mcp"  # an endpoint that wants POST and says nothing to GET
+        kind = "mcp"  # an endpoint that wants POST and refuses GET
     if kind is None:
         raise SourceError(
             f"{shown(url)} is neither an OpenAPI document, a GraphQL endpoint nor an MCP server (status {reply.status})",
             hint="give the address of the definition itself, or say what it is with --kind",
         )
-    return kind, _title(reply.body[:PEEKED]) if kind == "openapi" else ""
+    return kind
 
 
 def _title(start: bytes) -> str:
-    """What a definition calls itself, as far as its beginning tells: the title of its `info`, or the first one."""
-    info = INFO.search(start)
+    """Return the title in the first bytes of a definition: that of its `info`, or the first one."""
+    info = INFO_KEY.search(start)
     found = TITLE.search(start, info.end() if info else 0)
     return found[1].decode(errors="replace") if found else ""

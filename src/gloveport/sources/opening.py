@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError
@@ -11,14 +13,20 @@ from gloveport.sources.context import SourceContext
 from gloveport.sources.source import OpenedSource, Source
 from gloveport.sources.trust import needs_trust, untrusted_error
 
+if TYPE_CHECKING:
+    from gloveport.policy.egress import Reply
 
-async def open_source(config: SourceConfig, context: SourceContext) -> OpenedSource:
-    """Open a source; raise a SourceError that names it when its definition can't be read or used."""
+
+async def open_source(config: SourceConfig, context: SourceContext, download: Reply | None = None) -> OpenedSource:
+    """Open a source; raise a SourceError that names it when its definition can't be read or used.
+
+    `download` is the reply with an OpenAPI definition that detection already has, so that it is not downloaded again.
+    """
     try:
         if needs_trust(config):
             raise untrusted_error(config)
         # The libraries take half a second to load: neither in the source's own time nor in the event loop's thread.
-        opener = await asyncio.to_thread(_opener, config.kind)
+        opener = await asyncio.to_thread(_opener, config.kind, download)
         async with asyncio.timeout(config.timeout_seconds):
             return OpenedSource.of(await opener(config, context), config)
     except TimeoutError:
@@ -29,11 +37,12 @@ async def open_source(config: SourceConfig, context: SourceContext) -> OpenedSou
         raise SourceError(message, hint=error.hint) from error
 
 
-def _opener(kind: SourceKind) -> Callable[[SourceConfig, SourceContext], Awaitable[Source]]:
+def _opener(kind: SourceKind, download: Reply | None) -> Callable[[SourceConfig, SourceContext], Awaitable[Source]]:
     if kind == "openapi":
+        from gloveport.sources.openapi.loading import LoadedDefinition
         from gloveport.sources.openapi.opening import open_openapi
 
-        return open_openapi
+        return partial(open_openapi, definition=LoadedDefinition(download.body, download.url) if download else None)
     if kind == "graphql":
         from gloveport.sources.graphql.opening import open_graphql
 

@@ -1,7 +1,11 @@
 """Plain Python callables as a source: typed by their signatures, sync or async.
 
-A sync function runs in a thread, so that it blocks nobody (about 100 µs a call); `@tool(inline=True)` calls a quick one
-in place. What a function returns or raises is made plain data by the bridge, as for every source.
+A sync function runs in a thread, so that it blocks no other call (about 100 µs a call); `@tool(inline=True)` calls a quick
+one in the event loop. The bridge turns what a function returns or raises into plain data, as for every source.
+
+signatures, type_schemas, docstrings    a callable → the schemas and texts of a tool
+threads                                 runs blocking functions
+modules                                 a Python module or file → its functions
 """
 
 from __future__ import annotations
@@ -17,18 +21,18 @@ import msgspec
 from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import docstrings
 from gloveport.sources.functions.signatures import Signature, signature_of
-from gloveport.sources.functions.threads import Threads
+from gloveport.sources.functions.threads import FunctionThreads
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
-MARK = "__gloveport_tool__"
+TOOL_ATTRIBUTE = "__gloveport_tool__"
 RENAME = "@tool(name=…) or a mapping {name: function} gives it another name"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What `@tool` says about a function."""
+class ToolOptions:
+    """The options that `@tool` gives to a function."""
 
     name: str | None = None
     description: str | None = None
@@ -43,55 +47,55 @@ def tool(
     *, name: str | None = None, description: str | None = None, writes: bool = False, inline: bool = False
 ) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
-    """The function itself, marked: its name and description as a tool, whether it writes, whether it is quick.
+    """Mark a function as a tool and return it: its name and description, whether it writes, whether it is quick.
 
-    `inline=True` calls a sync function in the event loop instead of a thread: for quick, pure ones only.
+    `inline=True` calls a sync function in the event loop instead of a thread: only for quick, pure ones.
     """
     if function is None:
-        return functools.partial(_marked, Mark(**options))
-    return _marked(Mark(**options), function)
+        return functools.partial(_mark, ToolOptions(**options))
+    return _mark(ToolOptions(**options), function)
 
 
-def _marked(mark: Mark, function: Any) -> Any:
+def _mark(options: ToolOptions, function: Any) -> Any:
     if not callable(function):
         raise OptionError(f"@tool marks functions, not {function!r}")
     try:
-        setattr(function, MARK, mark)
+        setattr(function, TOOL_ATTRIBUTE, options)
     except AttributeError as error:
         raise OptionError(f"@tool can't mark {function!r}", hint="mark the function where it is defined") from error
     return function
 
 
 @dataclass(frozen=True, slots=True)
-class _Function:
+class _FunctionTool:
     call: Callable[..., Any]
     tool: Tool
     signature: Signature
-    awaited: bool
+    is_async: bool
     inline: bool
 
 
 class FunctionSource:
-    """Plain callables as tools; made by `functions`."""
+    """Plain callables as tools; `functions` makes it."""
 
-    def __init__(self, name: str, functions: Mapping[str, _Function]) -> None:
+    def __init__(self, name: str, functions: Mapping[str, _FunctionTool]) -> None:
         self.name = name
         self._functions = functions
-        self._threads = Threads(name)
+        self._threads = FunctionThreads(name)
 
     def tools(self) -> Sequence[Tool]:
-        """The tools in the order in which the functions were given."""
+        """Return the tools in the order in which the functions were given."""
         return [function.tool for function in self._functions.values()]
 
     async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
-        """What the function returned, as it is; the arguments arrive in their annotated types."""
+        """Return what the function returned, unchanged; it gets the arguments in their annotated types."""
         function = self._functions[tool.address]
         try:
             positional, keywords = function.signature.bind(args)
         except msgspec.ValidationError as error:
             raise ToolError(str(error), code="bad-arguments", tool=tool.address) from error
         try:
-            if function.awaited:
+            if function.is_async:
                 return await function.call(*positional, **keywords)
             if function.inline:
                 result = function.call(*positional, **keywords)
@@ -103,7 +107,7 @@ class FunctionSource:
             raise ToolError(f"SystemExit: {error.code}", tool=tool.address) from error
 
     async def close(self) -> None:
-        """Ends the threads; a function that still runs in one is left to end by itself."""
+        """End the threads; a function that still runs in one ends by itself."""
         self._threads.close()
 
 
@@ -111,12 +115,12 @@ def functions(
     tools: Iterable[Callable[..., Any] | Mapping[str, Callable[..., Any]]] | Mapping[str, Callable[..., Any]],
     name: str = ROOT_SOURCE,
 ) -> FunctionSource:
-    """A source of plain callables; a mapping among them gives its own names."""
+    """Return a source of plain callables; a mapping among them gives its own names."""
     if problem := problem_with(name):
         raise OptionError(f"the source name {name!r} {problem}")
-    found: dict[str, _Function] = {}
+    found: dict[str, _FunctionTool] = {}
     for given, function in _each(tools):
-        made = _function(name, given, function)
+        made = _function_tool(name, given, function)
         address = made.tool.address
         if address in found:
             first, second = _where(found[address].call), _where(function)
@@ -138,11 +142,11 @@ def _each(tools: Any) -> Iterator[tuple[str | None, Callable[..., Any]]]:
             yield None, item
 
 
-def _function(source: str, given: str | None, function: Any) -> _Function:
+def _function_tool(source: str, given: str | None, function: Any) -> _FunctionTool:
     if not callable(function):
         raise OptionError(f"a tool must be a function, not {function!r}")
-    mark = getattr(function, MARK, None) or Mark()
-    name = given or mark.name or _own_name(function)
+    options = getattr(function, TOOL_ATTRIBUTE, None) or ToolOptions()
+    name = given or options.name or _own_name(function)
     problem = problem_with(name)
     if source == ROOT_SOURCE and name in RESERVED_ROOT_NAMES:
         problem = f"is the name of the built-in tools.{name}"
@@ -151,23 +155,23 @@ def _function(source: str, given: str | None, function: Any) -> _Function:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise OptionError(f"the function {name} yields, which a tool can't", hint="return a list")
     signature = signature_of(function, name)
-    return _Function(
+    return _FunctionTool(
         call=function,
         tool=Tool(
             address=f"{source}.{name}",
-            description=mark.description or docstrings.summary(_docstring(function)),
+            description=options.description or docstrings.summary(_docstring(function)),
             input_schema=signature.input_schema,
             output_schema=signature.output_schema,
-            writes=mark.writes,
+            writes=options.writes,
         ),
         signature=signature,
-        awaited=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__),
-        inline=mark.inline,
+        is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__),
+        inline=options.inline,
     )
 
 
 def _docstring(function: Any) -> str | None:
-    """Its own words: those that an object inherits from its class, as a partial does, are about something else."""
+    """Return a function's own docstring; that of a class which an object such as a partial inherits is not about it."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.getdoc(function)

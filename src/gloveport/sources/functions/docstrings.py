@@ -1,4 +1,4 @@
-"""What a docstring says: its first paragraph, and the parameters in Google, NumPy or Sphinx style."""
+"""Reads docstrings: the first paragraph, and the parameters in Google, NumPy or Sphinx style."""
 
 from __future__ import annotations
 
@@ -6,33 +6,37 @@ import inspect
 import re
 from collections.abc import Collection
 
-SECTION = re.compile(r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters)\s*:?\s*$", re.I)
-END = re.compile(r"^(returns?|yields?|raises|examples?|notes?|see also|warnings?|references|attributes)\s*:?\s*$", re.I)
-GOOGLE = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(\S.*)$")
-NUMPY = re.compile(r"^\*{0,2}(\w+)\s*(?::.*)?$")
-SPHINX = re.compile(r"^:param\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$")
-LONGEST = 2000
+PARAMETERS_HEADING = re.compile(
+    r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters)\s*:?\s*$", re.I
+)
+OTHER_HEADING = re.compile(
+    r"^(returns?|yields?|raises|examples?|notes?|see also|warnings?|references|attributes)\s*:?\s*$", re.I
+)
+GOOGLE_ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(\S.*)$")
+NUMPY_ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?::.*)?$")
+SPHINX_ITEM = re.compile(r"^:param\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$")
+MAX_TEXT_CHARS = 2000
 
 
 def summary(docstring: str | None) -> str:
-    """The first paragraph on one line; empty when there is none."""
+    """Return the first paragraph on one line; empty when there is none."""
     text = inspect.cleandoc(docstring or "").strip()
     first = text.split("\n\n", 1)[0]
     lines = []
     for line in first.splitlines():
-        if SECTION.match(line.strip()) or END.match(line.strip()) or line.lstrip().startswith(":"):
+        if PARAMETERS_HEADING.match(line.strip()) or OTHER_HEADING.match(line.strip()) or line.lstrip().startswith(":"):
             break
         lines.append(line.strip())
-    return " ".join(lines).strip()[:LONGEST]
+    return " ".join(lines).strip()[:MAX_TEXT_CHARS]
 
 
 def parameters(docstring: str | None, names: Collection[str]) -> dict[str, str]:
-    """What the docstring says about the parameters called `names`."""
+    """Return the descriptions of the parameters called `names`."""
     lines = inspect.cleandoc(docstring or "").splitlines()
     found: dict[str, list[str]] = {}
     _sphinx(lines, found)
     _sections(lines, found)
-    return {name: " ".join(text).strip()[:LONGEST] for name, text in found.items() if name in names and any(text)}
+    return {name: " ".join(text).strip()[:MAX_TEXT_CHARS] for name, text in found.items() if name in names and any(text)}
 
 
 def _indent(line: str) -> int:
@@ -42,7 +46,7 @@ def _indent(line: str) -> int:
 def _sphinx(lines: list[str], found: dict[str, list[str]]) -> None:
     current: list[str] | None = None
     for line in lines:
-        match = SPHINX.match(line.strip())
+        match = SPHINX_ITEM.match(line.strip())
         if match:
             current = found.setdefault(match[1], [match[2]])
         elif current is not None and line.strip() and _indent(line) > 0:
@@ -56,10 +60,10 @@ def _sections(lines: list[str], found: dict[str, list[str]]) -> None:
     current: list[str] | None = None
     for number, line in enumerate(lines):
         text = line.strip()
-        if SECTION.match(text):
+        if PARAMETERS_HEADING.match(text):
             inside, item_indent, current = True, -1, None
-            underlined = number + 1 < len(lines) and _is_rule(lines[number + 1])  # NumPy's way
-        elif END.match(text) or (number + 1 < len(lines) and text and _is_rule(lines[number + 1])):
+            underlined = number + 1 < len(lines) and _is_rule(lines[number + 1])  # as in NumPy's style
+        elif OTHER_HEADING.match(text) or (number + 1 < len(lines) and text and _is_rule(lines[number + 1])):
             inside = False
         elif not inside or not text or _is_rule(line):
             continue
@@ -73,7 +77,7 @@ def _sections(lines: list[str], found: dict[str, list[str]]) -> None:
 
 
 def _item(text: str, underlined: bool, found: dict[str, list[str]]) -> list[str] | None:
-    match = (NUMPY if underlined else GOOGLE).match(text)
+    match = (NUMPY_ITEM if underlined else GOOGLE_ITEM).match(text)
     if match is None:
         return None
     return found.setdefault(match[1], [] if underlined else [match[2]])

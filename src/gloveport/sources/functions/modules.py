@@ -1,4 +1,4 @@
-"""A Python module or file → the functions that it offers as tools."""
+"""A Python module or file → its functions, to use as tools."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import Any
 
 from gloveport.errors import OptionError
-from gloveport.sources.functions import MARK
+from gloveport.sources.functions import TOOL_ATTRIBUTE
 
 
 def load_module(spec: str) -> list[Callable[..., Any]]:
-    """The public functions of `package.module` or of a `.py` file: those in `__all__`, else those defined in it."""
+    """Return the public functions of `package.module` or of a `.py` file: those in `__all__`, else those defined in it."""
     is_file = spec.endswith(".py") or "/" in spec or "\\" in spec
     module = _import_file(Path(spec)) if is_file else _import(spec, lambda: importlib.import_module(spec))
     found = _listed(module, spec) if hasattr(module, "__all__") else _defined(module)
@@ -42,7 +42,7 @@ def _defined(module: ModuleType) -> list[Callable[..., Any]]:
         for name, value in vars(module).items()
         if not name.startswith("_")
         and not inspect.isclass(value)
-        and (getattr(value, MARK, None) is not None or inspect.isfunction(value))
+        and (getattr(value, TOOL_ATTRIBUTE, None) is not None or inspect.isfunction(value))
         and getattr(value, "__module__", None) == module.__name__
     ]
 
@@ -53,7 +53,7 @@ def _import_file(path: Path) -> ModuleType:
         raise OptionError(f"there is no file {path}", hint="name a .py file, or a module as package.module")
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # so that it can import its neighbours; last, so that it shadows nothing
+        sys.path.append(str(path.parent))  # lets it import its neighbours; last, so that it shadows nothing
 
     def load() -> ModuleType:
         found = importlib.util.spec_from_file_location(name, path)

@@ -15,26 +15,26 @@ import msgspec
 
 from gloveport.errors import OptionError
 from gloveport.sources.functions import docstrings, type_schemas
-from gloveport.sources.functions.type_schemas import Unsupported
+from gloveport.sources.functions.type_schemas import UnsupportedAnnotation
 
 EMPTY = inspect.Parameter.empty
-SIMPLE = (str, int, float, bool)
-Bound = tuple[list[Any], dict[str, Any]]
+SIMPLE_TYPES = (str, int, float, bool)
+BoundArguments = tuple[list[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a callable takes and gives, and how to bind a tool's arguments to it."""
+    """The schemas of a callable's parameters and result, and how to bind a tool's arguments to it."""
 
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
     shape: type[msgspec.Struct]
     positional: tuple[tuple[str, Any], ...]
     extra: Any
-    simple: Mapping[str, type]  # the parameters whose values need no conversion when they are exactly of this type
+    simple: Mapping[str, type]  # parameters whose values need no conversion when they have exactly this type
 
-    def bind(self, args: dict[str, Any]) -> Bound:
-        """Positional and keyword arguments in their annotated types; raises msgspec.ValidationError."""
+    def bind(self, args: dict[str, Any]) -> BoundArguments:
+        """Return positional and keyword arguments in their annotated types; raise msgspec.ValidationError."""
         for name, value in args.items():
             if type(value) is not self.simple.get(name):
                 break
@@ -43,7 +43,7 @@ class Signature:
         try:
             keywords = self._converted(args)
         except msgspec.ValidationError as error:
-            keywords = self._converted_otherwise(args, error)
+            keywords = self._converted_leniently(args, error)
         if not self.positional:
             return [], keywords
         return _positionals(self.positional, keywords), keywords
@@ -58,28 +58,28 @@ class Signature:
                 keywords[name] = type_schemas.convert(args[name], self.extra)
         return keywords
 
-    def _converted_otherwise(self, args: dict[str, Any], error: msgspec.ValidationError) -> dict[str, Any]:
-        """A date where text was meant is its text, and 5.0 where a whole number was meant is 5."""
-        for spelled in (datetime.isoformat, lambda moment: moment.date().isoformat()):
+    def _converted_leniently(self, args: dict[str, Any], error: msgspec.ValidationError) -> dict[str, Any]:
+        """Convert again with a date as text where text is expected, and 5.0 as 5 where an integer is expected."""
+        for to_text in (datetime.isoformat, lambda moment: moment.date().isoformat()):
             try:
-                return self._converted(_plainer(args, spelled))
+                return self._converted(_simplified(args, to_text))
             except msgspec.ValidationError:
                 continue
         raise error
 
 
-def _plainer(value: Any, spelled: Callable[[datetime], str]) -> Any:
+def _simplified(value: Any, to_text: Callable[[datetime], str]) -> Any:
     if isinstance(value, dict):
-        return {key: _plainer(item, spelled) for key, item in value.items()}
+        return {key: _simplified(item, to_text) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plainer(item, spelled) for item in value]
+        return [_simplified(item, to_text) for item in value]
     if isinstance(value, datetime):
-        return spelled(value)
+        return to_text(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _positionals(positional: tuple[tuple[str, Any], ...], keywords: dict[str, Any]) -> list[Any]:
-    """Takes the positional-only ones out of the keywords, up to the last that was given."""
+    """Take the positional-only arguments out of the keywords, up to the last one that was given."""
     values = [keywords.pop(name, msgspec.UNSET) for name, _ in positional]
     while values and values[-1] is msgspec.UNSET:
         values.pop()
@@ -87,7 +87,7 @@ def _positionals(positional: tuple[tuple[str, Any], ...], keywords: dict[str, An
 
 
 def signature_of(function: Callable[..., Any], name: str) -> Signature:
-    """The signature of a callable; OptionError names the parameter that can't be a tool's."""
+    """Return the signature of a callable; raise an OptionError that names the parameter a tool can't have."""
     plain, extra = _parameters(function, name)
     hints = _hints(function, name)
     types = {parameter.name: _kind(parameter, hints, name) for parameter in plain}
@@ -103,7 +103,7 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
         simple={
             parameter.name: types[parameter.name]
             for parameter in plain
-            if types[parameter.name] in SIMPLE and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+            if types[parameter.name] in SIMPLE_TYPES and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
         },
     )
 
@@ -126,7 +126,7 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
 
 
 def _unwrapped(function: Callable[..., Any]) -> Iterator[Any]:
-    """The places where annotations may be written, the likeliest first."""
+    """Yield the objects that may hold the annotations, the likeliest first."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -153,8 +153,8 @@ def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) -> 
     if parameter.default is None and kind is not Any:
         kind = typing.Optional[kind]  # noqa: UP045 - `|` does not take every annotation
     try:
-        return type_schemas.understood(kind)
-    except Unsupported as error:
+        return type_schemas.normalize(kind)
+    except UnsupportedAnnotation as error:
         shown = getattr(kind, "__name__", None) or str(kind)
         raise OptionError(
             f"the parameter {parameter.name} of the function {name} is {shown}, which a tool can't take: {error}",
@@ -182,17 +182,17 @@ def _input_schema(
 
 
 def _add_default(schema: dict[str, Any], default: Any) -> None:
-    # A default that is not plain data is the function's own business.
+    # A default that is not plain data is left out of the schema; the function still uses it.
     with contextlib.suppress(TypeError, ValueError, RecursionError):
         schema["default"] = msgspec.to_builtins(default, str_keys=True)
 
 
 def _output_schema(kind: Any) -> dict[str, Any] | None:
-    """The schema of the return annotation; None when it says nothing that plain data could show."""
+    """Return the schema of the return annotation; None when plain data can't express it."""
     if kind is EMPTY or kind is Any:
         return None
     try:
-        (schema,), definitions = type_schemas.schemas([type_schemas.understood(kind)], closed=False)
-    except Unsupported:
+        (schema,), definitions = type_schemas.schemas([type_schemas.normalize(kind)], closed=False)
+    except UnsupportedAnnotation:
         return None
     return schema | ({"$defs": definitions} if definitions else {})

@@ -1,8 +1,8 @@
-"""Python annotations → JSON Schema and back: what a parameter takes, and how plain data becomes its type.
+"""Python annotations → JSON Schema, and plain data → values of the annotated types.
 
-msgspec does both for the types it knows. Two things are added as custom types that it asks us about: classes with
-pydantic's `model_validate`, and unions that msgspec refuses because plain data can't tell their members apart
-(`Cat | Dog`, `str | datetime`); those are tried in their order, unless a value already has one of the types.
+msgspec does both for the types that it knows. Two kinds are added as custom types, for which msgspec calls our hooks:
+classes with pydantic's `model_validate`, and unions that msgspec refuses because plain data can't tell their members apart
+(`Cat | Dog`, `str | datetime`). The members of such a union are tried in order, unless a value already has one of them.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
-REF = "#/$defs/{name}"
-MOMENT = Annotated[datetime, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+REF_TEMPLATE = "#/$defs/{name}"
+DATE_TIME = Annotated[datetime, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 
-class Unsupported(Exception):
-    """An annotation that has no meaning in plain data; the message says which."""
+class UnsupportedAnnotation(Exception):
+    """An annotation that plain data can't express; the message says which."""
 
 
-def understood(annotation: Any) -> Any:
-    """The annotation in a form that `schemas` and `convert` understand; raises Unsupported."""
+def normalize(annotation: Any) -> Any:
+    """Return the annotation in a form that `schemas` and `convert` take; raise UnsupportedAnnotation."""
     if annotation is object or isinstance(annotation, typing.TypeVar):
         return Any
     if annotation is datetime:
-        return MOMENT
+        return DATE_TIME
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _annotated(understood(args[0]), args[1:])
+        return _annotated(normalize(args[0]), args[1:])
     if origin in (Union, types.UnionType):
-        return _union(Union[tuple(understood(member) for member in args)])  # noqa: UP007
+        return _union(Union[tuple(normalize(member) for member in args)])  # noqa: UP007
     if annotation is collections.abc.Iterable or origin is collections.abc.Iterable:
-        return list[understood(args[0])] if args else list
+        return list[normalize(args[0])] if args else list
     if args and origin not in (typing.Literal, None):
-        inner = tuple(arg if arg is Ellipsis else understood(arg) for arg in args)
+        inner = tuple(arg if arg is Ellipsis else normalize(arg) for arg in args)
         annotation = annotation.copy_with(inner) if hasattr(annotation, "copy_with") else origin[inner]
     _schema_of((annotation,))
     return annotation
 
 
 def _union(annotation: Any) -> Any:
-    """The union itself where msgspec takes it, else a custom type that tries the members in order."""
+    """Return the union itself where msgspec takes it, else a custom type that tries the members in order."""
     try:
         _schema_of((annotation,))
-    except Unsupported:
+    except UnsupportedAnnotation:
         members = get_args(annotation)
         if not members:
             raise
@@ -57,7 +57,7 @@ def _union(annotation: Any) -> Any:
 
 
 class _AnyMember(type):
-    """msgspec asks whether what our hook gave is an instance: a member of the union is."""
+    """Accepts every value: msgspec checks that what our hook returned is an instance, and any member of the union is."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return True
@@ -80,12 +80,12 @@ def _annotated(inner: Any, metadata: tuple[Any, ...]) -> Any:
 
 
 def _is_described(item: Any) -> bool:
-    """True for pydantic's FieldInfo and the like; msgspec reads its own Meta."""
+    """Return whether the metadata has a description, as pydantic's FieldInfo has; msgspec reads its own Meta."""
     return not isinstance(item, msgspec.Meta) and isinstance(getattr(item, "description", None), str)
 
 
 def schemas(annotations: collections.abc.Iterable[Any], *, closed: bool) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A JSON Schema for each understood annotation, and the definitions that they share.
+    """Return a JSON Schema for each normalized annotation, and the definitions that they share.
 
     `closed` refuses fields that a class does not have, as for arguments (B2).
     """
@@ -119,28 +119,28 @@ def _schema_of(annotations: tuple[Any, ...]) -> tuple[list[dict[str, Any]], dict
             schema = kind.model_json_schema(ref_template="#/$defs/{model}")
             more = schema.pop("$defs", {})
         else:
-            raise Unsupported(f"{kind.__name__} is not plain data")
+            raise UnsupportedAnnotation(f"{kind.__name__} is not plain data")
         for name, definition in more.items():
             if definitions.setdefault(name, definition) != definition:
-                raise Unsupported(f"two different types are called {name}")
+                raise UnsupportedAnnotation(f"two different types are called {name}")
         return schema
 
     try:
-        found, components = msgspec.json.schema_components(annotations, schema_hook=hook, ref_template=REF)
-    except Unsupported:
+        found, components = msgspec.json.schema_components(annotations, schema_hook=hook, ref_template=REF_TEMPLATE)
+    except UnsupportedAnnotation:
         raise
     except Exception as error:
-        raise Unsupported(str(error).splitlines()[0]) from error
+        raise UnsupportedAnnotation(str(error).splitlines()[0]) from error
     return [dict(schema) for schema in found], {**definitions, **components}
 
 
 def convert(value: Any, kind: Any) -> Any:
-    """The plain value as an instance of `kind`; raises msgspec.ValidationError."""
+    """Return the plain value as an instance of `kind`; raise msgspec.ValidationError."""
     return msgspec.convert(value, kind, str_keys=True, dec_hook=from_plain)
 
 
 def from_plain(kind: Any, value: Any) -> Any:
-    """The value as one of our custom types; what msgspec asks when it meets one."""
+    """Return the value as one of our custom types; msgspec calls this for them."""
     if isinstance(kind, type) and issubclass(kind, _Either):
         return _either(kind.members, value)
     if isinstance(value, kind):
@@ -162,7 +162,7 @@ def _either(members: tuple[Any, ...], value: Any) -> Any:
 
 
 def _has_fields(member: Any, value: dict[str, Any]) -> bool:
-    """False when a class has no place for one of the keys: the schema refuses those, so another member was meant."""
+    """Return whether a class has a field for each key; if not, its schema refuses the value and another member is meant."""
     if dataclasses.is_dataclass(member):
         return value.keys() <= {field.name for field in dataclasses.fields(member)}
     if typing.is_typeddict(member):

@@ -24,7 +24,7 @@ from gloveport.policy.egress import Egress, urls
 from gloveport.policy.egress.addresses import refusal
 from gloveport.sources import OpenedSource, SourceInfo
 from gloveport.sources.context import SourceContext
-from gloveport.sources.detection import detect
+from gloveport.sources.detection import DetectedSource, detect
 from gloveport.sources.opening import open_source
 from gloveport.sources.pins import Pins, is_pinned, pin_key
 from gloveport.sources.trust import trust, what_it_does
@@ -63,11 +63,12 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
     egress = Egress()
     context = SourceContext(egress, EnvironmentCredentials({}), cache_folder() / "definitions")
     try:
-        config = await _settings(options, context)
+        detected = await _detect(options, context)
+        config = detected.config
         if not isinstance(config.location, str):
             question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
             ask(question, err, yes=options.yes, as_json=options.as_json)
-        opened = await open_source(config, context)
+        opened = await open_source(config, context, detected.download)
         try:
             change = _change(path, config)
             about = _about(opened, config)
@@ -92,7 +93,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
     return 0
 
 
-async def _settings(options: AddOptions, context: SourceContext) -> SourceConfig:
+async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource:
     if options.name is not None and (problem := problem_with(options.name)):
         raise OptionError(f"the name {options.name!a} {problem}")
     if options.name in RESERVED_ROOT_NAMES or options.name == ROOT_SOURCE:
@@ -101,12 +102,12 @@ async def _settings(options: AddOptions, context: SourceContext) -> SourceConfig
         )
     text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
     try:
-        config = await detect(text, context, name=options.name, kind=options.kind, allow_private=options.private)
+        detected = await detect(text, context, name=options.name, kind=options.kind, allow_private=options.private)
     except GloveportError as error:
         if "allow_private" in (error.hint or ""):
             raise OptionError(error.message, hint="add --private if this source may reach your own network") from None
         raise
-    return replace(config, base_url=options.base_url)
+    return replace(detected, config=replace(detected.config, base_url=options.base_url))
 
 
 def _file(scope: str) -> Path:

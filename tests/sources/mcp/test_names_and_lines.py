@@ -1,12 +1,14 @@
 """Names that programs can write, from whatever a server calls its tools; and lines of bounded length."""
 
 import keyword
+import os
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport.sources.mcp.compile.names import RESERVED_GROUP_NAMES, identifiers
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
+from gloveport.surfaces.mcp import stdio
 from gloveport.tool_names import problem_with
 
 NAMES = st.lists(st.text(max_size=200) | st.from_regex(r"[a-c._-]{1,4}", fullmatch=True), max_size=30)
@@ -65,3 +67,25 @@ def test_an_overlong_line_tells_whose_it_was_if_it_says_so_at_an_edge() -> None:
     assert whose(b'{"jsonrpc": "2.0", "result": {"id": 8, "x": 1}, "id": 7}') == 7
     assert whose(b'{"result": {"id": 8, "x": 1}}') is None
     assert whose(b"x" * 100) is None
+
+
+def test_the_bytes_of_a_long_line_are_joined_once() -> None:
+    """A line of 16 MB in small chunks costs linear work: no chunk is looked at again when the next one comes."""
+    splitter = LineSplitter(16 * 1024 * 1024)
+    chunk = b"x" * 4096
+    for number in range(1, 4097):
+        assert list(splitter.feed(chunk)) == []
+        assert splitter._pieces[-1] == chunk
+        assert len(splitter._pieces) == number
+    (line,) = splitter.feed(b"\n")
+    assert isinstance(line, bytes) and len(line) == 16 * 1024 * 1024
+    assert splitter._pieces == [b""]
+
+
+def test_our_own_server_reads_its_lines_with_the_same_splitter() -> None:
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as out:
+        out.write(b"one\ntwo\nunfinished")
+    assert list(stdio._read_lines(read)) == [b"one", b"two"]
+    os.close(read)
+    assert stdio.LineSplitter is LineSplitter
