@@ -398,7 +398,7 @@ async def test_a_program_that_can_reach_no_tool_waits_for_no_source(
         assert (await run(code)).value == "hello"
     assert opened == ["people", "people"]
     forgotten = await run("greet()")
-    assert (forgotten.error.hint, opened[2:]) == ("did you mean tools.people.greet(…)?", ["people"])
+    assert (forgotten.error.hint, opened[2:]) == ("did you mean `tools.people.greet(…)`?", ["people"])
     given = "def run(t):\n    return t.search('greet')" if python else "(t) => t.search('greet')"
     assert [row["path"] for row in (await run(given)).value] == ["people.greet"]
     hidden = {"deno": "globalThis['to' + 'ols'].people.greet()", "cpython": "eval('to' + 'ols').people.greet()"}
