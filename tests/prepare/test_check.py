@@ -97,7 +97,7 @@ BAD: list[tuple[str, int, int, str, str]] = [
     ("tools.get_weather({ city: 'x', days: 1.5 })", 1, 38, "takes an integer as `days`", "integer"),
     ("tools.get_weather({ city: null })", 1, 27, "not null", "string"),
     ("tools.get_weather({ city: [] })", 1, 27, "not the array", "string"),
-    ("tools.get_weather({ city: 'x', units: 'metrik' })", 1, 39, "takes no 'metrik' as `units`", '"metric"'),
+    ("tools.get_weather({ city: 'x', units: 'metrik' })", 1, 39, "does not accept 'metrik' as `units`", '"metric"'),
     ("tools.get_weather(5)", 1, 19, "takes a string as `city`", "string"),
     ("tools.get_weather('x', 'metric', 1, 2)", 1, 37, "takes at most 3 arguments, not 4", "city"),
     ("tools.ping(1)", 1, 12, "takes no arguments, not 1", "no parameters"),

@@ -160,10 +160,10 @@ def test_every_place_stays(name: str) -> None:
 
 
 UNREAD = {
-    "const a: any = 1; return a as x.y.z": "put it in parentheses",
-    "const a: any = 1; return a satisfies a.b.c<string>[]": "put it in parentheses",
-    "const sql: any = 1; return sql<A & B>`x`.pipe()": "leave it out",
-    "const sql: any = 1; return [sql<Array<A>>`x`]": "leave it out",
+    "const a: any = 1; return a as x.y.z": "put the cast in parentheses",
+    "const a: any = 1; return a satisfies a.b.c<string>[]": "put the cast in parentheses",
+    "const sql: any = 1; return sql<A & B>`x`.pipe()": "remove the type",
+    "const sql: any = 1; return [sql<Array<A>>`x`]": "remove the type",
 }
 
 

@@ -59,7 +59,7 @@ BAD: list[tuple[str, int, int, str, str]] = [
     ("tools.get_weather(city=[1])", 1, 24, "not the array [1]", "string"),
     ("tools.get_weather(city={'a': 1})", 1, 24, "not the object {'a': 1}", "string"),
     ("tools.get_weather(city='x', days=f'{n}')", 1, 34, "not the string f'{n}'", "integer"),
-    ("tools.get_weather(city='x', units='metrik')", 1, 35, "takes no 'metrik' as `units`", '"metric"'),
+    ("tools.get_weather(city='x', units='metrik')", 1, 35, "does not accept 'metrik' as `units`", '"metric"'),
     ("tools.get_weather(5)", 1, 19, "takes a string as `city`", "string"),
     ("tools.get_weather('x', 'metric', 1, 2)", 1, 37, "takes at most 3 arguments, not 4", "city"),
     ("tools.get_weather('x', unit='metric')", 1, 24, "no parameter `unit`", "units"),

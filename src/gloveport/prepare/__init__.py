@@ -1,10 +1,15 @@
-"""Text → Program: finds the program in what the agent wrote, checks it, and gives it the shape of a module.
+"""Text → Program: find the program in what the agent wrote, check it, and turn it into a module for the engine.
 
-    text ─► fences ─► grammar (bounded parse) ─► survey ─► refusals ─► typescript (forms → module) ─► Program
-    text ─► python/ (the same steps, on CPython's own syntax tree) ─► Program
-    Program + catalog ─► calls (read off the tree) ─► names, arguments (checked, the same for all languages)
+    fences          which stretches of a Markdown text are code
+    typescript/     TypeScript and JavaScript: bounded parse, refusals, forms → ES module, erased types
+    python/         the same steps on CPython's own syntax tree
+    subset          what an engine states about the part of its language that it lacks
+    call_check      a program's tool calls against a catalog; `argument_check` checks their arguments
+    type_findings   the findings of a type checker → one error, or advice
+    positions       the mapping between the engine's code and the agent's text
+    diagnostics     line, column, source line and caret of an error; `mistakes` supplies hints
 
-Pure: nothing is executed, read or sent. Whatever is wrong is a `ProgramError` with a place in the agent's own text.
+Pure: it executes, reads and sends nothing. Every problem is a `ProgramError` with a place in the agent's own text.
 """
 
 from __future__ import annotations
@@ -44,12 +49,15 @@ def prepare(
 
 
 def check(program: Program, catalog: ToolIndex) -> None:
-    """Nothing when every tool call that can be read off the text fits; raises `ProgramError` for one that can't."""
+    """Raise `ProgramError` for the first tool call that can't succeed, as far as the text alone tells."""
     check_each(_certain_calls(program, catalog), program, catalog)
 
 
 def check_types(program: Program, catalog: ToolIndex, findings: Sequence[TypeFinding], lines_before: int) -> TypeReport:
-    """What a type checker found, at its places in the agent's text; `lines_before` stood before the program's code."""
+    """Report what a type checker found, at its places in the agent's text.
+
+    `lines_before` is the number of lines that stood before the program's code in the checked text.
+    """
     if not findings:
         return TypeReport()
     return report_types(program, _certain_calls(program, catalog).calls, findings, lines_before)
@@ -79,5 +87,5 @@ def _check_encodable(text: str) -> None:
             text.encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(text[error.start]):04x}"
-        message = f"half of a surrogate pair ({half}) can't be sent"
+        message = f"half of a surrogate pair ({half}) can't be encoded"
         raise program_error(text, error.start, message, hint=f"inside a string, write the escape `{half}`") from None

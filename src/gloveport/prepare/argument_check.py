@@ -1,4 +1,4 @@
-"""What can be said for certain about a call's arguments by reading them against a tool's schema."""
+"""Check the arguments of a call against a tool's schema, as far as literals allow a certain answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMBINATORS = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patter
 
 
 class ArgumentValue(Protocol):
-    """An argument, or the name of one, as it is written."""
+    """An argument as the program writes it, or the name of one."""
 
     @property
     def kind(self) -> str | None:
@@ -21,26 +21,29 @@ class ArgumentValue(Protocol):
 
     @property
     def text(self) -> str:
-        """What is written."""
+        """The text of the argument."""
         ...
 
     @property
     def string(self) -> str | None:
-        """What a plain string literal says."""
+        """The value of a plain string literal; None for anything else."""
         ...
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where it starts and ends in the code."""
+        """The offsets in the code where it starts and ends."""
         ...
 
 
 NamedValues = Mapping[str, tuple[ArgumentValue, ArgumentValue | None]]
-"""Arguments by name, each with where its name stands; a value of None can't be judged."""
+"""Arguments by name, each as a pair: the written name, and its value. A value of None can't be checked."""
 
 
 class CallArguments(NamedTuple):
-    """What a call is given: values by position, by name, or one object (`object_keys`, if all of its keys are literal)."""
+    """The arguments of a call: by position, by name, or as one object.
+
+    `object_keys` are the keys of that object; None if not all of them are literal.
+    """
 
     positional: Sequence[ArgumentValue] = ()
     named: NamedValues | None = None
@@ -48,7 +51,7 @@ class CallArguments(NamedTuple):
 
 
 class InvalidArgument(NamedTuple):
-    """What is wrong with a call; `value` is None when the call as a whole is."""
+    """What is wrong with a call, and the value to mark; without one, the call as a whole is wrong."""
 
     message: str
     hint: str
@@ -56,7 +59,7 @@ class InvalidArgument(NamedTuple):
 
 
 def validate_arguments(given: CallArguments, tool: Tool) -> InvalidArgument | None:
-    """The first thing that is certainly wrong with the arguments of a call; None when nothing is certain."""
+    """Return the first certain error in the arguments of a call; None when nothing is certainly wrong."""
     if not COMBINATORS.isdisjoint(tool.input_schema):
         return None
     positional = given.positional
@@ -136,14 +139,15 @@ def _wrong_type(name: str, value: ArgumentValue, schema: Any) -> InvalidArgument
     if types and not _fits(kind, value.text, types):
         wanted = " or ".join(sorted(types))
         return InvalidArgument(
-            f"takes {_article(wanted)} {wanted} as `{name}`, not {_spoken(kind, value.text)}",
-            f"`{name}` is of type {wanted}",
+            f"takes {_article(wanted)} {wanted} as `{name}`, not {_described(kind, value.text)}",
+            f"`{name}` must be of type {wanted}",
             value,
         )
     choices = schema.get("enum")
     if value.string is not None and isinstance(choices, list) and value.string not in choices:
         listed = ", ".join(f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices[:12])
-        return InvalidArgument(f"takes no {_cut(value.text)} as `{name}`", f"`{name}` is one of {listed}", value)
+        message = f"does not accept {_cut(value.text)} as `{name}`"
+        return InvalidArgument(message, f"`{name}` must be one of {listed}", value)
     return None
 
 
@@ -162,7 +166,7 @@ def _is_whole(text: str) -> bool:
         return True
 
 
-def _spoken(kind: str, text: str) -> str:
+def _described(kind: str, text: str) -> str:
     return text if kind == "null" else f"the {kind} {_cut(text)}"
 
 

@@ -1,4 +1,4 @@
-"""The names and arguments of a program's tool calls against a catalog, before anything runs, for every language."""
+"""Check a program's tool calls against a catalog before it runs: their names and arguments, in every language."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ OBJECT_MEMBERS = frozenset(
     {"apply", "bind", "call", "catch", "constructor", "finally", "hasOwnProperty", "isPrototypeOf", "pages", "then"}
     | {"propertyIsEnumerable", "toJSON", "toLocaleString", "toString", "valueOf"}
 )
-"""What functions, promises and objects have anyway: never the name of a missing tool."""
+"""Members that functions, promises and objects always have: never the name of a missing tool."""
 
 
 class ToolIndex(Protocol):
-    """What `check` needs of a catalog."""
+    """The part of a catalog that `check` needs."""
 
     @property
     def roots(self) -> frozenset[str]:
-        """Global names that are also sources: `github`."""
+        """The sources that are also globals: `github`."""
         ...
 
     def find(self, name: str) -> Tool | None:
-        """The tool of a name as written after `tools.`."""
+        """Return the tool with this name, as written after `tools.`."""
         ...
 
     def suggest(self, name: str) -> tuple[str, ...]:
-        """Up to three addresses that the name may have meant, best first, without `tools.`."""
+        """Return up to three similar addresses, best first, without `tools.`."""
         ...
 
     def source_problem(self, name: str) -> Problem | None:
-        """What is wrong with the source that a tool of this name would belong to; None if it is open."""
+        """Return the problem of the source that a tool with this name would belong to; None if it is open."""
         ...
 
     def is_namespace(self, name: str) -> bool:
-        """True for a source or a path prefix: `github.issues`."""
+        """Return whether this is a source or the prefix of a path: `github.issues`."""
         ...
 
 
 class Located(Protocol):
-    """Something that stands somewhere in the code."""
+    """Something with a place in the code."""
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where it starts and ends."""
+        """The offsets in the code where it starts and ends."""
         ...
 
 
@@ -60,7 +60,7 @@ class ChainPart(Located, Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the property."""
         ...
 
 
@@ -72,30 +72,31 @@ class Chain(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the parts."""
+        """The names of the properties."""
         return tuple(part.name for part in self.parts)
 
 
 class CallSite(NamedTuple):
-    """A call whose callee is a chain; `given` reads its arguments, or gives None when they can't be told.
+    """A call of a chain of properties.
 
-    `extent` is where the whole call starts and ends in the code.
+    `arguments` reads the arguments, or returns None when a spread hides them. `extent` returns the offsets in the code
+    where the whole call starts and ends.
     """
 
     chain: Chain
-    given: Callable[[], CallArguments | None]
+    arguments: Callable[[], CallArguments | None]
     extent: Callable[[], tuple[int, int]]
 
 
 class CertainCalls(NamedTuple):
-    """The calls of a program that are certain to be made where they stand, and the names that it tests for."""
+    """The calls that a program certainly makes as written, and the tools whose presence it tests for."""
 
     calls: tuple[CallSite, ...] = ()
     tested: Collection[tuple[str, ...]] = ()
 
 
 def check_each(found: CertainCalls, program: Program, catalog: ToolIndex) -> None:
-    """Nothing when every call fits; raises `ProgramError` for one that can't. Names that were tested may be missing."""
+    """Raise `ProgramError` for the first call that can't succeed. A tool that the program tests for may be missing."""
     for call in found.calls:
         _check_call(call, found.tested, program, catalog)
 
@@ -124,8 +125,8 @@ def _refuse_name(call: CallSite, names: list[str], program: Program, catalog: To
     name = ".".join(names)
     prefix = f"{call.chain.root}." if call.chain.root in TOOLS else ""
     if broken := catalog.source_problem(name):
-        told = broken.refusal(f"{prefix}{name}")
-        raise _at(program, call.chain.parts[0], told, code="source-failed", hint=broken.hint or "", tool=name)
+        message = broken.refusal(f"{prefix}{name}")
+        raise _at(program, call.chain.parts[0], message, code="source-failed", hint=broken.hint or "", tool=name)
     meant = [f"{prefix}{suggestion}" for suggestion in catalog.suggest(name)[:3]]
     message = f"no tool `{prefix}{name}`{f'; {question(meant)}' if meant else ''}"
     known = next((n for n in range(len(names), 0, -1) if catalog.is_namespace(".".join(names[:n]))), 0)
@@ -135,8 +136,8 @@ def _refuse_name(call: CallSite, names: list[str], program: Program, catalog: To
 
 
 def _check_arguments(call: CallSite, tool: Tool, program: Program) -> None:
-    given = call.given()
-    found = validate_arguments(given, tool) if given else None
+    arguments = call.arguments()
+    found = validate_arguments(arguments, tool) if arguments else None
     if found is None:
         return
     spelled = ".".join([call.chain.root, *call.chain.names])

@@ -1,4 +1,4 @@
-"""Where something is wrong, said so that it can be read in a hurry: line, column, source line, caret, hint."""
+"""Diagnostics: the line, column, source line, caret and hint of an error in the agent's text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINE_END = re.compile(r"\r\n?|\n")
 
 
 def line_and_column(source: str, offset: int) -> tuple[int, int]:
-    """The 1-based line and column (in characters) of an offset; lines end as editors end them: LF, CRLF or CR."""
+    """Return the 1-based line and column (in characters) of an offset. Lines end as in editors: LF, CRLF or CR."""
     offset = min(max(offset, 0), len(source))
     if offset and source[offset - 1 : offset + 1] == "\r\n":
         offset -= 1
@@ -36,14 +36,14 @@ def program_error(
     length: int = 1,
     tool: str | None = None,
 ) -> ProgramError:
-    """A `ProgramError` at an offset of the agent's text, with its frame."""
+    """Return a `ProgramError` at an offset of the agent's text, with its frame."""
     line, column = line_and_column(source, offset)
     shown = frame(source, line, column, length)
     return ProgramError(message, code=code, hint=hint, line=line, column=column, frame=shown, tool=tool)
 
 
 def frame(source: str, line: int, column: int, length: int = 1) -> str:
-    """The source line with its number and a caret below the column; long lines are cut around it."""
+    """Return the source line with its number and a caret below the column. Long lines are cut around the caret."""
     text = _line(source, line)
     start = min(max(column - 1, 0), len(text))
     stop = min(start + max(length, 1), len(text)) if start < len(text) else start + 1

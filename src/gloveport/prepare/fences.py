@@ -1,4 +1,4 @@
-"""The program inside Markdown: which stretches of a text are code, and which are prose."""
+"""Markdown: which stretches of a text are code, and which are prose."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 LABELS = frozenset(
     ["ts", "typescript", "mts", "cts", "tsx", "js", "javascript", "mjs", "cjs", "jsx", "node", "deno", "bun", "es6"]
 )
-"""Labels of a fence that holds TypeScript or JavaScript (compared in lower case)."""
+"""Labels of a fence that holds TypeScript or JavaScript, in lower case."""
 PYTHON = frozenset(["python", "py", "python3", "py3", "pycon", "python-repl", "ipython", "ipython3", "cpython"])
-"""Labels of a fence that holds Python."""
+"""Labels of a fence that holds Python, in lower case."""
 UNLABELLED = frozenset(["", "code", "tool_code", "program", "script", "snippet", "execute"])
-"""Labels that say nothing about the language."""
+"""Labels that do not name a language."""
 
 _MARKER = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)\r?$", re.MULTILINE)
 _LABEL = re.compile(r"[{.\s]*([\w+#-]*)")
@@ -20,7 +20,7 @@ _INLINE_LABEL = re.compile(r"\s*+(?:([A-Za-z]+)[ \t]++)?")
 
 
 class Block(NamedTuple):
-    """A fenced block: where its fence stands, what it is labelled, and where its content stands."""
+    """A fenced block: the offset of its fence, its label, and where its content starts and ends."""
 
     fence: int
     label: str
@@ -29,12 +29,12 @@ class Block(NamedTuple):
 
 
 def has_fence(text: str) -> bool:
-    """Whether a text could hold a fence at all; cheap."""
+    """Return whether a text could hold a fence at all. This test is cheap."""
     return "```" in text or "~~~" in text
 
 
 def blocks(text: str, labels: frozenset[str] = LABELS) -> list[Block]:
-    """The fenced blocks of a text as Markdown reads them; the last may be left open."""
+    """Return the fenced blocks of a text, by the rules of Markdown. The last block may lack its closing fence."""
     inline = _inline(text, labels)
     if inline:
         return [inline]
@@ -56,7 +56,7 @@ def blocks(text: str, labels: frozenset[str] = LABELS) -> list[Block]:
 
 
 def _inline(text: str, labels: frozenset[str]) -> Block | None:
-    """The block of a text that is one line between fences."""
+    """Return the block of a text that is a single line between fences."""
     kept = text.strip()
     if "\n" in kept or len(kept) < 7 or not (kept.startswith("```") and kept.endswith("```")) or kept[3] == "`":
         return None
@@ -69,7 +69,7 @@ def _inline(text: str, labels: frozenset[str]) -> Block | None:
 
 
 def widest(text: str, first: Block) -> Block | None:
-    """The block stretched to the last closing fence: for a program that itself holds lines that look like one."""
+    """Return the first block extended to the last closing fence, for a program that holds such a line itself."""
     fence = text[first.fence]
     closing = [m for m in _MARKER.finditer(text, first.start) if not m["info"].strip() and m["fence"][0] == fence]
     if not closing or closing[-1].start() <= first.end:
@@ -78,13 +78,13 @@ def widest(text: str, first: Block) -> Block | None:
 
 
 def programs(found: list[Block], labels: frozenset[str] = LABELS) -> list[Block]:
-    """The blocks that make up the program: all labelled as its language, else those without a telling label."""
+    """Return the blocks that form the program: those labelled with its language, else those without a language."""
     labelled = [block for block in found if block.label in labels]
     return labelled or [block for block in found if block.label in UNLABELLED]
 
 
 def outside(text: str, chosen: list[Block]) -> list[tuple[int, int]]:
-    """The stretches of a text that lie around the chosen blocks."""
+    """Return the stretches of a text around the chosen blocks."""
     edges = [0, *(edge for block in chosen for edge in (block.start, block.end)), len(text)]
     return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if end > start]
 
@@ -99,7 +99,7 @@ def _after_line_end(text: str, position: int) -> int:
 
 
 def _left_open(text: str, fence: str, block: Block) -> Block:
-    """A block without a closing line: it ends with the text, or with a fence at the end of its last line of code."""
+    """Return a block without a closing line: it ends with the text, or at a fence that ends its last line of code."""
     kept = text.rstrip()
     if kept.endswith(fence) and len(kept) - len(fence) >= block.start:
         return block._replace(end=len(kept) - len(fence))

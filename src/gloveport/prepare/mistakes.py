@@ -1,4 +1,4 @@
-"""The mistakes that agents make most, recognised so that the hint can say what to change."""
+"""Recognise the mistakes that agents make most, so that the hint can state the fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DASHES = {"–": "-", "—": "-", "−": "-", "…": "...", "×": "*", "÷": "/"
 
 
 def name_character(character: str, dashes: Mapping[str, str] = DASHES) -> tuple[str, str]:
-    """A message and a hint for a character that can't stand in code; `dashes` says what is written instead."""
+    """Return a message and a hint for a character that code can't hold; `dashes` maps characters to their replacements."""
     point = f"U+{ord(character):04X}"
     if character in SMART_QUOTES:
         plain = SMART_QUOTES[character]
@@ -21,7 +21,7 @@ def name_character(character: str, dashes: Mapping[str, str] = DASHES) -> tuple[
     name = unicodedata.name(character, "control character").lower()
     if not character.isprintable() or character.isspace():
         return f"invisible character {point} ({name}) in code", "delete it, or write it as an escape inside a string"
-    return f"unexpected `{character}` ({point}, {name})", "outside of strings and comments, code is plain ASCII"
+    return f"unexpected `{character}` ({point}, {name})", "outside strings and comments, use plain ASCII characters"
 
 
 _PYTHON = re.compile(
@@ -38,7 +38,7 @@ _JSX = re.compile(r"</?[A-Za-z][\w.]*(?:\s[^<>]*)?/?>")
 
 
 def hint_for_mistake(source: str, shape: str, offset: int) -> str | None:
-    """A hint for a common mistake at or around an offset; None when none is recognised."""
+    """Return a hint for a common mistake at or near an offset; None when there is none."""
     line = line_around(source, offset)
     if HTML.match(source):
         return "this is HTML; a program is TypeScript or JavaScript"
@@ -47,18 +47,18 @@ def hint_for_mistake(source: str, shape: str, offset: int) -> str | None:
     if shape.startswith("#", offset):
         return "comments start with `//`"
     if JSON.match(source):
-        return "this looks like JSON; data alone must be a valid expression"
+        return "this looks like JSON; a program of data alone must be a valid expression"
     if offset and shape[offset - 1] == "'" and re.match(r"[a-z]{1,2}\b", shape[offset:]):
-        return "a ' inside '…' ends the string: write \\' or use double quotes around it"
+        return "a ' inside '…' ends the string: write \\' or put the string in double quotes"
     if shape[offset : offset + 1] == "<" or _JSX.search(line):
-        return "JSX and HTML can't stand in a program; build text with template strings"
+        return "a program can't contain JSX or HTML; build the text with template strings"
     if PROSE.match(line):
-        return "this line reads like prose; put the program into a ```ts fence, or prose into comments"
+        return "this line looks like prose; put the program in a ```ts fence, or the prose in comments"
     return None
 
 
 def line_around(source: str, offset: int) -> str:
-    """The line that holds an offset, cut where it is very long."""
+    """Return the line that holds an offset, cut at 500 characters."""
     start = source.rfind("\n", 0, offset) + 1
     end = source.find("\n", offset)
     return source[start : len(source) if end < 0 else end][:500]

@@ -1,4 +1,4 @@
-"""The way between the engine's code and the agent's text: edits make spans, spans lead back."""
+"""Map between the engine's code and the agent's text: edits produce spans, and spans lead back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENGINE_LINE_END = re.compile("\r\n?|[\n\u2028\u2029]")
 
 
 class Edit(NamedTuple):
-    """Put `text` in the place of source[start:end]."""
+    """Replace source[start:end] with `text`."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Edit(NamedTuple):
 
 
 def rewrite(source: str, edits: Iterable[Edit]) -> tuple[str, tuple[Span, ...]]:
-    """The edited text, and the spans of it that stand unchanged in the source. Edits must not overlap."""
+    """Return the edited text, and the spans of it that stand unchanged in the source. Edits must not overlap."""
     pieces: list[str] = []
     spans: list[Span] = []
     written = read = 0
@@ -42,20 +42,20 @@ def rewrite(source: str, edits: Iterable[Edit]) -> tuple[str, tuple[Span, ...]]:
 
 
 def compose_spans(spans: Iterable[Span], inner: Iterable[Span]) -> tuple[Span, ...]:
-    """Spans into a text that was itself rewritten, led on through its own spans (`inner`) to the source."""
+    """Return spans into the source for spans into a text that was itself rewritten (`inner`: its own spans)."""
     inner = tuple(inner)
-    led: list[Span] = []
+    composed: list[Span] = []
     for span in spans:
         for part in inner:
             start = max(span.source, part.code)
             end = min(span.source + span.length, part.code + part.length)
             if start < end:
-                led.append(Span(span.code + start - span.source, part.source + start - part.code, end - start))
-    return tuple(led)
+                composed.append(Span(span.code + start - span.source, part.source + start - part.code, end - start))
+    return tuple(composed)
 
 
 def locate(program: Program, line: int, column: int) -> tuple[int, int] | None:
-    """Where the agent wrote what the engine places at `line`, `column`; None for text that we added.
+    """Return where the agent wrote what the engine reports at `line`, `column`; None for generated text.
 
     Both are 1-based. V8 counts columns in UTF-16 units, the Python guest in characters.
     """
@@ -70,7 +70,7 @@ def locate(program: Program, line: int, column: int) -> tuple[int, int] | None:
 
 
 def _following(program: Program, offset: int) -> int | None:
-    """For a place in text put before an expression (`return (`): where that expression begins, if on the same line."""
+    """Return where the expression starts that follows generated text (`return (`), if it is on the same line."""
     index = bisect_right(program.spans, offset, key=lambda span: span.code)
     if index >= len(program.spans):
         return None
@@ -79,7 +79,7 @@ def _following(program: Program, offset: int) -> int | None:
 
 
 def source_offset_of(program: Program, offset: int) -> int | None:
-    """The offset in `program.source` of an offset in `program.code`; None for generated text."""
+    """Return the offset in `program.source` of an offset in `program.code`; None for generated text."""
     span = _span_before(program.spans, offset)
     if span is None:
         return None
@@ -87,7 +87,7 @@ def source_offset_of(program: Program, offset: int) -> int | None:
 
 
 def nearest_source_offset(spans: Sequence[Span], offset: int) -> int:
-    """The offset in the source of an offset in the code; where there is none, the end of what stands before it."""
+    """Return the offset in the source of an offset in the code; for generated text, the end of the text before it."""
     span = _span_before(spans, offset)
     if span is None:
         return spans[0].source if spans else 0
@@ -138,5 +138,5 @@ def _engine_offset(code: str, line: int, column: int) -> int | None:
 
 
 def number_of_lines(code: str) -> int:
-    """How many lines V8 sees."""
+    """Return how many lines V8 counts."""
     return sum(1 for _ in ENGINE_LINE_END.finditer(code)) + 1

@@ -1,8 +1,8 @@
-"""What a type checker found → what to tell the agent: an error where a call can't succeed, advice everywhere else.
+"""The findings of a type checker → a report: an error where a call can't succeed, advice everywhere else.
 
-Types are claims about values, and a program that breaks one may still work (a cast, a union, a definition that is wrong).
-So a finding stops a program only where it stands in the arguments of a call whose failure the program does not handle, and
-says that a value of one plain type is given for another: the host would refuse that call anyway.
+A type is a claim about a value, and a program that breaks one may still work (a cast, a union, a wrong definition). So a
+finding stops a program only if it lies in the arguments of a call whose failure the program does not handle, and reports
+a value of one plain type where the tool takes another: the host would refuse that call anyway.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _PYTHON = re.compile(r"Expected `([^`]*)`, found `([^`]*)`")
 _PLAIN_TYPESCRIPT = re.compile(r"""(?:string|number|boolean|"[^"|]*"|-?[\d.]+|true|false)(?:\[\])?\Z""")
 _PLAIN_PYTHON = re.compile(r"(?:str|int|float|bool|bytes|list\[(?:str|int|float|bool)\]|Literal\[[^,|]*\])\Z")
 _TYPE_ERRORS = frozenset({"2322", "2345", "invalid-argument-type"})
-# Findings that no agent needs: unused names, style, and imports, which prepare checks itself.
-_IDLE = frozenset({"invalid-syntax", "unresolved-import", "empty-body", "possibly-unresolved-reference"})
+# Findings that help no agent: syntax and imports, which prepare checks itself, and style.
+_IRRELEVANT = frozenset({"invalid-syntax", "unresolved-import", "empty-body", "possibly-unresolved-reference"})
 
 
 @dataclass(frozen=True, slots=True)
 class TypeReport:
-    """`error` is what stops the program, if anything does; `advice` are one-line notes with their places."""
+    """`error` is what stops the program, if anything does; `advice` holds one-line notes with their places."""
 
     error: ProgramError | None = None
     advice: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class TypeReport:
 def report_types(
     program: Program, calls: Sequence[CallSite], findings: Iterable[TypeFinding], lines_before: int
 ) -> TypeReport:
-    """The findings in the agent's own text; those in text that is not the agent's are dropped."""
+    """Return the report of the findings that lie in the agent's own text; the others are dropped."""
     error: ProgramError | None = None
     advice: list[str] = []
     places = [call.extent() for call in calls]
@@ -48,11 +48,11 @@ def report_types(
     for finding in findings:
         start = _offset(program, lines, finding.line - lines_before, finding.column)
         offset = None if start is None else source_offset_of(program, start)
-        if start is None or offset is None or _is_idle(finding):
+        if start is None or offset is None or _is_irrelevant(finding):
             continue
         stop = _offset(program, lines, finding.end_line - lines_before, finding.end_column) or start + 1
         message = _shortened(finding.message)
-        hint = "see tools.describe for the types that the tool takes"
+        hint = "`await tools.describe(path)` shows the types that the tool takes"
         found = program_error(program.source, offset, message, code="type-error", hint=hint, length=max(1, stop - start))
         if error is None and _is_certain(finding) and any(begin < start < end for begin, end in places):
             error = found
@@ -70,12 +70,12 @@ def _is_certain(finding: TypeFinding) -> bool:
     return bool(found and _PLAIN_PYTHON.match(found[2]))
 
 
-def _is_idle(finding: TypeFinding) -> bool:
+def _is_irrelevant(finding: TypeFinding) -> bool:
     code = finding.code
     if code.isdigit():
         # 1xxx: syntax, which prepare has checked; 6xxx and 7xxx: unused names and missing annotations.
         return (code[0] == "1" and len(code) == 4) or code[0] in "67"
-    return code in _IDLE or not code[:1].isalpha() or code.startswith("no-")
+    return code in _IRRELEVANT or not code[:1].isalpha() or code.startswith("no-")
 
 
 def _starts(program: Program) -> list[int]:
@@ -84,7 +84,7 @@ def _starts(program: Program) -> list[int]:
 
 
 def _offset(program: Program, starts: list[int], line: int, column: int) -> int | None:
-    """The place in the code of a line and a column in UTF-16 units; None outside of it."""
+    """Return the offset in the code of a line and a column in UTF-16 units; None outside the code."""
     if not 1 <= line <= len(starts):
         return None
     start, units = starts[line - 1], column - 1

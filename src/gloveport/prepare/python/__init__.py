@@ -1,10 +1,17 @@
 """Python, in every form that agents write it → a module for the guest, in which lines keep their numbers.
 
-    text ─► layout (fences, margins, prompts) ─► grammar (bounded parse) ─► scopes ─► imports ─► entry ─► Program
+    layout          finds the code in the text: fences, margins, prompts
+    parser          bounded parse into CPython's syntax tree; `lexer` measures large texts before
+    syntax_errors   the diagnostic of code that does not parse; `mistakes` supplies hints
+    scopes          what CPython refuses only when it compiles; fills the `survey`
+    imports, foreign_names   refuse packages that are not there, and names of other languages (`null`)
+    entry           finds the function to call
+    tool_access     whether the program can reach tools
+    calls           the tool calls that can be read off the text
 
-The guest runs a "body" with top-level `await` and `return` and takes a trailing expression for the result; of a program
-of definitions it calls the function `main`, which is added as a name for the only function there is. An
-engine that has a subset of Python refuses what it lacks, and rewrites a little.
+The guest runs a "body" with top-level `await` and `return`, and a trailing expression is the result. In a program of
+definitions it calls the function `main`: a program with one function gets `main` as a second name for it. For an engine
+with a subset of Python, that subset refuses what the engine lacks, and rewrites a little.
 """
 
 from __future__ import annotations
@@ -31,7 +38,7 @@ from gloveport.types import Program, ToolAccess
 
 
 def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
-    """The program of a text, for an engine of this subset: finds it, and refuses what can't run."""
+    """Return the program of a text, for an engine of this subset: find it, and refuse what can't run."""
     layout, tree = _read(source)
     found = survey(tree, subset.node_kinds if subset else ())
     if found.faults:
@@ -79,7 +86,7 @@ def _program(layout: Layout, function: str | None, tail: int | None, access: Too
 
 
 def _tail(tree: ast.Module) -> int | None:
-    """The line that a trailing expression begins; 0 without one, None for one that stands behind something."""
+    """Return the line where a trailing expression starts; 0 without one, None if something stands before it."""
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
         return 0
@@ -87,7 +94,7 @@ def _tail(tree: ast.Module) -> int | None:
 
 
 def _read(source: str) -> tuple[Layout, ast.Module]:
-    """The layout that parses; raises the diagnostic of the likeliest one otherwise."""
+    """Return the layout that parses; raise the diagnostic of the likeliest one otherwise."""
     first: Exception | None = None
     for layout in layouts(source):
         try:

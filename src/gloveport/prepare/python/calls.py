@@ -18,7 +18,7 @@ from gloveport.types import Program
 
 
 def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
-    """The tool calls that can be read off the text."""
+    """Return the tool calls that can be read off the text."""
     roots = TOOLS | catalog.roots
     if not any(root in program.code for root in roots):
         return CertainCalls()
@@ -32,7 +32,7 @@ def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
 
 
 def _is_shadowed(name: str, found: PythonCalls, tree: ast.Module, program: Program) -> bool:
-    """Whether the program binds the name itself, other than as the entry function's own parameter."""
+    """Return whether the program binds the name itself, other than as a parameter of the entry function."""
     bound = found.bound.get(name)
     if not bound:
         return False
@@ -42,7 +42,7 @@ def _is_shadowed(name: str, found: PythonCalls, tree: ast.Module, program: Progr
 
 
 def _entry_parameters(tree: ast.Module) -> list[ast.arg]:
-    """The first two parameters of the function that the guest will call."""
+    """Return the first two parameters of the function that the guest calls."""
     functions: dict[str, ast.arguments] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -56,18 +56,18 @@ def _entry_parameters(tree: ast.Module) -> list[ast.arg]:
 
 
 class CodeText:
-    """The code, and where the nodes of its tree stand; looked up only when there is something to say."""
+    """The code, and where the nodes of its tree stand. Places are computed only for a message."""
 
     def __init__(self, code: str) -> None:
         self.code = code
 
     @cached_property
     def lines(self) -> LineIndex:
-        """The lines of the code."""
+        """The line index of the code."""
         return LineIndex(self.code)
 
     def extent(self, node: ast.AST) -> tuple[int, int]:
-        """Where a node starts and ends."""
+        """Return the offsets where a node starts and ends."""
         return self.lines.start(node), self.lines.end(node)
 
 
@@ -81,7 +81,7 @@ class PythonChainPart:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where the name stands."""
+        """The offsets where the name starts and ends."""
         if isinstance(self._node, ast.Subscript):
             return self._text.extent(self._node.slice)
         end = self._text.lines.end(self._node)
@@ -89,7 +89,7 @@ class PythonChainPart:
 
 
 class PythonValue:
-    """An argument as it is written."""
+    """An argument as the program writes it."""
 
     __slots__ = ("_node", "_text", "kind", "string")
 
@@ -101,13 +101,13 @@ class PythonValue:
 
     @property
     def text(self) -> str:
-        """What is written."""
+        """The text of the argument."""
         start, end = self.extent
         return self._text.code[start:end]
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where it starts and ends in the code."""
+        """The offsets where it starts and ends."""
         return self._text.extent(self._node)
 
 
@@ -118,7 +118,7 @@ class KeywordName(PythonValue):
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where the name stands."""
+        """The offsets where the name starts and ends."""
         start = self._text.lines.start(self._node)
         return start, start + len(getattr(self._node, "arg", None) or "")
 
@@ -136,8 +136,8 @@ def _kind(node: ast.AST) -> str | None:
     return "array" if isinstance(node, ast.List) else "object" if isinstance(node, ast.Dict) else None
 
 
-def _given(call: ast.Call, text: CodeText) -> CallArguments | None:
-    """What a call is given; None when `*` or `**` hides it."""
+def _arguments(call: ast.Call, text: CodeText) -> CallArguments | None:
+    """Return the arguments of a call; None when `*` or `**` hides them."""
     if any(isinstance(node, ast.Starred) for node in call.args) or any(word.arg is None for word in call.keywords):
         return None
     positional = [PythonValue(node, text) for node in call.args]
@@ -163,9 +163,9 @@ def _keys(node: ast.Dict, text: CodeText) -> dict[str, tuple[PythonValue, Python
 class PythonCalls:
     """What one walk over a program finds.
 
-    `calls` leaves out those whose failure the program handles itself; `bound` holds the nodes that bind names; `tested`
-    the chains that are looked at and not called (`hasattr(tools, "x")`); `caught` is what is still to be walked of the
-    code whose failures are handled.
+    `calls` leaves out those whose failure the program handles itself. `bound` maps names to the nodes that bind them.
+    `tested` holds the chains that are read but not called (`hasattr(tools, "x")`). `caught` is code whose failures the
+    program handles, still to be walked.
     """
 
     text: CodeText
@@ -176,14 +176,14 @@ class PythonCalls:
     caught: list[ast.AST] = field(default_factory=list)
 
     def on(self, roots: frozenset[str]) -> Iterator[CallSite]:
-        """The calls on some of the roots, in the order of the text."""
+        """Yield the calls on some of the roots, in the order of the text."""
         for node, chain in sorted(self.calls, key=lambda pair: (pair[0].lineno, pair[0].col_offset)):
             if chain.root in roots:
-                yield CallSite(chain, partial(_given, node, self.text), partial(self.text.extent, node))
+                yield CallSite(chain, partial(_arguments, node, self.text), partial(self.text.extent, node))
 
 
 def read_calls(tree: ast.Module, code: str, roots: frozenset[str]) -> PythonCalls:
-    """The calls on these roots, and what is needed to judge them."""
+    """Return the calls on these roots, and what is needed to check them."""
     found = PythonCalls(CodeText(code), roots)
     _walk(found, [*tree.body], certain=True)
     _walk(found, found.caught, certain=False)
@@ -212,7 +212,7 @@ def _take_binding(found: PythonCalls, node: ast.AST) -> list[ast.AST]:
 
 
 def _take_catching(found: PythonCalls, node: ast.Try | ast.TryStar | ast.With | ast.AsyncWith) -> list[ast.AST]:
-    """What is below a statement that may handle failures, without the body that it handles."""
+    """Return the nodes below a statement that may handle failures, without the body that it handles."""
     if isinstance(node, ast.Try | ast.TryStar):
         handled = bool(node.handlers)
         rest: list[ast.AST] = [*node.handlers, *node.orelse, *node.finalbody]
@@ -266,7 +266,7 @@ def _take_in(found: PythonCalls, node: ast.Compare) -> list[ast.AST]:
 
 
 def _chain(found: PythonCalls, node: ast.AST) -> Chain | None:
-    """The chain that an expression spells out on one of the roots; None for anything computed."""
+    """Return the chain that an expression spells out on one of the roots; None if it is computed."""
     parts: list[PythonChainPart] = []
     while isinstance(node, ast.Attribute | ast.Subscript):
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node.slice, "value", None)

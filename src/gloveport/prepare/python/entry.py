@@ -12,7 +12,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def entry_function(tree: ast.Module, code: str) -> str | None:
-    """The name of the function to call in a program of definitions: `main`, or the only one there is.
+    """Return the name of the function to call in a program of definitions: `main`, or the only function.
 
     None for any other program, and when the program refers to the function itself (a `main()` at its end).
     """
@@ -28,7 +28,7 @@ def entry_function(tree: ast.Module, code: str) -> str | None:
 
 
 def _defines(statement: ast.stmt) -> bool:
-    """Whether a statement only gives names to things: an import, a definition, an assignment, a docstring."""
+    """Return whether a statement only binds names: an import, a definition, an assignment, a docstring."""
     pending = [statement]
     while pending:
         node = pending.pop()
@@ -69,7 +69,7 @@ def _function_name(statement: ast.stmt) -> str | None:
 
 
 def _is_referred(tree: ast.Module, name: str, definition: ast.stmt, code: str) -> bool:
-    """Whether a name is used outside of its own definition."""
+    """Return whether a name is used outside its own definition."""
     if len(re.findall(rf"\b{re.escape(name)}\b", code)) == 1:
         return False
     return any(isinstance(node, ast.Name) and node.id == name for node in _outside(tree, definition))

@@ -14,7 +14,7 @@ _DYNAMIC = re.compile(r"\b(?:exec|globals|vars|builtins|__builtins__|setattr)\b|
 
 
 class ForeignName(NamedTuple):
-    """A name that would be a `NameError`, and what is written instead."""
+    """A name that would be a `NameError`, and what to write instead."""
 
     node: ast.Name
     message: str
@@ -22,7 +22,7 @@ class ForeignName(NamedTuple):
 
 
 def foreign_name(tree: ast.Module, code: str) -> ForeignName | None:
-    """The first use of such a name, when nothing in the program could define it."""
+    """Return the first use of such a name, if nothing in the program could define it."""
     if not any(name in code for name in FOREIGN) or not _MENTIONED.search(code) or _DYNAMIC.search(code):
         return None
     uses: list[ast.Name] = []
@@ -45,13 +45,11 @@ def foreign_name(tree: ast.Module, code: str) -> ForeignName | None:
         return None
     first = min(uses, key=lambda node: (node.lineno, node.col_offset))
     written = FOREIGN[first.id]
-    return ForeignName(
-        first, f"there is no `{first.id}` in Python", f"write `{written}`; JSON text is read with `json.loads`"
-    )
+    return ForeignName(first, f"there is no `{first.id}` in Python", f"write `{written}`; read JSON text with `json.loads`")
 
 
 def bound_names(node: ast.AST) -> list[str]:
-    """The names that a node of one of the `BINDING` kinds binds."""
+    """Return the names that a node of one of the `BINDING` kinds binds."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
     if isinstance(node, ast.Global | ast.Nonlocal):

@@ -1,4 +1,4 @@
-"""What an import gets: the standard library, or a refusal with a way out."""
+"""Imports of a Python program: the standard library, or a refusal with a hint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gloveport.suggestions import near, question
 
 AVAILABLE = sys.stdlib_module_names | {"__main__"}
 
-_NETWORK = "there is no network: call a tool of the catalog (`tools.search` finds them)"
+_NETWORK = "there is no network: call a tool (`tools.search` finds one)"
 _DATA = "packages are not available: use the standard library (`statistics`, `math`, `csv`, `collections`, `itertools`)"
 _OUTPUT = "return the data, or send it to the user with `emit(value)`"
 
@@ -22,14 +22,14 @@ _TABLE = [
     ("playwright fastmcp asyncpg aiofiles pymysql fastapi flask django starlette uvicorn", _NETWORK),
     ("numpy pandas scipy sklearn polars statsmodels torch tensorflow sympy networkx numba", _DATA),
     ("matplotlib seaborn plotly PIL cv2 altair bokeh IPython", f"packages are not available: {_OUTPUT}"),
-    ("rich tqdm tabulate termcolor colorama click", f"use `print`; nothing is shown on a terminal here: {_OUTPUT}"),
+    ("rich tqdm tabulate termcolor colorama click", f"use `print`; there is no terminal here: {_OUTPUT}"),
     ("bs4 lxml html5lib", "use `html.parser` or `xml.etree.ElementTree`"),
     ("yaml toml tomli", "use `json` or `tomllib`"),
     ("simplejson ujson orjson rapidjson msgspec", "use `json`"),
     ("pydantic attr attrs marshmallow", "use `dataclasses`; tools check their own arguments"),
     ("dateutil pytz arrow pendulum tzlocal", "use `datetime` and `zoneinfo`"),
     ("trio anyio gevent nest_asyncio uvloop", "use `asyncio`; `await` works at the top level"),
-    ("dotenv environs decouple", "`os.environ` holds what the run was given"),
+    ("dotenv environs decouple", "`os.environ` holds the variables that were passed to the run"),
     ("tools codemode executor gloveport", "tools need no import: call `tools.…` directly"),
     ("urllib2 urlparse", "this is Python 3: use `urllib.parse`"),
     ("StringIO cStringIO", "this is Python 3: use `io.StringIO`"),
@@ -53,7 +53,7 @@ class PythonImportRefusal(NamedTuple):
 
 
 def refused(imports: list[ast.Import | ast.ImportFrom], code: str) -> PythonImportRefusal | None:
-    """The first import that can't succeed; None when all can."""
+    """Return the refusal of the first import that can't succeed; None when all can."""
     unknown = [(node, alias) for node in imports for alias in _names(node) if alias is None or not _is_available(alias)]
     if not unknown:
         return None
@@ -62,7 +62,7 @@ def refused(imports: list[ast.Import | ast.ImportFrom], code: str) -> PythonImpo
     start = _place(node, name, lines, code)
     if name is None:
         shown = _relative(node)
-        hint = "a program is one file: put the code it needs into it"
+        hint = "a program is one file: include the code that it needs"
         return PythonImportRefusal(
             f"import of `{shown}` is refused: there is no package to be relative to", hint, start, len(shown)
         )
@@ -70,7 +70,7 @@ def refused(imports: list[ast.Import | ast.ImportFrom], code: str) -> PythonImpo
 
 
 def _names(node: ast.Import | ast.ImportFrom) -> list[str | None]:
-    """The modules that a statement imports; None for a relative one."""
+    """Return the modules that a statement imports; None for a relative import."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [None if node.level else node.module]

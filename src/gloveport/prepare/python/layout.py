@@ -1,7 +1,7 @@
-"""Where a Python program stands in the agent's text: bare or fenced, indented or not, typed at a prompt or not.
+"""Find a Python program in the agent's text: bare or fenced, indented or not, typed at a prompt or not.
 
-What is no part of it becomes empty lines, so lines keep their numbers; margins and prompts are cut, so columns may not,
-and spans lead back.
+Text that does not belong to it becomes empty lines, so lines keep their numbers. Margins and prompts are cut, so columns
+may change; spans lead back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MANY_DIGITS = "this integer has more than 4300 digits"
 MANY_DIGITS_HINT = "write it in hexadecimal (0x…), or pass it as `input`"
 
 MARGINAL = frozenset(["", " ", "\t", "\f", "\n", "\r", "#", ">", "\ufeff"])
-"""How a text begins that may have a margin or prompts."""
+"""First characters of a text that may have a margin or prompts."""
 
 _LONE_CR = re.compile(r"\r(?!\n)")
 _FIRST_LINE = re.compile(r"(?:[ \t\f]*+(?:#[^\n]*+)?\r?\n)*+([ \t]*+)(>>>(?=[ \r\n]|\Z))?")
@@ -38,7 +38,7 @@ class Layout(NamedTuple):
 
 
 def layouts(source: str) -> Iterator[Layout]:
-    """The ways to find a program in a text, the likeliest first; the later ones are for when it doesn't parse."""
+    """Yield the ways to find a program in a text, the likeliest first; the others serve when that one does not parse."""
     text = _LONE_CR.sub("\n", source) if "\r" in source else source
     blocks = fences.blocks(text, fences.PYTHON) if fences.has_fence(text) else []
     if not blocks and text[:1] not in MARGINAL:
@@ -57,7 +57,7 @@ def layouts(source: str) -> Iterator[Layout]:
 
 
 def _no_program(source: str, block: fences.Block) -> Exception:
-    message = f"the only code here is labelled `{block.label}`, not Python"
+    message = f"the only code block is labelled `{block.label}`, not Python"
     hint = "label the program's fence `python`, or send the program without a fence"
     if block.label in fences.LABELS:
         hint = 'write the program in Python, or run it with language="typescript"'
@@ -65,7 +65,7 @@ def _no_program(source: str, block: fences.Block) -> Exception:
 
 
 def too_long(source: str, offset: int, what: str) -> ProgramError:
-    """The diagnostic of something that would take too long to read."""
+    """Return the diagnostic of something that would take too long to read."""
     if what == "this number":
         return program_error(source, offset, MANY_DIGITS, hint=MANY_DIGITS_HINT)
     return program_error(source, offset, f"{what} is too long to read", hint="pass large data as `input`, not as code")
@@ -83,7 +83,7 @@ def _lay_out(source: str, text: str, stretches: list[tuple[int, int]]) -> Layout
     edits = [edit for edit in edits if edit.end > edit.start]
     if not edits:
         return Layout(source, source, (Span(0, 0, len(source)),) if source else ())
-    return Layout(source, *rewrite(text, edits))  # of `text`: a lone CR must not meet the LF after an empty line
+    return Layout(source, *rewrite(text, edits))  # not of `source`: its lone CR would join the LF of an empty line
 
 
 def _blank(text: str, start: int, end: int) -> Edit:
@@ -91,7 +91,7 @@ def _blank(text: str, start: int, end: int) -> Edit:
 
 
 def _trim(source: str, text: str, start: int, end: int) -> Iterable[Edit]:
-    """The edits that take the prompts or the margin out of a stretch of code."""
+    """Return the edits that remove the prompts or the margin from a stretch of code."""
     first = _FIRST_LINE.match(text, start, end)
     if not first or not (first[1] or first[2]):
         return ()
@@ -109,7 +109,7 @@ def _without_prompts(text: str, start: int, end: int) -> Iterator[Edit]:
 
 
 def _without_margin(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Cut what all lines of code are indented by; text inside of strings is cut only if all of it is indented too."""
+    """Cut the indentation that all lines of code share; lines inside strings only if all of them have it too."""
     body = text[start:end]
     held = [span for span in strings(body) if "\n" in body[span[0] : span[1]]]
     code: list[re.Match[str]] = []

@@ -1,6 +1,6 @@
-"""A rough reading of Python's strings, comments and brackets, in linear time, for text that may not parse at all.
+"""A rough, linear-time reading of Python's strings, comments and brackets, for text that may not parse at all.
 
-It takes an f-string for one string, which is a guess where quotes nest in it (Python 3.12). So it serves only to refuse
+It reads an f-string as one string, which is a guess where quotes nest in it (Python 3.12). So it serves only to refuse
 bombs early, to find fences and margins, and to word messages; the meaning of a program never depends on it.
 """
 
@@ -22,15 +22,15 @@ _DOTTED = re.compile(r"\b(?:import|from)\b[\s\\]*+(?:\w++[\s\\]*+\.[\s\\]*+){100
 _DIGITS = re.compile(r"(?<![\w.])[1-9][\d_]{4300,}+(?![\w.])")
 
 MAX_UNMEASURED_CHARS = 16 * 1024
-"""Texts up to this size are parsed in a few milliseconds whatever they hold."""
+"""Texts up to this size are parsed in a few milliseconds, whatever they hold."""
 MAX_TOKENS = 100_000
-"""More take seconds and 2 KB of memory each to read, here and in the guest."""
+"""More tokens take seconds to read, and 2 KB of memory each, here and in the guest."""
 MAX_FSTRING_WORK = 200_000_000
-"""The lengths of f-strings times their expressions: CPython 3.11 reads each f-string from its start for each of them."""
+"""The lengths of f-strings times their expressions: for each expression, CPython 3.11 reads the f-string from its start."""
 
 
 def strings(text: str) -> Iterator[tuple[int, int]]:
-    """Where the string literals of a text stand; one that is not terminated ends with its line or with the text."""
+    """Yield where string literals stand. An unterminated one ends with its line or with the text."""
     for literal in _LITERAL.finditer(text):
         start, end = literal.span()
         if text[start] == "#":
@@ -40,14 +40,14 @@ def strings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def in_string(text: str, offset: int) -> bool:
-    """Whether an offset seems to lie inside a triple-quoted string that began before it."""
+    """Return whether an offset seems to lie inside a triple-quoted string that began before it."""
     if '"""' not in text[:offset] and "'''" not in text[:offset]:
         return False
     return any(start < offset < end for start, end in strings(text))
 
 
 def too_large(text: str) -> tuple[int, str] | None:
-    """The offset and the name of what would take the parser too long; None when nothing would."""
+    """Return the offset and the name of what would take the parser too long; None when nothing would."""
     dotted = _DOTTED.search(text)
     if dotted:
         return dotted.start(), "this import"

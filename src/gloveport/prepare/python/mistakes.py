@@ -1,4 +1,4 @@
-"""The mistakes that agents make most in Python, recognised so that the hint can say what to change."""
+"""Recognise the mistakes that agents make most in Python, so that the hint can state the fix."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OLD = re.compile(r"\s*(?:raise|except)\s+[\w.]+\s*,|\s*(?:print|exec)\s+[^(=\s]
 
 
 def hint_for_mistake(source: str, offset: int) -> str | None:
-    """A hint for a common mistake at or around an offset; None when none is recognised."""
+    """Return a hint for a common mistake at or near an offset; None when there is none."""
     line = line_around(source, offset)
     rest = source[offset : offset + 80]
     if HTML.match(source):
@@ -41,9 +41,9 @@ def hint_for_mistake(source: str, offset: int) -> str | None:
     if _OLD.match(line):
         return "this is Python 2; write `print(…)`, `raise Error(…)` and `except Error as e:`"
     if _MAGIC.match(line):
-        return "commands for a shell or a notebook can't stand in a program; the standard library needs no installing"
+        return "a program can't contain shell or notebook commands; the standard library is installed already"
     if _PROMPT.match(line):
-        return "leave out the prompts, or begin the program with one"
+        return "remove the prompts, or start the first line with one"
     return _operator(line, rest) or _prose(line)
 
 
@@ -58,11 +58,11 @@ def _operator(line: str, rest: str) -> str | None:
     if rest.startswith("!"):
         return "write `not` instead of `!`"
     if rest.startswith("`"):
-        return 'strings are written with quotes: f"…{value}…"'
+        return 'write strings with quotes: f"…{value}…"'
     return None
 
 
 def _prose(line: str) -> str | None:
     if PROSE.match(line):
-        return "this line reads like prose; put the program into a ```python fence, or prose into comments"
+        return "this line looks like prose; put the program in a ```python fence, or the prose in comments"
     return None

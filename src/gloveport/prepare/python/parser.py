@@ -1,6 +1,7 @@
 """Bounded parsing: code → `ast`, however hostile the code, without compiling any of it.
 
-CPython's parser bounds its own nesting (brackets, blocks, recursion) and says so with an exception. Beyond that:
+CPython's parser bounds its own nesting (brackets, blocks, recursion) and raises an exception beyond. The other problems,
+and the defence against each:
 
 - `compile` and `symtable` overflow the stack (`[x for x in y for x in y …]`, 90,000 times) → only `ast.parse` is used;
 - `import a.a.a…` (50,000 parts) takes 5 s and 2.5 GB, an f-string of 300,000 expressions minutes, half a million
@@ -26,7 +27,7 @@ MAX_TREE_DEPTH = 800
 
 
 class PythonTooDeepError(Exception):
-    """The code nests deeper than the engine could follow; `offset` is where."""
+    """The code nests deeper than the engine could follow, at `offset`."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
@@ -34,7 +35,7 @@ class PythonTooDeepError(Exception):
 
 
 class TooLargeError(Exception):
-    """Something would take too long to read: `what`, at `offset`."""
+    """`what`, at `offset`, would take too long to read."""
 
     def __init__(self, offset: int, what: str) -> None:
         super().__init__(offset, what)
@@ -42,7 +43,7 @@ class TooLargeError(Exception):
 
 
 def parse(code: str) -> ast.Module:
-    """The tree of some code; raises `SyntaxError`, `PythonTooDeepError` or `TooLargeError`."""
+    """Return the tree of some code; raise `SyntaxError`, `PythonTooDeepError` or `TooLargeError`."""
     measured = too_large(code) if len(code) > MAX_UNMEASURED_CHARS else None
     if measured:
         raise TooLargeError(*measured)
@@ -51,7 +52,7 @@ def parse(code: str) -> ast.Module:
             tree = ast.parse(code, "<program>")
     except (RecursionError, MemoryError):
         raise PythonTooDeepError(0) from None
-    # No character opens more than one level, so that a short statement can't be deep.
+    # No character opens more than one level, so a short statement can't be deep.
     widest = max(map(len, code.split("\n")))
     long = [node for node in tree.body if ((node.end_lineno or 0) - node.lineno + 1) * widest > MAX_TREE_DEPTH]
     if long:
@@ -59,12 +60,13 @@ def parse(code: str) -> ast.Module:
     return tree
 
 
-_WARNS = re.compile(r"\\|[\da-fA-FjJ_.](?:and|else|for|if|in|is|not|or)")  # `1iffy` too: it is warned of, then refused
+# Also `1iffy`, which CPython refuses only after a warning.
+_WARNS = re.compile(r"\\|[\da-fA-FjJ_.](?:and|else|for|if|in|is|not|or)")
 _filters = threading.Lock()
 
 
 def _quiet(code: str) -> AbstractContextManager[None]:
-    """Parsing without warnings. Filters are global to the process: they change under a lock, and only when needed."""
+    """Silence warnings while parsing. Filters are global to the process: they change under a lock, and only when needed."""
     return _silenced() if _WARNS.search(code) else nullcontext()
 
 
@@ -80,7 +82,7 @@ _PLAIN = """
 
 
 class _Fields(dict[type, tuple[str, ...]]):
-    """The fields of each kind of node that can hold other nodes that matter."""
+    """The fields of each kind of node that can hold relevant nodes."""
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
         names: tuple[str, ...] = getattr(kind, "_fields", ())
@@ -95,7 +97,7 @@ FIELDS = _Fields()
 
 
 def children(node: object) -> list[ast.AST]:
-    """The nodes right below a node, in no particular order."""
+    """Return the nodes right below a node, in no particular order."""
     found: list[ast.AST] = []
     for name in FIELDS[type(node)]:
         value = getattr(node, name, None)
@@ -118,7 +120,7 @@ def _check_depth(statements: list[ast.stmt], code: str) -> None:
 
 
 class LineIndex:
-    """The way from the parser's lines and columns to offsets in the code."""
+    """The mapping from the parser's lines and columns to offsets in the code."""
 
     __slots__ = ("_ascii", "_code", "_starts")
 
@@ -128,22 +130,22 @@ class LineIndex:
         self._starts = [0, *(end.end() for end in LINE_END.finditer(code))]
 
     def line(self, number: int) -> tuple[int, int]:
-        """Where a line (1-based) starts, and where its text ends."""
+        """Return where a line (1-based) starts, and where its text ends."""
         number = min(max(number, 1), len(self._starts))
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self._code)
         return start, start + len(self._code[start:end].rstrip("\r\n"))
 
     def number(self, offset: int) -> int:
-        """The line (1-based) that holds an offset."""
+        """Return the line (1-based) that holds an offset."""
         return bisect_right(self._starts, offset)
 
     def start(self, node: ast.AST) -> int:
-        """The offset at which a node starts; `ast` counts columns in bytes."""
+        """Return the offset at which a node starts; `ast` counts columns in bytes."""
         return self._offset(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
 
     def end(self, node: ast.AST) -> int:
-        """The offset at which a node ends."""
+        """Return the offset at which a node ends."""
         return self._offset(getattr(node, "end_lineno", 1), getattr(node, "end_col_offset", 0))
 
     def _offset(self, line: int, column: int) -> int:

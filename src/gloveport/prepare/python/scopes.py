@@ -1,6 +1,6 @@
-"""What CPython refuses only when it compiles: `await` where none may stand, a stray `return`, `yield`, `break` …
+"""What CPython refuses only when it compiles: `await` outside async functions, a stray `return`, `yield`, `break` …
 
-Compiling hostile code on the host is not safe (see `grammar`), so these rules are checked on the tree.
+Compiling hostile code on the host is not safe (see `parser`), so these rules are checked on the tree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> PythonSurvey:
-    """The survey of a tree; with all nodes of these kinds, other than in the annotations of functions."""
+    """Return the survey of a tree, with all nodes of these kinds except those in annotations of functions."""
     result = PythonSurvey(nodes={kind: [] for kind in kinds})
     groups, kept, names = result.groups, result.nodes, result.names
     result.enter(tree.body, Scope("module", None, awaits=True))
@@ -51,7 +51,7 @@ def survey(tree: ast.Module, kinds: Iterable[type] = ()) -> PythonSurvey:
 
 
 Rest = list[ast.AST]
-"""The nodes below one that stand in the same scope as itself."""
+"""The nodes below a node that stand in the same scope as the node itself."""
 
 
 def _take_function(found: PythonSurvey, node: Function, scope: Scope) -> Rest:
@@ -113,7 +113,7 @@ def _refuse_await(found: PythonSurvey, node: ast.AST, keyword: str, scope: Scope
     if where == "a lambda":
         hint = "write an `async def` instead, and collect several results with `await asyncio.gather(*…)`"
     elif where == "the body of a class":
-        hint = "await before the class, or inside of an `async def` method"
+        hint = "await before the class, or inside an `async def` method"
     found.fail(node, f"`{keyword}` in {where}", hint)
 
 
@@ -144,10 +144,10 @@ def _take_with(found: PythonSurvey, node: ast.With | ast.AsyncWith, scope: Scope
 def _take_yield(found: PythonSurvey, node: ast.Yield | ast.YieldFrom, scope: Scope) -> Rest:
     word = "yield" if isinstance(node, ast.Yield) else "yield from"
     if scope.kind in {"module", "class"}:
-        hint = "return one value, or send values to the user as they come with `emit(value)`"
-        found.fail(node, f"`{word}` outside of a function", hint)
+        hint = "return one value, or send each value to the user with `emit(value)`"
+        found.fail(node, f"`{word}` outside a function", hint)
     elif scope.kind == "comprehension":
-        found.fail(node, f"`{word}` inside of a comprehension", "write a `for` loop that yields")
+        found.fail(node, f"`{word}` inside a comprehension", "write a `for` loop that yields")
     elif scope.kind == "async" and isinstance(node, ast.YieldFrom):
         found.fail(node, "`yield from` in an async function", "write `async for item in …: yield item`")
     return [node.value] if node.value else []
@@ -155,7 +155,7 @@ def _take_yield(found: PythonSurvey, node: ast.Yield | ast.YieldFrom, scope: Sco
 
 def _take_return(found: PythonSurvey, node: ast.Return, scope: Scope) -> Rest:
     if scope.kind == "class":
-        found.fail(node, "`return` in the body of a class", "indent it below a `def` if it belongs to a method")
+        found.fail(node, "`return` in the body of a class", "if it belongs to a method, indent it below the `def`")
     return [node.value] if node.value else []
 
 
@@ -163,13 +163,14 @@ def _take_break(found: PythonSurvey, node: ast.Break | ast.Continue, scope: Scop
     if not scope.loop:
         word = type(node).__name__.lower()
         hint = "end the program with `return`" if scope.kind == "module" else "use `return` to leave a function"
-        found.fail(node, f"`{word}` outside of a loop", hint)
+        found.fail(node, f"`{word}` outside a loop", hint)
     return []
 
 
 def _take_declaration(found: PythonSurvey, node: ast.Global | ast.Nonlocal, scope: Scope) -> Rest:
     if scope.kind == "module" and isinstance(node, ast.Nonlocal):
-        found.fail(node, "`nonlocal` at the top level", "it is for a function inside of a function; delete it here")
+        hint = "`nonlocal` only works in a function inside another function; delete it"
+        found.fail(node, "`nonlocal` at the top level", hint)
     else:
         found.declared.append((node, scope))
     return []
@@ -188,7 +189,7 @@ def _take_call(found: PythonSurvey, node: ast.Call, scope: Scope) -> Rest:
 def _take_try(found: PythonSurvey, node: ast.Try | ast.TryStar, scope: Scope) -> Rest:
     for handler in node.handlers[:-1]:
         if handler.type is None:
-            found.fail(handler, "a bare `except:` must be the last one", "move it below the other `except` clauses")
+            found.fail(handler, "a bare `except:` must be the last clause", "move it below the other `except` clauses")
     caught = any(catches(handler.type, IMPORT_ERRORS) for handler in node.handlers)
     found.enter(node.body, scope._replace(optional=True) if caught else scope)
     return [*node.handlers, *node.orelse, *node.finalbody]
@@ -212,7 +213,7 @@ def _take_import_from(found: PythonSurvey, node: ast.ImportFrom, scope: Scope) -
         found.futures.append(node)
     elif node.names[0].name == "*" and scope.kind != "module":
         hint = f"name what you need: `from {node.module or '.'} import …`, or import it at the top level"
-        found.fail(node, "`import *` inside of a function or a class", hint)
+        found.fail(node, "`import *` inside a function or a class", hint)
     elif not scope.optional:
         found.imports.append(node)
     return []
@@ -250,8 +251,8 @@ def _check_declarations(found: PythonSurvey, tree: ast.Module) -> None:
             if name in uses and uses[name][0] < place_of(node):
                 found.fail(node, f"`{word} {name}` after the name was used", f"write it before the first use of `{name}`")
             elif word == "nonlocal" and not name.startswith("__") and not _is_in_function(name, scope, known):
-                hint = f"write `global {name}` for a name of the top level"
-                found.fail(node, f"`nonlocal {name}`: no function around this one has that name", hint)
+                hint = f"write `global {name}` for a top-level name"
+                found.fail(node, f"`nonlocal {name}`: no enclosing function binds that name", hint)
 
 
 def _is_in_function(name: str, scope: Scope, known: dict[ast.AST, Uses]) -> bool:
@@ -289,13 +290,13 @@ def _note(uses: Uses, name: str, node: ast.AST, *, binds: bool) -> None:
     uses[name] = (min(first, place), bound or binds)
 
 
-# --- what catches what
+# --- which statements handle which errors
 
 IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
 def catches(caught: ast.expr | None, names: frozenset[str] | None = None) -> bool:
-    """Whether an `except` clause catches one of these errors; without names: whether it catches any at all."""
+    """Return whether an `except` clause catches one of these errors; without names, whether it catches any."""
     if caught is None or names is None:
         return True
     kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
@@ -303,7 +304,7 @@ def catches(caught: ast.expr | None, names: frozenset[str] | None = None) -> boo
 
 
 def suppressed(context: ast.expr, names: frozenset[str] | None = None) -> bool:
-    """Whether a context manager is `contextlib.suppress(…)` of one of these errors."""
+    """Return whether a context manager is `contextlib.suppress(…)` of one of these errors."""
     if not isinstance(context, ast.Call) or getattr(context.func, "id", getattr(context.func, "attr", "")) != "suppress":
         return False
     return any(catches(argument, names) for argument in context.args)

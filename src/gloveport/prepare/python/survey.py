@@ -1,4 +1,4 @@
-"""What one walk over a program's tree finds, and what each piece of it stands in."""
+"""The result of one walk over a program's tree, and the scope of each piece of code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class Scope(NamedTuple):
-    """What a piece of code stands in.
+    """The scope of a piece of code.
 
-    `kind` is `module`, `def`, `async`, `lambda`, `class` or `comprehension`; `awaits` says whether `await` may stand
-    there, `outer` what is around it, `loop` whether `break` may, `optional` whether a failing import is expected.
+    `kind` is `module`, `def`, `async`, `lambda`, `class` or `comprehension`. `awaits` states whether `await` is allowed,
+    `loop` whether `break` is, `optional` whether a failing import is expected. `outer` is the enclosing scope.
     """
 
     kind: str
@@ -25,7 +25,7 @@ class Scope(NamedTuple):
 
 
 class PlacementFault(NamedTuple):
-    """Something that can't stand where it stands."""
+    """Code that is not allowed where it stands."""
 
     node: ast.AST
     message: str
@@ -54,5 +54,5 @@ class PythonSurvey:
 
 
 def place_of(node: ast.AST) -> tuple[int, int]:
-    """The line and the column of a node, for finding the first of several."""
+    """Return the line and the column of a node, for finding the first of several."""
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

@@ -1,4 +1,4 @@
-"""What is wrong with code that doesn't parse: CPython's own finding, at its place in the agent's text, with a way out."""
+"""The diagnostic of code that does not parse: CPython's own error, at its place in the agent's text, with a hint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 class MarkedCode(NamedTuple):
-    """What CPython marked: a stretch of the code."""
+    """The stretch of the code that CPython marked."""
 
     code: str
     offset: int
@@ -30,7 +30,7 @@ class MarkedCode(NamedTuple):
 
 
 class PythonDiagnosis(NamedTuple):
-    """A place in the code and what to say about it; a recognised mistake goes before `fallback`, not before `hint`."""
+    """A place in the code, its message and hint; the hint of a recognised mistake replaces `fallback`, not `hint`."""
 
     offset: int
     length: int
@@ -40,7 +40,7 @@ class PythonDiagnosis(NamedTuple):
 
 
 def explain(layout: Layout, error: SyntaxError) -> ProgramError:
-    """The diagnostic of a text that doesn't parse."""
+    """Return the diagnostic of a text that does not parse."""
     finding = _find(layout.code, error)
     offset = nearest_source_offset(layout.spans, finding.offset)
     hint = finding.hint or hint_for_mistake(layout.source, offset) or finding.fallback
@@ -68,7 +68,7 @@ def _mark(code: str, error: SyntaxError, *, inside: bool) -> MarkedCode:
 
 
 def _in_string(code: str, error: SyntaxError, line: tuple[int, int], offset: int) -> int:
-    """Where an error inside a string stands: CPython 3.11 counts from the braces, or names the end of the string."""
+    """Return where an error inside a string stands: CPython 3.11 counts from the braces, or names the end of the string."""
     shown = (error.text or "").rstrip("\r\n")
     if shown.startswith("(") and shown != code[line[0] : line[1]]:
         braces = code.find("{" + shown[1:].removesuffix(")"), line[0])
@@ -78,7 +78,7 @@ def _in_string(code: str, error: SyntaxError, line: tuple[int, int], offset: int
     return offset if held is None or held[0] < offset < held[1] else held[0]
 
 
-# --- tokens that can't stand where they do
+# --- tokens in the wrong place
 
 _TOKEN = re.compile(r"\w+|[=!]==?|[-<>=+&|*/]{1,3}|\S")
 _BEFORE = re.compile(r"([\w.\"')\]}]+)[ \t]*\Z")
@@ -96,25 +96,26 @@ def _unexpected(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
         message = "unexpected backtick" if token == "`" else f"unexpected `{token}`"
         return PythonDiagnosis(mark.offset, len(token), message, fallback=_advice(mark, token))
     what = "line" if mark.code[mark.offset :].strip() else "program"
-    return PythonDiagnosis(mark.offset, 1, f"unexpected end of the {what}", fallback="something is missing at the end")
+    hint = "the code stops in the middle of a statement: add the rest"
+    return PythonDiagnosis(mark.offset, 1, f"unexpected end of the {what}", fallback=hint)
 
 
 def _advice(mark: MarkedCode, token: str) -> str | None:
-    """What to do about a token that can't stand where it does."""
+    """Return the fix for a token that is not allowed where it stands."""
     matched = _BEFORE.search(mark.code[max(0, mark.offset - 80) : mark.offset])
     before = matched[1] if matched else ""
     if iskeyword(token) and before.endswith("."):
         return f'`{token}` is a keyword: write `["{token}"]` instead of `.{token}`'
     if token in _CLAUSES:
-        return f"nothing above it at the same indentation could have an `{token}`"
+        return f"no statement above it at the same indentation can have an `{token}`"
     if token == "return":
-        return "a `lambda` holds one expression and no `return`; otherwise start a new line"
+        return "a `lambda` is one expression without `return`; elsewhere, start a new line before `return`"
     if token == "*" and before == "import":
         return "write `from module import *`, or import the module"
     if token == "=" and iskeyword(before):
         return f"`{before}` is a keyword and can't be a name"
     if iskeyword(token):
-        return f"`{token}` is a keyword and can't stand here; is a line end missing before it?"
+        return f"`{token}` is a keyword, which is not allowed here; is a line end missing before it?"
     if before and (token[0].isalnum() or token[0] in "_\"'"):
         return "is an operator, a comma or a line end missing before it?"
     return None
@@ -136,7 +137,7 @@ def _colon(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
 
 def _backslash(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
     at = max(0, mark.code.rfind("\\", 0, mark.offset + 1))
-    hint = "a `\\` outside of a string must end its line"
+    hint = "a `\\` outside a string must be the last character of its line"
     if mark.code.startswith("\\n", at):
         hint = "send a real line end instead of `\\n`"
     return PythonDiagnosis(at, 1, "unexpected `\\`", hint)
@@ -153,7 +154,7 @@ def _never_closed(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
 
 def _unmatched(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     return PythonDiagnosis(
-        mark.offset, 1, f"unexpected `{matched[1]}`", fallback="nothing is open here that it could close"
+        mark.offset, 1, f"unexpected `{matched[1]}`", fallback="it closes nothing: no bracket is open here"
     )
 
 
@@ -175,7 +176,7 @@ def _unterminated(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
 
 
 def _escape(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
-    message = f"this string holds an escape that can't be read: {matched[1]}"
+    message = f"this string holds an invalid escape: {matched[1]}"
     return PythonDiagnosis(mark.offset, 1, message, "write `\\\\` for a backslash, or r before the string")
 
 
@@ -183,13 +184,13 @@ def _escape(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
 
 
 def _block(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
-    hint = "indent the lines that belong to it by 4 spaces; where nothing does, write `pass`"
+    hint = "indent the block by 4 spaces; for an empty block, write `pass`"
     return PythonDiagnosis(mark.offset, mark.length, matched[0], fallback=hint)
 
 
 def _indented(mark: MarkedCode, matched: re.Match[str]) -> PythonDiagnosis:
     _, first = _indentation(mark)
-    hint = "start the line at the same column as the lines that it belongs to"
+    hint = "start the line at the same column as the other lines of its block"
     return PythonDiagnosis(first, len(_token(mark.code, first)) or 1, matched[0], fallback=hint)
 
 
@@ -200,7 +201,7 @@ def _tabs(mark: MarkedCode, _: re.Match[str]) -> PythonDiagnosis:
 
 
 def _indentation(mark: MarkedCode) -> tuple[int, int]:
-    """Where the line starts, and where its first character stands that is not blank."""
+    """Return where the line starts, and where its first character stands that is not blank."""
     start = max(mark.code.rfind("\n", 0, mark.offset), mark.code.rfind("\r", 0, mark.offset)) + 1
     first = start
     while first < len(mark.code) and mark.code[first] in " \t\f":

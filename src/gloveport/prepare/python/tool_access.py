@@ -21,7 +21,7 @@ KNOWN_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith
 
 
 def tool_access(tree: ast.Module, names: AbstractSet[str], *, is_function: bool) -> ToolAccess:
-    """Whether a program that uses these names could reach a tool; a function is given `tools`, by whatever name."""
+    """Return whether a program that uses these names could reach a tool. The entry function gets `tools` as an argument."""
     if is_function or not TOOLS.isdisjoint(names):
         return ToolAccess()
     used, bound = set[str](), set[str]()

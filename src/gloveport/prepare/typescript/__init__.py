@@ -4,8 +4,17 @@
     a lone function, or `main`             export default (function) · …; export default main       entry "function"
     a module with `export default`         unchanged                                                "function", "value"
 
-Nothing is put on a line of its own before the agent's text, so lines keep their numbers. A safe reading is all that is
-tried here: what a program may do is decided by the sandbox, whatever this module made of the text.
+    source_text     finds the program in the text and gathers edits; `parser` parses it, `lexer` reads what does not parse
+    survey          one walk over the tree; collects what the other modules ask about
+    syntax_errors   the diagnostic of a text that does not parse
+    functions, imports   refuse stray `await` and every import
+    entry           turns the form that the agent chose into a module
+    erasure         blanks the types
+    tool_access     whether the program can reach tools
+    calls           the tool calls that can be read off the text
+
+No line is added before the agent's text, so lines keep their numbers. This package only interprets the text: the sandbox
+decides what a program may do, whatever was understood here.
 """
 
 from __future__ import annotations
@@ -24,11 +33,11 @@ from gloveport.prepare.typescript.tool_access import tool_access
 from gloveport.types import Language, Program
 
 META = 'Object({url:"file:///workspace/program.ts",filename:"/workspace/program.ts",dirname:"/workspace",main:true})'
-"""What `import.meta` becomes: the real one holds a random URL. It starts with a name, so no line before can call it."""
+"""The replacement of `import.meta`, whose URL is random. It starts with a name, so that no line before can call it."""
 
 
 def prepare_typescript(source: str, language: Language, subset: ScriptSubset | None = None) -> Program:
-    """The program of a text: finds it, refuses what can't run, and gives it the shape of a module."""
+    """Return the program of a text: find it, refuse what can't run, and turn it into a module."""
     try:
         return _prepare(source, language, subset)
     except LooseObjectError as loose:
@@ -65,5 +74,5 @@ def _erased(source_text: SourceText, entry: Entry, *, required: bool) -> str | N
         return rewrite(source_text.source, source_text.edits + erase(source_text))[0]
     try:
         return rewrite(source_text.source, source_text.edits + erase(source_text))[0] if entry != "value" else None
-    except ProgramError:  # there is more than types
+    except ProgramError:  # the program holds more than types, such as an enum
         return None

@@ -40,7 +40,7 @@ _WANTED = kind_ids(CHAIN | BINDERS.keys() | {"call_expression", "binary_expressi
 
 
 class ScriptChainPart(NamedTuple):
-    """One property of a chain: its name and where it stands."""
+    """One property of a chain: its name, and where it stands."""
 
     name: str
     extent: tuple[int, int]
@@ -50,8 +50,8 @@ class ScriptChainPart(NamedTuple):
 class ScriptCalls:
     """What one walk over a program finds.
 
-    `calls` leaves out those whose failure the program handles itself; `bound` holds the offsets at which names are
-    bound; `tested` the chains that are looked at and not called (`if (tools.x)`); `functions` those that have a name.
+    `calls` leaves out those whose failure the program handles itself. `bound` maps names to the offsets of their bindings.
+    `tested` holds the chains that are read but not called (`if (tools.x)`). `functions` are those that have a name.
     """
 
     code: str
@@ -62,12 +62,12 @@ class ScriptCalls:
     functions: dict[str, Node] = field(default_factory=dict)
 
     def text(self, node: Node) -> str:
-        """The code of a node."""
+        """Return the code of a node."""
         return self.code[node.start_byte : node.end_byte]
 
 
 def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
-    """The tool calls that can be read off the text."""
+    """Return the tool calls that can be read off the text."""
     roots = TOOLS | catalog.roots
     code = program.code
     if not any(root in code for root in roots):
@@ -85,7 +85,7 @@ def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
 
 
 def _is_shadowed(name: str, found: ScriptCalls, root: Node, program: Program) -> bool:
-    """Whether the program binds the name itself, other than as the entry function's own parameter."""
+    """Return whether the program binds the name itself, other than as a parameter of the entry function."""
     bound = found.bound.get(name)
     if not bound:
         return False
@@ -95,7 +95,7 @@ def _is_shadowed(name: str, found: ScriptCalls, root: Node, program: Program) ->
 
 
 def read_calls(root: Node, code: str, roots: frozenset[str]) -> ScriptCalls:
-    """The calls on these roots, and what is needed to judge them."""
+    """Return the calls on these roots, and what is needed to check them."""
     found = ScriptCalls(code, roots)
     cursor = root.walk()
     ancestors: list[Node] = []
@@ -143,7 +143,7 @@ def _bind(found: ScriptCalls, node: Node) -> None:
 
 
 def _caught_until(found: ScriptCalls, node: Node) -> int:
-    """Where the code ends whose failures the program handles itself: `try`, `.catch(…)`, `Promise.allSettled(…)`."""
+    """Return where code ends whose failures the program handles: `try`, `.catch(…)`, `Promise.allSettled(…)`."""
     if node.type == "try_statement":
         body = node.child_by_field_name("body") if node.child_by_field_name("handler") else None
         return body.end_byte if body else 0
@@ -187,7 +187,7 @@ def _take_in(found: ScriptCalls, node: Node) -> None:
 
 
 def chain_of(found: ScriptCalls, node: Node) -> Chain | None:
-    """The chain that an expression spells out on one of the roots; None for anything computed or optional."""
+    """Return the chain that an expression spells out on one of the roots; None if it is computed or optional."""
     parts: list[ScriptChainPart] = []
     while node.type in CHAIN or node.type == "non_null_expression":
         inner = node.named_child(0)
@@ -214,7 +214,7 @@ def _part(found: ScriptCalls, node: Node) -> ScriptChainPart | None:
 
 
 def entry_parameters(found: ScriptCalls, root: Node) -> list[Node]:
-    """The first two parameters of the function that the engine will call; none when that can't be seen."""
+    """Return the first two parameters of the function that the engine calls; none when it can't be found."""
     for node in reversed(root.named_children):
         if node.type != "export_statement" or not any(child.type == "default" for child in node.children):
             continue
@@ -255,22 +255,22 @@ class ScriptValue:
 
     @property
     def text(self) -> str:
-        """What is written."""
+        """The text of the value."""
         return self._code[self._node.start_byte : self._node.end_byte]
 
     @property
     def string(self) -> str | None:
-        """What a plain string literal says; None where escapes would have to be read."""
+        """The value of a plain string literal; None for one with escapes."""
         return self.text[1:-1] if self._node.type == "string" and "\\" not in self.text else None
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where it starts and ends in the code."""
+        """The offsets in the code where it starts and ends."""
         return self._node.start_byte, self._node.end_byte
 
 
 def call_arguments(arguments: Node, code: str) -> CallArguments | None:
-    """What a call is given; None when a spread hides it."""
+    """Return the arguments of a call; None when a spread hides them."""
     nodes = [node for node in arguments.named_children if node.type != "comment"]
     if any(node.type == "spread_element" for node in nodes):
         return None
@@ -279,7 +279,7 @@ def call_arguments(arguments: Node, code: str) -> CallArguments | None:
 
 
 def _keys(node: Node, code: str) -> NamedValues | None:
-    """The keys of an object literal with their values; None when any of them is not literal."""
+    """Return the keys of an object literal with their values; None if any of them is not literal."""
     keys: dict[str, tuple[ScriptValue, ScriptValue | None]] = {}
     for child in node.named_children:
         if child.type == "comment":

@@ -42,7 +42,7 @@ def shape_entry(source_text: SourceText) -> Entry:
     if source_text.found.of(*MODULE_ONLY) and (module_only := _first_module_only(source_text)):
         if top_level_return(source_text):
             hint = "put the code after it into `export default async () => { … }`"
-            source_text.fail(module_only, "a `namespace` can't stand beside a top-level `return`", hint)
+            source_text.fail(module_only, "a program with a `namespace` can't have a top-level `return`", hint)
         _export_trailing(source_text)
         return "value"
     _wrap_body(source_text)
@@ -79,13 +79,13 @@ def _export_trailing(source_text: SourceText) -> None:
 def _shape_module(source_text: SourceText, exports: list[Node]) -> Entry:
     for node in exports:
         if any(child.type == "=" for child in node.children):
-            source_text.fail(node, "`export =` is not a form of ES modules", "write `export default …`")
+            source_text.fail(node, "ES modules have no `export =`", "write `export default …`")
     stray = top_level_return(source_text)
     default = next((node for node in exports if _is_default(source_text, node)), None)
     if default is not None:
         if stray:
             hint = "return from inside the exported function, or drop `export default`"
-            source_text.fail(stray, "a top-level `return` can't stand beside `export default`", hint)
+            source_text.fail(stray, "a program with `export default` can't have a top-level `return`", hint)
         return "function" if _exports_function(source_text, default) else "value"
     if stray:
         for node in exports:
@@ -105,7 +105,7 @@ def _is_default(source_text: SourceText, export: Node) -> bool:
 
 
 def _default_alias(source_text: SourceText, export: Node) -> str | None:
-    """The local name in `export { name as default }`."""
+    """Return the local name in `export { name as default }`."""
     for clause in export.named_children:
         for part in clause.named_children if clause.type == "export_clause" else ():
             alias, name = part.child_by_field_name("alias"), part.child_by_field_name("name")
@@ -135,11 +135,11 @@ def _drop_export(source_text: SourceText, export: Node) -> None:
     source_text.blank(export.start_byte, declaration.start_byte if declaration else export.end_byte)
 
 
-# --- functions that are called
+# --- the entry function
 
 
 def _shape_function(source_text: SourceText) -> bool:
-    """Whether the program is a function to call: the last thing in it, or a `main` that nothing else refers to."""
+    """Return whether the program is a function to call: its last expression, or a `main` that nothing else uses."""
     value = _trailing_value(source_text)
     if value and value.type != "statement_block":
         if _unwrapped(value).type not in FUNCTION_VALUES:
@@ -157,7 +157,7 @@ def _shape_function(source_text: SourceText) -> bool:
 
 
 def _entry_name(source_text: SourceText) -> str | None:
-    """The function to call in a program of declarations: `main`, or the only thing there is."""
+    """Return the function to call in a program of declarations: `main`, or the only declaration."""
     if not all(_kind(node) in DECLARATIONS or _is_directive(node) for node in source_text.items):
         return None
     items = [node for node in source_text.items if _kind(node) not in TYPES and not _is_directive(node)]
@@ -172,7 +172,7 @@ def _entry_name(source_text: SourceText) -> str | None:
 
 
 def _functions(source_text: SourceText) -> dict[str, Node]:
-    """The functions that the top level declares, by name: declarations, and variables that hold a function."""
+    """Return the functions that the top level declares, by name: declarations, and variables that hold a function."""
     found: dict[str, Node] = {}
     for item in source_text.items:
         node = _declaration(item)
@@ -194,7 +194,7 @@ def _declarators(node: Node) -> list[Node]:
 
 
 def _referred(source_text: SourceText, name: str, declaration: Node) -> bool:
-    """Whether a name is used outside of its own declaration."""
+    """Return whether a name is used outside its own declaration."""
     return any(
         not declaration.start_byte <= node.start_byte < declaration.end_byte for node, _ in source_text.mentions(name)
     )
@@ -207,7 +207,7 @@ _SHORTHANDS = re.compile(r"\{\s*(?:[\w$]+\s*(?:,\s*[\w$]+\s*)*)?\}")
 
 
 def _trailing_value(source_text: SourceText) -> Node | None:
-    """The expression whose value is the result; `{a, b}` counts as one, because that is what a person means by it."""
+    """Return the expression whose value is the result. `{a, b}` counts as one: people mean an object by it."""
     last = next((node for node in reversed(source_text.items) if node.type not in TYPES), None)
     if last is None:
         return None
@@ -225,13 +225,13 @@ def _trailing_value(source_text: SourceText) -> Node | None:
 
 
 def _is_using(value: Node) -> bool:
-    """Whether this is a declaration, `[await] using x = …`, which the grammar takes for an assignment."""
+    """Return whether this is a declaration `[await] using x = …`, which the grammar reads as an assignment."""
     inner = value.named_child(0) if value.type == "await_expression" else value
     return inner is not None and inner.child_count > 0 and inner.children[0].type == "using"
 
 
 def _unwrapped(value: Node) -> Node:
-    """An expression without the parentheses and casts around it."""
+    """Return an expression without the parentheses and casts around it."""
     while value.type in WRAPPERS:
         inner = next((child for child in value.named_children if child.type != "comment"), None)
         if inner is None:
@@ -241,12 +241,12 @@ def _unwrapped(value: Node) -> Node:
 
 
 def _declaration(item: Node) -> Node:
-    """What an `export` statement declares; any other statement itself."""
+    """Return what an `export` statement declares; any other statement unchanged."""
     return (item.child_by_field_name("declaration") or item) if item.type == "export_statement" else item
 
 
 def _kind(item: Node) -> str:
-    """The kind of a statement; that of the declaration for `export …`, and `internal_module` for a namespace."""
+    """Return the kind of a statement: that of the declaration for `export …`, `internal_module` for a namespace."""
     node = _declaration(item)
     if node.type == "expression_statement" and node.child_count and node.children[0].type in MODULE_ONLY:
         return node.children[0].type

@@ -1,9 +1,9 @@
-"""TypeScript without its types, for an engine that knows none: what is only type is blanked, and every place stays.
+"""Erase the types of a TypeScript program, for an engine without TypeScript: types become blanks, and offsets stay.
 
     const n: number = f<string>(a as any)!      →      const n         = f        (a       )
 
-Blanking can join what a line end kept apart (`a as any⏎(b)` would become a call): where something erased ends or begins a
-statement, a `;` takes the place of one of its characters. What is more than type (enums, namespaces, parameter properties,
+Blanking can join what a line end kept apart (`a as any⏎(b)` would become a call). So where an erased stretch ends or begins
+a statement, a `;` replaces one of its characters. Syntax that is more than a type (enums, namespaces, parameter properties,
 decorators) is refused with its place; the engine `deno` runs it.
 """
 
@@ -45,7 +45,7 @@ _GOES_ON = re.compile(r"\s*(?:\.|\?\.|<|`|!(?!=))")
 
 
 def erase(source_text: SourceText) -> list[Edit]:
-    """The edits that blank the types of a source_text; raises `ProgramError` for what is more than a type."""
+    """Return the edits that blank the types of a program; raise `ProgramError` for syntax that is more than a type."""
     return _Eraser(source_text).edits()
 
 
@@ -56,11 +56,11 @@ class _Eraser:
         self._taken = sorted((edit.start, edit.end) for edit in source_text.edits if edit.end > edit.start)
         self._inserted = {edit.start for edit in source_text.edits if edit.start == edit.end}
         self._ends = set(source_text.found.ends)
-        self._erased: dict[int, tuple[int, str]] = {}  # start → end, and what is written there instead
+        self._erased: dict[int, tuple[int, str]] = {}  # start → end, and the replacement
 
     def edits(self) -> list[Edit]:
-        gone = 0  # where what is erased as a whole ends
-        types: list[tuple[int, int]] = []  # of the casts that we are in, the innermost last
+        gone = 0  # the end of the last node that was erased as a whole
+        types: list[tuple[int, int]] = []  # of the casts around this node, the innermost last
         for node, parent in self._source_text.found.erasable:
             start = node.start_byte
             while types and types[-1][1] <= start:
@@ -77,17 +77,18 @@ class _Eraser:
         return [edit for start in sorted(self._erased) for edit in self._cut(start, *self._erased[start])]
 
     def _refuse_unread_tags(self) -> None:
-        """The types of a tag, when they are more than one name, are comparisons of many shapes for the grammar."""
+        """Refuse the type arguments of a tag, other than one name: the grammar reads them as comparisons."""
         starts = sorted(self._erased)
         for found in _TAG.finditer(self._text):
             before = bisect_right(starts, found.start()) - 1
             if before < 0 or self._erased[starts[before]][0] <= found.start():
                 node = self._source_text.parsed.root.descendant_for_byte_range(found.start(), found.end())
                 assert node
-                self._source_text.fail(node, "the type of this tag can't be told from a comparison", "leave it out", CODE)
+                message = "the type of this tag can't be distinguished from a comparison"
+                self._source_text.fail(node, message, "remove the type", CODE)
 
     def _refuse_broken_types(self, root: Node) -> None:
-        """`a as B⏎[c]` is one type for the grammar, and two statements for engines: neither reading is safe."""
+        """Refuse `a as B⏎[c]`: one type to the grammar, two statements to engines; neither reading is safe."""
         for node, _ in walk(root):
             if node.type in _ONE_LINE and _LINE_END.search(
                 self._text, node.children[0].end_byte, node.children[1].start_byte
@@ -95,10 +96,10 @@ class _Eraser:
                 hint = "end the line before it with `;`"
                 self._source_text.fail(node.children[1], f"unexpected `{self._text[node.children[1].start_byte]}`", hint)
 
-    # What is erased.
+    # What to erase.
 
     def _look(self, node: Node, parent: Node) -> bool:
-        """Whether a node is gone as a whole, after erasing what goes of it."""
+        """Erase the types in a node; return whether the node as a whole is erased."""
         kind = node.type
         if kind in TYPE_STATEMENTS or _is_type_export(node) or _is_type_namespace(node):
             return self._blank_statement(node)
@@ -133,7 +134,7 @@ class _Eraser:
         return True
 
     def _move_parenthesis(self, node: Node, arrow: Node) -> bool:
-        """No line may end before `=>`, nor after `async`: the parenthesis goes to the other end of what is erased."""
+        """Move a parenthesis to the other end of the erased stretch: no line may end before `=>` or after `async`."""
         parameters = arrow.child_by_field_name("parameters")
         assert parameters
         if node.type == "type_parameters":
@@ -149,27 +150,28 @@ class _Eraser:
 
     def _blank_cast(self, node: Node, parent: Node) -> None:
         if _GOES_ON.match(self._text, node.end_byte):
-            # No cast goes on like this: the grammar has lost a part of its type (`a as b.c.d` is for it `(a as b.c).d`).
-            self._source_text.fail(node, "this cast can't be told from what follows it", "put it in parentheses", CODE)
+            # No cast continues like this: the grammar lost a part of its type (it reads `a as b.c.d` as `(a as b.c).d`).
+            message = "this cast can't be separated from what follows it"
+            self._source_text.fail(node, message, "put the cast in parentheses", CODE)
         value = _value_of(node)
         self._blank(value.end_byte, node.end_byte)
         for child in node.children:
             if child.start_byte >= value.end_byte:
                 self._refuse_broken_types(child)
         if parent.type == "call_expression" and _LINE_END.search(self._text, node.end_byte, parent.end_byte):
-            self._ends.add(node.end_byte)  # no cast can be called: the line end is the statement's
+            self._ends.add(node.end_byte)  # a cast can't be called, so this line end ends the statement
 
     def _blank_assertion(self, node: Node) -> None:
         types = node.children[0]
         value = next(child for child in node.children[1:] if child.type != "comment")
         if _LINE_END.search(self._text, node.start_byte, value.start_byte):
             self._source_text.fail(
-                types, "the engine `quickjs` takes no `<type>` on a line of its own", "write `… as type`", CODE
+                types, "the engine `quickjs` does not support `<type>` on a line of its own", "write `… as type`", CODE
             )
         self._blank(types.start_byte, types.end_byte)
 
     def _blank_tag_types(self, node: Node) -> None:
-        """The grammar takes the type of a tag for two comparisons; no engine does."""
+        """Blank the type of a tag, which the grammar, unlike every engine, reads as two comparisons."""
         left, operator, right = (node.child_by_field_name(name) for name in ("left", "operator", "right"))
         if not (left and operator and right and right.type == "template_string" and operator.type.startswith(">")):
             return
@@ -190,7 +192,7 @@ class _Eraser:
         return False
 
     def _part_from_before(self, word: Node, member: Node) -> None:
-        """`a = 1⏎private [b] = 2`: without its first word, the member would go on with the one before."""
+        """Keep a member apart from the one before: `a = 1⏎private [b] = 2` would continue it without its first word."""
         others = (child for child in member.children if child.type not in WORDS and not child.type.endswith("_modifier"))
         following = next((child for child in others if child.start_byte >= word.end_byte), None)
         if (
@@ -201,7 +203,7 @@ class _Eraser:
             self._blank_statement(word)
 
     def _blank_this(self, parameter: Node) -> bool:
-        """A first parameter `this: T` says what the function is called on, and takes nothing."""
+        """Blank a first parameter `this: T`: it declares what the function is called on, and takes no argument."""
         pattern = parameter.child_by_field_name("pattern")
         if pattern is None or pattern.type != "this":
             return False
@@ -209,7 +211,7 @@ class _Eraser:
         self._blank(parameter.start_byte, comma.end_byte if comma and comma.type == "," else parameter.end_byte)
         return True
 
-    # How it is erased.
+    # How to erase it.
 
     def _spaces(self, start: int, end: int) -> str:
         return _NOT_LINE_END.sub(" ", self._source_text.source[start:end])
@@ -219,7 +221,7 @@ class _Eraser:
             self._erased[start] = end, self._spaces(start, end)
 
     def _cut(self, start: int, end: int, text: str) -> Iterator[Edit]:
-        """The edit of an erased stretch without what other edits take out; with a `;` at the end of a statement."""
+        """Yield the edits of an erased stretch without what other edits remove; a `;` ends its statement."""
         if end in self._ends and end not in self._inserted and text[-1] == " ":
             text = f"{text[:-1]};"
         at = start
@@ -241,7 +243,7 @@ def _value_of(cast: Node) -> Node:
 
 
 def _is_type_export(node: Node) -> bool:
-    """Whether an `export` is of types only: `export type …`, `export interface …`."""
+    """Return whether an `export` holds types only: `export type …`, `export interface …`."""
     if node.type != "export_statement":
         return False
     declaration = node.child_by_field_name("declaration")
@@ -251,7 +253,7 @@ def _is_type_export(node: Node) -> bool:
 
 
 def _is_type_namespace(node: Node) -> bool:
-    """Whether this is a namespace that holds types only."""
+    """Return whether this is a namespace that holds types only."""
     if node.type == "expression_statement" and node.named_child_count == 1:
         node = node.named_children[0]
     body = node.child_by_field_name("body") if node.type in NAMESPACES else None

@@ -1,4 +1,4 @@
-"""Which function a piece of code belongs to: top-level `return`, and `await` where none may stand."""
+"""Which function a piece of code belongs to: top-level `return`, and `await` in functions that are not async."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def top_level_return(source_text: SourceText) -> Node | None:
-    """The first `return` that belongs to no function."""
+    """Return the first `return` that belongs to no function."""
     returns = source_text.found.of("return_statement")
     owners = _owners(returns, source_text.found.of(*FUNCTIONS))
     return next((node for node, function in owners if function is None), None)
 
 
 def refuse_stray_await(source_text: SourceText) -> None:
-    """Refuse `await` in a function that is not async: V8 would too, with less to say."""
+    """Refuse `await` in a function that is not async. V8 would refuse it too, with a less helpful message."""
     awaits = source_text.found.of("await")
     functions = source_text.found.of(*FUNCTIONS) if awaits else []
     if all(is_async(function) for function in functions):
@@ -34,12 +34,12 @@ def refuse_stray_await(source_text: SourceText) -> None:
         what = "an arrow function" if function.type == "arrow_function" else "a function"
         hint = f"write `async` before the function that starts on line {line}"
         if function.parent and function.parent.type == "arguments":
-            hint += "; if the caller collects results, wait for all of them: `await Promise.all(items.map(async …))`"
+            hint += "; to collect the results, await all of them: `await Promise.all(items.map(async …))`"
         source_text.fail(keyword, f"`await` in {what} that is not async", hint)
 
 
 def _owners(nodes: list[Node], functions: list[Node]) -> Iterator[tuple[Node, Node | None]]:
-    """Each node, in the order of the text, with the innermost function around it."""
+    """Yield each node, in the order of the text, with the innermost function around it."""
     waiting = sorted(functions, key=_start, reverse=True)
     around: list[Node] = []
     for node in sorted(nodes, key=_start):
@@ -59,6 +59,6 @@ def _start(node: Node) -> int:
 
 
 def _in_body(function: Node, node: Node) -> bool:
-    """Whether a node lies in a function's body, not in its computed name or its decorators."""
+    """Return whether a node lies in a function's body, not in its computed name or its decorators."""
     body = function.child_by_field_name("body")
     return body is not None and body.start_byte <= node.start_byte < body.end_byte

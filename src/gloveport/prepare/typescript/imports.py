@@ -1,4 +1,4 @@
-"""What an import gets: the one place that will know approved packages. For now each is refused, with a way out."""
+"""Imports of a TypeScript program. Every import is refused, with a hint; approved packages will be resolved here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from gloveport.prepare.typescript.source_text import SourceText
 
 _FILES = "there is no file system; get data through `tools.*` or pass it as `input`"
-_HTTP = "use the global `fetch`, or a tool of the catalog (`tools.search` finds them)"
-_PROCESS = "programs can't start processes; use a tool of the catalog (`tools.search` finds them)"
-_PLAIN = "write it with plain JavaScript: arrays, objects, Map, Set and Intl have most of it"
+_HTTP = "use the global `fetch`, or call a tool (`tools.search` finds one)"
+_PROCESS = "programs can't start processes; call a tool (`tools.search` finds one)"
+_PLAIN = "use plain JavaScript: arrays, objects, Map, Set and Intl offer most of it"
 
 HINTS = {
     **dict.fromkeys(("fs", "fs/promises", "fs-extra", "path", "glob"), _FILES),
@@ -43,7 +43,7 @@ class ScriptImportRefusal(NamedTuple):
 
 
 def resolve_import(specifier: str | None) -> ScriptImportRefusal:
-    """The refusal of an import; None is a specifier that is no literal. (Approved packages will be resolved here.)"""
+    """Return the refusal of an import. A specifier of None is one that is not a literal."""
     if specifier is None:
         return ScriptImportRefusal(
             "this import is refused: the specifier must be a literal", 'write it as `import("name")`'
@@ -59,9 +59,9 @@ def _general_hint(specifier: str) -> str:
     if "tools" in specifier or "codemode" in specifier or "executor" in specifier:
         return TOOLS
     if specifier.startswith((".", "/", "file:")):
-        return "a program is one file: put the code it needs into it"
+        return "a program is one file: include the code that it needs"
     if "://" in specifier:
-        return "code can't be loaded from the network: put what is needed into the program"
+        return "code can't be loaded from the network: include it in the program"
     return "use what the platform offers (fetch, URL, crypto, Intl) and `tools.*`"
 
 
@@ -71,7 +71,7 @@ def _short(specifier: str) -> str:
 
 
 def take_imports(source_text: SourceText) -> None:
-    """Take type-only imports out of a source_text and refuse all others."""
+    """Remove type-only imports from a program and refuse all others."""
     erased: set[int] = set()
     for statement in source_text.found.of("import_statement", "export_statement"):
         specifier = statement.child_by_field_name("source") or _required(statement)

@@ -1,6 +1,6 @@
-"""A rough reading of JavaScript's brackets and quotes, in linear time, for text that may not parse at all.
+"""A rough, linear-time reading of JavaScript's brackets and quotes, for text that may not parse at all.
 
-It tells a regular expression from a division by what stands before it, which is a guess in places. So it serves only to
+It tells a regular expression from a division by the text before it, which is a guess in places. So it serves only to
 refuse bombs early and to word messages; the meaning of a program never depends on it.
 """
 
@@ -25,14 +25,14 @@ _BEFORE_REGEX = re.compile(
 
 
 class Token(NamedTuple):
-    """A bracket, or something left open: kind is the bracket, or `string`, `template`, `comment`."""
+    """A bracket, or something left open: `kind` is the bracket, or `string`, `template`, `comment`."""
 
     kind: str
     offset: int
 
 
 class BracketFault(NamedTuple):
-    """The first thing wrong with brackets and quotes: `opener` is the bracket it should have matched."""
+    """The first error in brackets and quotes; `opener` is the bracket that it should have matched."""
 
     kind: str
     offset: int
@@ -40,7 +40,7 @@ class BracketFault(NamedTuple):
 
 
 def tokens(text: str) -> Iterator[Token]:  # noqa: PLR0912 - one loop that reads one language
-    """The brackets of a text outside strings, comments and regular expressions, and what is left unterminated."""
+    """Yield the brackets outside strings, comments and regular expressions, and everything left unterminated."""
     position, length, barren = 0, len(text), 0
     nest: list[str] = []
     while position < length:
@@ -86,7 +86,7 @@ def tokens(text: str) -> Iterator[Token]:  # noqa: PLR0912 - one loop that reads
 
 
 def _slash(text: str, start: int, barren: int) -> tuple[int, str, int]:
-    """Where reading goes on after a slash, what is left open, and up to where no regular expression can be.
+    """Return where reading continues after a slash, what is left open, and up to where no regular expression can start.
 
     Without `barren`, a line of slashes that close nothing would be read to its end once for each of them.
     """
@@ -104,7 +104,7 @@ def _slash(text: str, start: int, barren: int) -> tuple[int, str, int]:
 
 
 def first_fault(text: str) -> BracketFault | None:
-    """The first unterminated string, template or comment, or bracket without a partner."""
+    """Return the first unterminated string, template or comment, or the first bracket without a partner."""
     nest: list[Token] = []
     for token in tokens(text):
         kind = token.kind
@@ -124,7 +124,7 @@ def first_fault(text: str) -> BracketFault | None:
 
 
 def in_literal(text: str, offset: int) -> bool:
-    """Whether an offset seems to lie inside a template string or a comment that began before it."""
+    """Return whether an offset seems to lie inside a template string or a comment that began before it."""
     last = ""
     for token in tokens(text[:offset]):
         last = token.kind
@@ -136,7 +136,7 @@ _LINE_HEAD = re.compile(r"(?:\A|[\n;])[ \t]*\Z")
 
 
 def last_braces(text: str) -> tuple[int, int] | None:
-    """Where the `{…}` stands that ends a text and begins a line, outside of all other brackets."""
+    """Return where the `{…}` stands that ends a text and begins a line, outside all other brackets."""
     depth = start = end = 0
     for token in tokens(text):
         if token.kind in CLOSERS:
@@ -160,7 +160,7 @@ _NOT_ANGLES = bytes(code for code in range(256) if code not in b"<>;(){}")
 
 
 def too_deep(text: str, data: bytes, limit: int) -> int | None:
-    """The offset at which brackets (or `<` after `<`) nest deeper than the limit; None when they don't."""
+    """Return the offset at which brackets (or `<` after `<`) exceed the depth limit; None when they don't."""
     if b"<" * limit in data.translate(None, _NOT_ANGLES):
         return data.find(b"<")
     brackets = data.translate(None, _NOT_BRACKETS)

@@ -1,14 +1,14 @@
 """Bounded parsing: text → syntax tree with offsets in characters, however hostile the text.
 
-The parser is C code that was not written for hostile text. What was found, and what stands against each:
+The parser is C code that was not written for hostile text. Each known problem, and the defence against it:
 
 - deep ambiguous nesting (`{a:` × 100,000) recurses until the stack overflows and the process dies → large texts are
   parsed on a thread whose stack has room for one level per byte;
-- error recovery is quadratic (32 KB of `'a'b` take 3 s) → the text is handed over in slices, and no more slices come
-  once the time is used up;
-- `a<` × 400,000 takes 4 s and 1.2 GB, most of it after the last slice → nesting is judged before parsing (`lexer`);
-- with `class<T/*>[[]}A<y>c ` it never comes to an end → it stops itself after some seconds. Version 0.26 has no such
-  limit any more, and what it has instead crashes, so it is not used.
+- error recovery is quadratic (32 KB of `'a'b` take 3 s) → the parser gets the text in slices, and no more slices once
+  its time is used up;
+- `a<` × 400,000 takes 4 s and 1.2 GB, most of it after the last slice → nesting is checked before parsing (`lexer`);
+- `class<T/*>[[]}A<y>c ` never ends → the parser stops itself after some seconds. This uses a deprecated option: its
+  replacement in version 0.26 crashes the process.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Parsed(NamedTuple):
 
 
 class ScriptTooDeepError(Exception):
-    """Brackets nest deeper than any engine could follow; `offset` is where."""
+    """Brackets nest deeper than any engine could follow, at `offset`."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
@@ -65,18 +65,18 @@ class ScriptTooDeepError(Exception):
 
 
 class ParserTimeoutError(Exception):
-    """The parser did not come to an end."""
+    """The parser used up its time."""
 
 
 class _Parsers:
-    """Parsers that stop after a time, each used by one thread at a time."""
+    """Parsers with a time limit, each used by one thread at a time."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._idle: deque[Parser] = deque()
 
     def parse(self, source: bytes | Callable[[int, Point], bytes]) -> Tree:
-        """The tree of a source; raises `ParserTimeoutError`."""
+        """Return the tree of a source; raise `ParserTimeoutError` after the time limit."""
         try:
             parser = self._idle.pop()
         except IndexError:
@@ -88,13 +88,13 @@ class _Parsers:
                     return parser.parse(source)
                 except ValueError:
                     parser.reset()
-                if time.thread_time() - began > self._seconds / 2:  # if not, it was the machine that had no time
+                if time.thread_time() - began > self._seconds / 2:  # if less, the machine was busy: try again
                     raise ParserTimeoutError
         finally:
             self._idle.append(parser)
 
     def _make(self) -> Parser:
-        with warnings.catch_warnings():  # its successor, a callback, crashes the process
+        with warnings.catch_warnings():  # the replacement, a callback, crashes the process
             warnings.simplefilter("ignore", DeprecationWarning)
             return Parser(TYPESCRIPT, timeout_micros=int(self._seconds * 1e6))
 
@@ -103,7 +103,7 @@ _PARSERS, _PARSERS_LARGE = _Parsers(MAX_PARSE_SECONDS), _Parsers(MAX_LARGE_PARSE
 
 
 class _Shapes(dict[int, str]):
-    """One ASCII character of the same class for every other character, so that bytes and characters count alike."""
+    """Map every character to an ASCII character of the same class, so that bytes and characters count alike."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -127,13 +127,13 @@ _LONE_CR = re.compile(r"\r(?!\n)")
 
 
 def shape_of(source: str) -> str:
-    """The source with an ASCII character for every other one that reads alike: a letter, a space, or nothing known."""
+    r"""Return the source in ASCII: each other character becomes a letter, a space, or \x01 if it can be neither."""
     shape = source if source.isascii() and not _CONTROL.search(source) else source.translate(_SHAPES)
     return _LONE_CR.sub("\n", shape) if "\r" in shape else shape
 
 
 def parse(shape: str) -> Parsed:
-    """The syntax tree of a shape, in bounded time and without ever overflowing the stack."""
+    """Return the syntax tree of a shape, in bounded time and without ever overflowing the stack."""
     data = shape.encode("ascii")
     if len(data) <= MAX_DIRECT_BYTES and len(data) <= MAX_BRACKET_DEPTH:
         return Parsed(_PARSERS.parse(data), shape, True)
@@ -166,7 +166,7 @@ _stack_size = threading.Lock()
 
 
 def _on_large_stack(work: Callable[[], Parsed], size: int) -> Parsed:
-    """What `work` returns. `threading.stack_size` is global: it changes under a lock, only while the thread starts."""
+    """Return the result of `work`. `threading.stack_size` is global: it changes under a lock while the thread starts."""
     results: list[Parsed | ParserTimeoutError] = []
 
     def run() -> None:
@@ -193,7 +193,7 @@ _PROCESS = re.compile(r"process version:\d+, version_count:\d+, state:\d+, row:(
 
 
 def stuck_at(shape: str) -> int | None:
-    """The offset after the last token that could still begin a valid program; None when the parser never got stuck."""
+    """Return the offset after the last token that could still begin a valid program; None if the parser never got stuck."""
     data = shape.encode("ascii")
     here = found = (0, 0)
     done = False

@@ -1,4 +1,4 @@
-"""A program on its way: found in the agent's text (bare or fenced), parsed, and gathering edits."""
+"""The text of a program under preparation: found in the agent's text (bare or fenced), parsed, and gathering edits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_CODE = frozenset({"comment", "html_comment", "empty_statement"})
 
 @dataclass(slots=True)
 class SourceText:
-    """The agent's text, its tree, what stands at the top level, and the edits so far."""
+    """The agent's text, its tree, the statements at its top level, and the edits so far."""
 
     source: str
     parsed: Parsed
@@ -36,21 +36,21 @@ class SourceText:
     edits: list[Edit] = field(default_factory=list)
 
     def text(self, node: Node) -> str:
-        """What the agent wrote for a node."""
+        """Return what the agent wrote for a node."""
         return self.source[node.start_byte : node.end_byte]
 
     def mentions(self, name: str) -> Iterator[tuple[Node, Node]]:
-        """Each use of a name as a variable, with its parent node."""
+        """Yield each use of a name as a variable, with its parent node."""
         for node, parent in self.found.identifiers:
             if node.type in VARIABLES and self.text(node) == name:
                 yield node, parent
 
     def insert(self, offset: int, text: str) -> None:
-        """Put text at an offset."""
+        """Insert text at an offset."""
         self.edits.append(Edit(offset, offset, text))
 
     def blank(self, start: int, end: int) -> None:
-        """Take a stretch out and leave its line ends."""
+        """Remove a stretch, but keep its line ends."""
         self.edits.append(Edit(start, end, "\n" * len(LINE_END.findall(self.source, start, end))))
 
     def fail(self, node: Node, message: str, hint: str | None = None, code: str = "syntax-error") -> NoReturn:
@@ -60,7 +60,7 @@ class SourceText:
 
 
 def read(source: str) -> SourceText:
-    """The source_text of a text that parses, bare or fenced; raises the diagnostic of its most likely reading otherwise."""
+    """Return the source text of a program, bare or fenced; raise the diagnostic of its likeliest reading otherwise."""
     try:
         parsed, outside = _find_program(source)
         if _is_broken(parsed):
@@ -71,7 +71,7 @@ def read(source: str) -> SourceText:
         raise program_error(source, error.offset, "the program is nested too deeply", hint=hint) from None
     except ParserTimeoutError:
         hint = "look for a comment, a string or a bracket that is never closed"
-        raise program_error(source, 0, "the program can't be read: the parser does not come to an end", hint=hint) from None
+        raise program_error(source, 0, "the program can't be read: the parser ran out of time", hint=hint) from None
     items = [node for node in parsed.root.named_children if node.type not in NOT_CODE]
     source_text = SourceText(source, parsed, found, items)
     for start, end in outside:
@@ -81,7 +81,7 @@ def read(source: str) -> SourceText:
 
 
 class LooseObjectError(Exception):
-    """The text does not parse, but may when the braces at its end are an object: `{ city, temp: 3 }`."""
+    """The text does not parse, but may if the braces at its end are an object: `{ city, temp: 3 }`."""
 
     def __init__(self, start: int, end: int, error: ProgramError) -> None:
         super().__init__(start, end)
@@ -99,7 +99,7 @@ def _is_broken(parsed: Parsed) -> bool:
 
 
 def _find_program(source: str) -> tuple[Parsed, Ranges]:
-    """The tree of the program, and the stretches of the text that are no part of it."""
+    """Return the tree of the program, and the stretches of the text that do not belong to it."""
     shape = shape_of(source)
     blocks = fences.blocks(shape) if fences.has_fence(shape) else []
     if not blocks or in_literal(shape, blocks[0].fence):
@@ -123,7 +123,7 @@ def _find_program(source: str) -> tuple[Parsed, Ranges]:
 
 
 def _is_bare(blocks: list[fences.Block], bare: Parsed) -> bool:
-    """Whether all that looks like fences lies in comments or, in a text that parses, in template strings."""
+    """Return whether everything that looks like a fence lies in comments or, in a text that parses, in templates."""
     if not blocks:
         return True
     broken = _is_broken(bare)
@@ -137,7 +137,7 @@ def _is_bare(blocks: list[fences.Block], bare: Parsed) -> bool:
 
 def _no_program(source: str, block: fences.Block) -> Exception:
     hint = "label the program's fence `ts`, or send the program without a fence"
-    message = f"the only code here is labelled `{block.label}`, not TypeScript or JavaScript"
+    message = f"the only code block is labelled `{block.label}`, not TypeScript or JavaScript"
     return program_error(source, block.fence, message, hint=hint, length=3 + len(block.label))
 
 
@@ -169,7 +169,7 @@ _BROKEN_LINE = re.compile(r"\\[\s\S]|(\n)")
 
 
 def _refuse_broken_strings(source_text: SourceText) -> None:
-    """Refuse a string that runs over the end of a line: the grammar lets it pass, engines don't."""
+    """Refuse a string that continues over the end of a line: the grammar accepts it, engines don't."""
     shape = source_text.parsed.shape
     for node in source_text.found.of("string"):
         if shape.find("\n", node.start_byte, node.end_byte) < 0:

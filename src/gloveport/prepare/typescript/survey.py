@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_NESTING = 250
 """Levels of brackets, functions and blocks; Deno's transpiler overflows its stack somewhere above 300."""
 MAX_TREE_DEPTH = 2000
-"""Levels of the tree in all: a chain of 1,000 calls or a sum of 2,000 terms is fine."""
+"""Levels of the whole tree: a chain of 1,000 calls or a sum of 2,000 terms is fine."""
 
 _PLAIN_JAVASCRIPT = """
     arguments array array_pattern arrow_function assignment_expression assignment_pattern await_expression
@@ -38,7 +38,7 @@ _PLAIN_JAVASCRIPT = """
     >> >>= >>> >>>= ? ?. ?? ??= [ ] ^ ^= ` as assert async await break case catch class const continue debugger default
     delete do else export extends finally for from function get if import in instanceof let meta new of return set
     static switch target throw try typeof using var void while with yield { | |= || ||= } ~"""
-# The node kinds of plain JavaScript. `as` stands in import and export clauses; the cast is `as_expression`.
+# The node kinds of plain JavaScript. `as` occurs in import and export clauses; a cast is an `as_expression`.
 
 TYPE_PARTS = frozenset(
     {
@@ -86,7 +86,7 @@ ERASABLE = (
     | {"type_assertion", "non_null_expression", "binary_expression", "abstract_class_declaration"}
     | {"export_statement", "expression_statement"}
 )
-"""What the eraser looks at: the rest of a tree it leaves as it is."""
+"""The kinds of nodes that `erasure` looks at."""
 
 FUNCTIONS = frozenset(
     {
@@ -136,19 +136,19 @@ _LIGHT = frozenset(
 
 
 def kind_names() -> list[str]:
-    """The node kinds that the grammar has, by their numbers."""
+    """Return the grammar's node kinds, indexed by their ids."""
     return [TYPESCRIPT.node_kind_for_id(kind) or "" for kind in range(TYPESCRIPT.node_kind_count)]
 
 
 def kind_ids(kinds: frozenset[str]) -> frozenset[int]:
-    """The numbers that the grammar gives to node kinds; comparing them is much cheaper than comparing names."""
+    """Return the grammar's ids of node kinds; comparing ids is much cheaper than comparing names."""
     return frozenset(kind for kind, name in enumerate(kind_names()) if name in kinds)
 
 
 _LIGHT_IDS = kind_ids(_LIGHT)
 _IMPORT_ID = TYPESCRIPT.id_for_node_kind("import", True)
 
-# What a kind of node is looked at for; most are for nothing, and cost one question.
+# What the survey wants to know of a kind of node. Most kinds have no mark, and cost one look-up.
 _FOREIGN, _COLLECT, _IMPORTS, _ERASABLE, _ENDS, _IDENTIFIERS = 1, 2, 4, 8, 16, 32
 _STATEMENTS = ("_statement", "_declaration")
 
@@ -173,7 +173,7 @@ _LITERAL_IDS = kind_ids(frozenset({"comment", "template_string"}))
 
 
 class NestedTooDeeplyError(Exception):
-    """The tree is deeper than the engine could follow; `offset` is where."""
+    """The tree is deeper than the engine could follow, at `offset`."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
@@ -182,7 +182,7 @@ class NestedTooDeeplyError(Exception):
 
 @dataclass(slots=True)
 class ScriptSurvey:
-    """What a program holds: nodes by kind in the order of the text, and whether all of it is plain JavaScript."""
+    """What a program holds: nodes by kind in the order of the text, and whether it is plain JavaScript."""
 
     nodes: dict[str, list[Node]] = field(default_factory=dict)
     import_calls: list[Node] = field(default_factory=list)
@@ -192,12 +192,12 @@ class ScriptSurvey:
     identifiers: list[tuple[Node, Node]] = field(default_factory=list)  # with their parents
 
     def of(self, *kinds: str) -> list[Node]:
-        """The nodes of these kinds."""
+        """Return the nodes of these kinds."""
         return [node for kind in kinds for node in self.nodes.get(kind, ())]
 
 
 def survey(root: Node) -> ScriptSurvey:  # noqa: PLR0912 - one walk, in one loop
-    """The survey of a tree; raises `NestedTooDeeplyError`."""
+    """Return the survey of a tree; raise `NestedTooDeeplyError` for one that is too deep."""
     result = ScriptSurvey()
     nodes, erasable, ends, identifiers = result.nodes, result.erasable, result.ends, result.identifiers
     seen = deepest = 0
@@ -236,7 +236,7 @@ def survey(root: Node) -> ScriptSurvey:  # noqa: PLR0912 - one walk, in one loop
 
 
 def walk(root: Node) -> Iterator[tuple[Node, list[Node]]]:
-    """Every node with its ancestors. Asking nodes for parents takes quadratic time, and copied cursors crash (0.26)."""
+    """Yield every node with its ancestors. Asking nodes for parents takes quadratic time; copied cursors crash (0.26)."""
     cursor = root.walk()
     ancestors: list[Node] = []
     while True:
@@ -253,7 +253,7 @@ def walk(root: Node) -> Iterator[tuple[Node, list[Node]]]:
 
 
 def _import_calls(root: Node) -> Iterator[Node]:
-    """Every `import(…)`, also where it seems to stand for a type: engines end types at line ends where trees do not."""
+    """Yield every `import(…)`, in type positions too: engines end types at line ends where the grammar does not."""
     for node, ancestors in walk(root):
         if node.kind_id == _IMPORT_ID and ancestors[-1].type == "call_expression":
             yield ancestors[-1]
@@ -279,18 +279,18 @@ def _check_nesting(root: Node) -> None:
 
 
 def _has_marked_member(nodes: dict[str, list[Node]]) -> bool:
-    """Whether a class member is marked `x?` or `x!`: the tokens are JavaScript's, their place is TypeScript's."""
+    """Return whether a class member is marked `x?` or `x!`: JavaScript has these tokens, but not in this place."""
     members = [*nodes.get("public_field_definition", ()), *nodes.get("method_definition", ())]
     return any(child.type in {"?", "!"} for member in members for child in member.children if not child.is_named)
 
 
 def is_async(function: Node) -> bool:
-    """Whether a function is marked `async`."""
+    """Return whether a function is marked `async`."""
     return any(child.type == "async" for child in function.children[:4])
 
 
 def literals(root: Node) -> list[tuple[int, int, bool]]:
-    """Where comments (True) and templates (False) stand, in the order of the text."""
+    """Return where comments (True) and templates (False) stand, in the order of the text."""
     return [
         (node.start_byte, node.end_byte, node.type == "comment") for node, _ in walk(root) if node.kind_id in _LITERAL_IDS
     ]

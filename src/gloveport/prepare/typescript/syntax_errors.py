@@ -1,4 +1,4 @@
-"""What is wrong with a text that doesn't parse, at its first and most useful place."""
+"""The diagnostic of a text that does not parse, at its first and most useful place."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gloveport.prepare.typescript.lexer import CLOSERS, BracketFault, first_faul
 from gloveport.prepare.typescript.parser import Parsed, stuck_at
 
 MAX_EXACT_BYTES = 64 * 1024
-"""Texts up to this size are read a second time for the exact place; beyond it the tree's first error has to do."""
+"""Texts up to this size are parsed a second time for the exact place; larger ones use the tree's first error."""
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*")
 _TOKEN = re.compile(r"[\w$]+|=>|\.\.\.|[=!]==?|[<>]=?|&&|\|\||\?\?|\+\+|--|.")
 
 
 class ScriptDiagnosis(NamedTuple):
-    """A place and what to say about it."""
+    """A place, and the message and hint for it."""
 
     offset: int
     length: int
@@ -28,13 +28,13 @@ class ScriptDiagnosis(NamedTuple):
 
 
 def explain(source: str, parsed: Parsed) -> ProgramError:
-    """The diagnostic of a text that doesn't parse."""
+    """Return the diagnostic of a text that does not parse."""
     finding = _find(source, parsed)
     return program_error(source, finding.offset, finding.message, hint=finding.hint, length=finding.length)
 
 
 def unterminated_string(source: str, offset: int) -> ProgramError:
-    """The diagnostic of a string that its line does not close."""
+    """Return the diagnostic of a string that its line does not close."""
     finding = _unterminated(source, offset)
     return program_error(source, offset, finding.message, hint=finding.hint)
 
@@ -46,7 +46,7 @@ def _unterminated(source: str, offset: int) -> ScriptDiagnosis:
 
 def _find(source: str, parsed: Parsed) -> ScriptDiagnosis:
     if not parsed.root.has_error:
-        return ScriptDiagnosis(0, 1, "the program takes too long to read", "split it, or pass large data as `input`")
+        return ScriptDiagnosis(0, 1, "the program takes too long to parse", "split it, or pass large data as `input`")
     shape = parsed.shape
     exact = stuck_at(shape) if len(shape) <= MAX_EXACT_BYTES else None
     offset = _token_after(shape, _first_error(parsed) if exact is None else exact)
@@ -61,7 +61,7 @@ def _find(source: str, parsed: Parsed) -> ScriptDiagnosis:
 
 
 def _first_error(parsed: Parsed) -> int:
-    """The offset of the first error node, found without recursion."""
+    """Return the offset of the first error node, without recursion."""
     cursor = parsed.tree.walk()
     while True:
         node = cursor.node
@@ -97,7 +97,8 @@ def _lexical(source: str, fault: BracketFault | None, offset: int, end: int) -> 
 
 def _unexpected(source: str, shape: str, offset: int, end: int, fault: BracketFault | None) -> ScriptDiagnosis:
     if offset >= end:
-        return ScriptDiagnosis(end, 1, "unexpected end of the program", "something is missing at the end")
+        hint = "the program stops in the middle of a statement: add the rest"
+        return ScriptDiagnosis(end, 1, "unexpected end of the program", hint)
     matched = _TOKEN.match(shape, offset)
     token = source[offset : matched.end() if matched else offset + 1]
     shown = token if len(token) <= 40 else token[:40] + "…"

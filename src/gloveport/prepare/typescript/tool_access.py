@@ -33,7 +33,7 @@ _PATTERN_IDS, _VARIABLE_IDS = kind_ids(frozenset({BOUND_SHORTHAND})), kind_ids(V
 
 
 def tool_access(source_text: SourceText, entry: str) -> ToolAccess:
-    """Which names a program uses, and whether it could reach a tool."""
+    """Return which names a program uses, and whether it could reach a tool."""
     if entry != "body":  # a function is given `tools`, by whatever name
         return ToolAccess()
     source, used, bound = source_text.source, set[str](), set[str]()
@@ -50,7 +50,7 @@ def tool_access(source_text: SourceText, entry: str) -> ToolAccess:
             bound.add(name)
         elif node.kind_id in _VARIABLE_IDS:
             used.add(name)
-    # A name that is used and never bound may be that of a source, or of a tool without its path.
+    # A name that is used and never bound may be a source, or a tool without its path.
     return ToolAccess(frozenset(used | bound), bool(used - bound - KNOWN_GLOBALS))
 
 
