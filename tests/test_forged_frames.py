@@ -24,9 +24,9 @@ from tests.conftest import TOOLS
 from tests.escapes.ways import HERE
 
 MIB = 1024 * 1024
-MOST_GROWTH = 50 * MIB
-MOST_STALL = 4.0
-MOST_SECONDS = 60.0
+MAX_GROWTH_BYTES = 50 * MIB
+MAX_STALL_SECONDS = 4.0
+MAX_RUN_SECONDS = 60.0
 LONG, SHORT = 30, 2  # for a run that ends by itself, and for one that only its time limit ends
 FORGER = "/guest/forger.js"
 DONE = ["done", "value", "honest", {}]
@@ -94,7 +94,7 @@ def _host_stays_as_it_was(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     before = _status("VmRSS")
     with caplog.at_level(logging.WARNING):
         yield
-    assert _status("VmHWM") - before < MOST_GROWTH, f"grew by {(_status('VmHWM') - before) / MIB:.0f} MiB"
+    assert _status("VmHWM") - before < MAX_GROWTH_BYTES, f"grew by {(_status('VmHWM') - before) / MIB:.0f} MiB"
     assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR], caplog.text
 
 
@@ -116,12 +116,12 @@ async def _attack(port: Gloveport, plan: dict[str, Any], **limits: Any) -> Outco
 
     heart = asyncio.create_task(beat())
     await asyncio.sleep(0)
-    async with asyncio.timeout(MOST_SECONDS):
+    async with asyncio.timeout(MAX_RUN_SECONDS):
         outcome = await port.run("1", input=plan, limits={"wall_seconds": LONG, "cpu_seconds": LONG, **limits})
     await asyncio.sleep(0.02)
     ended = True
     await heart
-    assert stall < MOST_STALL, f"the host stood still for {stall:.1f} s"
+    assert stall < MAX_STALL_SECONDS, f"the host stood still for {stall:.1f} s"
     return outcome
 
 
@@ -298,7 +298,7 @@ async def test_an_ordinary_program_can_not_make_the_host_stand_still(port: Glove
     outcome = await port.run(code, limits={"wall_seconds": LONG})
     stalled.cancel()
     assert _code(outcome) not in ("memory-limit", "cpu-limit"), "it must reach the host, or it shows nothing"
-    assert await stalled < MOST_STALL
+    assert await stalled < MAX_STALL_SECONDS
 
 
 async def _longest_stall() -> float:

@@ -29,32 +29,32 @@ def test_what_deno_needs_is_what_a_running_deno_has_loaded() -> None:
         process.stdout.readline()
         real = loaded(process.pid)
         process.kill()
-    needs = elf.needs(deno)
+    needs = elf.find_dependencies(deno)
     named = {os.path.realpath(host) for _, host in needs.libraries} | {os.path.realpath(str(needs.interpreter))}
     assert named == real
 
 
 def test_libraries_beside_the_program_are_found_through_its_own_search_path() -> None:
-    needs = elf.needs(os.path.realpath(sys.executable))
+    needs = elf.find_dependencies(os.path.realpath(sys.executable))
     assert {os.path.realpath(host) for _, host in needs.libraries} <= loaded("self")
 
 
 def test_what_extensions_need_is_found_with_it_and_what_is_not_there_is_left_out(tmp_path: Path) -> None:
     program = os.path.realpath(sys.executable)
     (module,) = glob.glob(f"{sysconfig.get_path('stdlib')}/lib-dynload/_ssl.*.so")
-    alone = {os.path.basename(place) for place, _ in elf.needs(program).libraries}
-    together = {os.path.basename(place) for place, _ in elf.needs(program, [module]).libraries}
+    alone = {os.path.basename(place) for place, _ in elf.find_dependencies(program).libraries}
+    together = {os.path.basename(place) for place, _ in elf.find_dependencies(program, [module]).libraries}
     assert any(name.startswith("libssl.") for name in together - alone)
     lost = tmp_path / "lost.so"
     lost.write_bytes(Path(module).read_bytes().replace(b"libssl.so", b"libnil.so"))
-    without = {os.path.basename(place) for place, _ in elf.needs(program, [str(lost)]).libraries}
+    without = {os.path.basename(place) for place, _ in elf.find_dependencies(program, [str(lost)]).libraries}
     assert not any(name.startswith(("libssl.", "libnil.")) for name in without)
     with pytest.raises(elf.ElfError, match=r"libnil\.so"):
-        elf.needs(str(lost))
+        elf.find_dependencies(str(lost))
 
 
 def test_every_library_is_to_lie_where_a_loader_without_a_cache_looks() -> None:
-    needs = elf.needs(os.path.realpath(sys.executable))
+    needs = elf.find_dependencies(os.path.realpath(sys.executable))
     folders = elf.default_directories(MACHINE)
     assert needs.libraries
     assert {os.path.dirname(place) for place, _ in needs.libraries} <= set(folders)
@@ -70,4 +70,4 @@ def test_the_loaders_cache_is_read_and_names_files_that_exist() -> None:
 def test_what_is_no_program_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "odd").write_bytes(content)
     with pytest.raises(elf.ElfError, match="odd is not a 64-bit"):
-        elf.needs(str(tmp_path / "odd"))
+        elf.find_dependencies(str(tmp_path / "odd"))

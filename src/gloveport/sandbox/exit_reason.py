@@ -42,7 +42,7 @@ def exit_error(exit_: Exit, stderr: str, limits: Limits, idle_mb: float) -> dict
     if full or any(text in stderr for text in OUT_OF_MEMORY_TEXTS):
         return memory_error(limits)
     if exit_.cpu_seconds > limits.cpu_seconds:
-        return {"code": "cpu-limit", "message": f"the program computed longer than {limits.cpu_seconds:g} s"}
+        return {"code": "cpu-limit", "message": f"the program used more than {limits.cpu_seconds:g} s of CPU time"}
     how = f"by signal {exit_.signal}" if exit_.signal else f"with exit code {exit_.code}"
     return {"code": "sandbox-crashed", "message": f"the sandbox process ended {how}"}
 

@@ -201,7 +201,7 @@ class RunAttempt:
             data = self._outgoing[0] if len(self._outgoing) == 1 else b"".join(self._outgoing)
             self._outgoing, self._outgoing_bytes = [], 0
             if self._worker.send(data) > MAX_UNSENT_BYTES:
-                message = f"more than {MAX_UNSENT_BYTES:,} bytes of replies wait for the program to take them"
+                message = f"more than {MAX_UNSENT_BYTES:,} bytes of replies wait for the program to read them"
                 self._end("error", {"code": "frame-too-large", "message": message})
 
     def _reply(self, call_id: int, value: Any, name: str) -> None:
@@ -322,7 +322,7 @@ class RunAttempt:
         if type(call_id) is not int or type(name) is not str or type(args) is not list or call_id <= self._last_id:
             raise WireError("a call is malformed, or its id was used before")
         if self._in_flight + size > MAX_IN_FLIGHT_BYTES:
-            raise WireError(f"the calls under way hold more than {MAX_IN_FLIGHT_BYTES:,} bytes", code="frame-too-large")
+            raise WireError(f"the calls in flight hold more than {MAX_IN_FLIGHT_BYTES:,} bytes", code="frame-too-large")
         self._last_id = call_id
         task = self._starter.start(self._serve(ToolCall(call_id, name, args, size)))
         if task is not None:
@@ -359,7 +359,7 @@ class RunAttempt:
     def _set_timer(self, at: float | None) -> None:
         self._timers += 1
         if self._timers > MAX_TIMERS:
-            raise WireError(f"the program asked for more than {MAX_TIMERS:,} timers", code="call-limit")
+            raise WireError(f"the program set more than {MAX_TIMERS:,} timers", code="call-limit")
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -429,7 +429,7 @@ class RunAttempt:
     def _check_cpu(self) -> None:
         left = self._limits.cpu_seconds - self._worker.run_cpu_seconds()
         if left <= 0:
-            message = f"the program computed longer than {self._limits.cpu_seconds:g} s"
+            message = f"the program used more than {self._limits.cpu_seconds:g} s of CPU time"
             self._end("error", {"code": "cpu-limit", "message": message})
         else:
             self._watchdogs[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)

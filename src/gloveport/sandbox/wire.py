@@ -1,6 +1,6 @@
 """Framed messages between host and guest: a four-byte length, then a JSON array.
 
-    guest → host   ["ready", version] · ["call", id, tool, args] · ["call_sync", id, name, args] · ["timer", at]
+    guest → host   ["ready", version, engine] · ["call", id, tool, args] · ["call_sync", id, name, args] · ["timer", at]
                    ["log", level, text] · ["emit", value] · ["done", "value" | "error", payload, notes]
     host → guest   ["rehearse"] · ["start", now, setup] · ["timer", now]
                    ["reply", now, id, true, value] · ["reply", now, id, false, error]

@@ -353,8 +353,8 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
         argv=("deno", "--version"),
         env=ENV,
         files=(),
-        watch=confinement.exec_watch(),
-        calls=confinement.guest_calls(may_exec=True),
+        watch=confinement.make_exec_watch(),
+        calls=confinement.make_guest_filter(may_exec=True),
         threads=privileges.MAX_THREADS,
     )
     nonsense = seccomp.SeccompProgram(seccomp.BpfFilter(b"nonsense"))

@@ -30,7 +30,7 @@ def failure_text(message: bytes) -> str:
 
 
 # The layers that a kernel or a container may lack. All other steps must succeed, or the guest does not start.
-OPTIONAL = frozenset({"namespaces", "landlock", "single exec", "seccomp"})
+OPTIONAL_LAYERS = frozenset({"namespaces", "landlock", "single exec", "seccomp"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Confinement:
             ("privileges", privileges.drop_capabilities),
             ("privileges", privileges.die_with_parent),
         ]
-        return [(layer, step) for layer, step in steps if layer not in OPTIONAL or layer in self.holds]
+        return [(layer, step) for layer, step in steps if layer not in OPTIONAL_LAYERS or layer in self.holds]
 
     def _restrict_files(self) -> None:
         if self.ruleset is not None:
@@ -73,19 +73,19 @@ class Confinement:
             return
         # From the host's /proc: the C library reads it to find the extent of the main thread's stack.
         own_map = os.open(f"{os.getpid()}/maps", os.O_PATH | os.O_CLOEXEC, dir_fd=self.proc)
-        landlock.restrict(landlock.ruleset([*self.files, (own_map, landlock.READ)]))
+        landlock.restrict(landlock.make_ruleset([*self.files, (own_map, landlock.READ)]))
 
     def restrict_calls(self) -> None:
         """Apply the allow-list of system calls to this process."""
         self.calls.install()
 
 
-def exec_watch() -> seccomp.SeccompProgram:
+def make_exec_watch() -> seccomp.SeccompProgram:
     """Return the seccomp program that has the fork server answer every exec of a guest."""
     return seccomp.SeccompProgram(seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW))
 
 
-def guest_calls(*, may_exec: bool) -> seccomp.SeccompProgram:
+def make_guest_filter(*, may_exec: bool) -> seccomp.SeccompProgram:
     """Return the allow-list of system calls for a guest on this machine."""
     rules = seccomp.guest_rules(may_exec=may_exec)
     return seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM)))

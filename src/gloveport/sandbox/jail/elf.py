@@ -17,7 +17,7 @@ class ElfError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Elf:
+class ElfHeaders:
     """The parsed headers of a program or library."""
 
     machine: str
@@ -27,7 +27,7 @@ class Elf:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class Dependencies:
     """The interpreter and the libraries of a program.
 
     `libraries` are pairs: the path at which a loader without a cache finds the library, and its path on the host.
@@ -39,7 +39,7 @@ class Needs:
     from_cache: bool
 
 
-def read(path: str) -> Elf:
+def read_headers(path: str) -> ElfHeaders:
     """Return the headers of an ELF file; ElfError when it is none."""
     with open(path, "rb") as file:
         head = file.read(64)
@@ -75,20 +75,20 @@ def read(path: str) -> Elf:
         search = ":".join(text(value) for tag, value in tags if tag in (_DT_RPATH, _DT_RUNPATH))
     origin = os.path.dirname(os.path.realpath(path))
     search = search.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
-    return Elf(_MACHINES.get(machine, "other"), interpreter, needed, tuple(filter(None, search.split(":"))))
+    return ElfHeaders(_MACHINES.get(machine, "other"), interpreter, needed, tuple(filter(None, search.split(":"))))
 
 
-def needs(program: str, extensions: Iterable[str] = ()) -> Needs:
+def find_dependencies(program: str, extensions: Iterable[str] = ()) -> Dependencies:
     """Return what the loader loads for a program: the interpreter, and all libraries, direct and indirect, each once.
 
     The program may load `extensions` later. A library that only an extension needs and that this machine lacks is left
     out: that extension can't be loaded here anyway.
     """
-    top = read(program)
+    top = read_headers(program)
     cache = dict(_cache_entries())
     found: dict[str, tuple[str, str, bool]] = {}
     waiting = [(name, top, True) for name in top.needed]
-    waiting += [(name, wanted_by, False) for wanted_by in map(read, extensions) for name in wanted_by.needed]
+    waiting += [(name, wanted_by, False) for wanted_by in map(read_headers, extensions) for name in wanted_by.needed]
     while waiting:
         name, wanted_by, must = waiting.pop(0)
         if name in found or (top.interpreter and name == os.path.basename(top.interpreter)):
@@ -99,10 +99,10 @@ def needs(program: str, extensions: Iterable[str] = ()) -> Needs:
         if place is None:
             continue
         found[name] = place
-        library = read(place[1])
+        library = read_headers(place[1])
         waiting += [(next_name, library, must) for next_name in library.needed]
     libraries = tuple((place, host) for place, host, _ in found.values())
-    return Needs(top.interpreter, libraries, any(cached for _, _, cached in found.values()))
+    return Dependencies(top.interpreter, libraries, any(cached for _, _, cached in found.values()))
 
 
 def default_directories(machine: str) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def default_directories(machine: str) -> tuple[str, ...]:
     return (f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 
-def _locate(name: str, wanted_by: Elf, top: Elf, cache: dict[str, list[str]]) -> tuple[str, str, bool] | None:
+def _locate(name: str, wanted_by: ElfHeaders, top: ElfHeaders, cache: dict[str, list[str]]) -> tuple[str, str, bool] | None:
     # A jail has no ld.so.cache, and $ORIGIN is another directory in it. So a library outside the default directories is
     # placed next to libc: the loader always looks there, and the path reveals nothing about the host.
     defaults = default_directories(top.machine)
@@ -128,11 +128,11 @@ def _locate(name: str, wanted_by: Elf, top: Elf, cache: dict[str, list[str]]) ->
     return None
 
 
-def _fits(path: str, top: Elf) -> bool:
+def _fits(path: str, top: ElfHeaders) -> bool:
     if not os.path.isfile(path):
         return False
     try:
-        return read(path).machine == top.machine
+        return read_headers(path).machine == top.machine
     except (ElfError, OSError):
         return False
 

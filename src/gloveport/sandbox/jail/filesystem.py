@@ -105,7 +105,7 @@ def plan_root(spec: LaunchSpec) -> RootLayout:
     if invalid:
         raise ValueError(f"a file's path must be absolute and normalised, not {invalid[0]!r}")
     folders = {place: folder.binds(place) for place, folder in spec.folders.items()}
-    needs = elf.needs(spec.executable, [host for host in _host_paths(folders) if host.endswith(".so")])
+    needs = elf.find_dependencies(spec.executable, [host for host in _host_paths(folders) if host.endswith(".so")])
     # Python finds its library relative to its own path.
     engine = f"{'/usr/bin' if spec.zygote else '/engine'}/{os.path.basename(spec.executable)}"
     binds = {engine: os.path.realpath(spec.executable), **dict(needs.libraries)}
@@ -120,10 +120,10 @@ def leave_host(layout: RootLayout, proc: int) -> None:
     if os.geteuid() == 0:
         os.setgroups([])
     try:
-        own_mounts()
+        unshare_mounts()
     except PermissionError:
         namespaces.enter_user_namespace(proc)
-        own_mounts()
+        unshare_mounts()
         sources = open_sources(layout)
         namespaces.become_nobody()
         change_root(layout, sources)
@@ -134,7 +134,7 @@ def leave_host(layout: RootLayout, proc: int) -> None:
     namespaces.become_nobody()
 
 
-def own_root(spec: LaunchSpec, layout: RootLayout) -> GuestFilesystem:
+def own_root_filesystem(spec: LaunchSpec, layout: RootLayout) -> GuestFilesystem:
     """Return the file system after `leave_host`: every path is a guest path."""
     hosts = {path: path for path in (*layout.binds, *layout.devices, *layout.files)}
     folders = [*layout.folders, *(_parent_folders(layout.files) if spec.zygote else ())]
@@ -142,7 +142,7 @@ def own_root(spec: LaunchSpec, layout: RootLayout) -> GuestFilesystem:
     return GuestFilesystem(layout.engine, _open(layout.engine), rules, spec.argv, spec.env)
 
 
-def on_host(spec: LaunchSpec, layout: RootLayout) -> GuestFilesystem:
+def host_filesystem(spec: LaunchSpec, layout: RootLayout) -> GuestFilesystem:
     """Return the file system without namespaces: the engine and libraries in place, `files` in a scratch directory."""
     remove_stale_scratch()
     directory = make_scratch()
@@ -193,7 +193,7 @@ def _open(path: str) -> int:
 # ── mounts ──
 
 
-def own_mounts() -> None:
+def unshare_mounts() -> None:
     """Give this process a private mount namespace."""
     call("unshare", NEWNS)
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)

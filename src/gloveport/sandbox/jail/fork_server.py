@@ -26,13 +26,13 @@ from typing import Any
 
 from gloveport.sandbox.jail import channel, filesystem, landlock, namespaces, privileges, probes
 from gloveport.sandbox.jail.confinement import (
-    OPTIONAL,
+    OPTIONAL_LAYERS,
     Confinement,
     SpawnError,
     Step,
-    exec_watch,
     failure_text,
-    guest_calls,
+    make_exec_watch,
+    make_guest_filter,
 )
 from gloveport.sandbox.jail.filesystem import LaunchSpec
 from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
@@ -65,20 +65,20 @@ def main() -> None:
         sys.exit(0)
     spec = _spec(launch)
     try:
-        confinement, report, files, networks = prepare(spec)
-        client = ZygoteClient(confinement, files, networks) if spec.zygote else None
+        confinement, report, guest_files, networks = prepare(spec)
+        client = ZygoteClient(confinement, guest_files, networks) if spec.zygote else None
         if client is not None and holds_native_code(report):  # if not, the host refuses this jail
             client.open()
     except (OSError, ValueError, SpawnError) as error:
         _send(control, {"op": "refused", "message": str(error)})
         sys.exit(1)
-    _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": files.directory})
+    _send(control, {"op": "ready", "layers": asdict(report)["layers"], "directory": guest_files.directory})
     server = ForkServer(control, host, confinement, client, networks)
     try:
         server.serve()
     finally:
         server.end()
-        files.close()
+        guest_files.close()
 
 
 def _ignore_signal(*_: object) -> None: ...
@@ -100,44 +100,54 @@ def _spec(launch: dict[str, Any]) -> LaunchSpec:
 def prepare(
     spec: LaunchSpec,
 ) -> tuple[Confinement, JailReport, filesystem.GuestFilesystem, NetworkPool | NoNetworkPool]:
-    """Confine this process as far as the machine allows; return the confinement of its guests, its report and file system.
+    """Probe the machine and confine this process as far as it allows.
 
-    The last value gives guests their networks.
+    Returns what its guests need: their confinement, the report on it, their file system and their networks.
     """
     if MACHINE not in NUMBERS:
         raise ValueError(f"there is no table of system calls for {MACHINE}")
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    tree = filesystem.plan_root(spec)
-    outer = probes.probe_namespaces(tree, proc)
+    layout = filesystem.plan_root(spec)
+    outer = probes.probe_namespaces(layout, proc)
     namespaced = all(layer.in_force for layer in outer)
     threads = privileges.thread_limit(namespaces.outside_id(os.geteuid()), own_user=namespaced)
     if namespaced:
-        filesystem.leave_host(tree, proc)
-        place, networks = filesystem.own_root(spec, tree), NetworkPool(proc)
+        filesystem.leave_host(layout, proc)
+        guest_files, networks = filesystem.own_root_filesystem(spec, layout), NetworkPool(proc)
     else:
-        closed = probes.find_unreadable([folder.path for folder in spec.folders.values()])
-        if closed is not None:
+        unreadable = probes.find_unreadable([folder.path for folder in spec.folders.values()])
+        if unreadable is not None:
             raise ValueError(
-                f"{closed} can't be read by the user that guests run as: install it where all users can read, or allow "
+                f"{unreadable} can't be read by the user that guests run as: install it where all users can read, or allow "
                 "user namespaces"
             )
-        place, networks = filesystem.on_host(spec, tree), NoNetworkPool()
-    tried = OPTIONAL if namespaced else OPTIONAL - {"namespaces"}
-    calls = guest_calls(may_exec=not spec.zygote)
+        guest_files, networks = filesystem.host_filesystem(spec, layout), NoNetworkPool()
     shared = namespaced or spec.zygote
-    files, ruleset = ((), _make_ruleset(place.rules)) if shared else (place.rules, None)
-    jail = Confinement(tried, proc, place.engine, place.argv, place.env, files, exec_watch(), calls, threads, ruleset)
+    rules, ruleset = ((), _make_ruleset(guest_files.rules)) if shared else (guest_files.rules, None)
+    confinement = Confinement(
+        holds=OPTIONAL_LAYERS if namespaced else OPTIONAL_LAYERS - {"namespaces"},
+        proc=proc,
+        engine=guest_files.engine,
+        argv=guest_files.argv,
+        env=guest_files.env,
+        files=rules,
+        watch=make_exec_watch(),
+        calls=make_guest_filter(may_exec=not spec.zygote),
+        threads=threads,
+        ruleset=ruleset,
+    )
     network = networks.take()
-    report = assess([*outer, *probes.probe_layers(jail, network), *(probes.probe_fixed_addresses() if spec.zygote else ())])
+    addresses = probes.probe_fixed_addresses() if spec.zygote else []
+    report = assess([*outer, *probes.probe_layers(confinement, network), *addresses])
     networks.give_back(network)
     holds = frozenset(layer.name for layer in report.layers if layer.in_force)
-    return replace(jail, holds=holds), report, place, networks
+    return replace(confinement, holds=holds), report, guest_files, networks
 
 
 def _make_ruleset(rules: tuple[tuple[int, int], ...]) -> int | None:
     """Create the Landlock ruleset that all guests share; None where Landlock is missing, which a probe reports."""
     try:
-        return landlock.ruleset(rules)
+        return landlock.make_ruleset(rules)
     except OSError as error:
         if error.errno in (ENOSYS, EOPNOTSUPP, EPERM):
             return None

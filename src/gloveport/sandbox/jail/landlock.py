@@ -26,20 +26,20 @@ _VERSION_QUERY = 1
 _RULE_PATH_BENEATH = 1
 
 
-def version() -> int:
+def abi_version() -> int:
     """Return the Landlock ABI version of this kernel; OSError when it has no Landlock."""
     return call("landlock_create_ruleset", None, 0, _VERSION_QUERY)
 
 
-def handled(abi: int) -> tuple[int, int, int]:
+def supported_rights(abi: int) -> tuple[int, int, int]:
     """Return everything that an ABI version can refuse, as (file rights, network rights, scopes)."""
     files = (1 << _FILE_RIGHTS[min(abi, 5)]) - 1
     return files, _NET_TCP if abi >= 4 else 0, _SCOPES if abi >= SCOPE_ABI else 0
 
 
-def ruleset(rules: Iterable[tuple[int, int]]) -> int:
+def make_ruleset(rules: Iterable[tuple[int, int]]) -> int:
     """Create a ruleset that refuses everything except the given (file descriptor, access rights); return its descriptor."""
-    files, net, scopes = handled(version())
+    files, net, scopes = supported_rights(abi_version())
     attributes = struct.pack("=QQQ", files, net, scopes)
     result = call("landlock_create_ruleset", ctypes.c_char_p(attributes), len(attributes), 0)
     for path_fd, access in rules:

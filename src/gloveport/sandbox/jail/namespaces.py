@@ -54,7 +54,7 @@ def enter_user_namespace(proc: int) -> None:
         try:
             os.close(writer)
             if os.read(reader, 1):
-                write(proc, f"{me}/setgroups", b"deny")  # applies to every user namespace below, too
+                write_proc(proc, f"{me}/setgroups", b"deny")  # applies to every user namespace below, too
                 write_maps(proc, str(me), uid=(0, uid), gid=(0, gid))
                 failed = 0
         finally:
@@ -80,11 +80,11 @@ def become_nobody() -> None:
 
 def write_maps(proc: int, process: str, *, uid: tuple[int, int], gid: tuple[int, int]) -> None:
     """Map one uid and one gid, each (inside, outside), for a process that has just entered a user namespace."""
-    write(proc, f"{process}/uid_map", b"%d %d 1" % uid)
-    write(proc, f"{process}/gid_map", b"%d %d 1" % gid)
+    write_proc(proc, f"{process}/uid_map", b"%d %d 1" % uid)
+    write_proc(proc, f"{process}/gid_map", b"%d %d 1" % gid)
 
 
-def write(proc: int, path: str, text: bytes) -> None:
+def write_proc(proc: int, path: str, text: bytes) -> None:
     """Write to a file under /proc."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
     try:

@@ -9,7 +9,7 @@ import signal
 import struct
 from errno import EINVAL, EPERM
 
-from gloveport.sandbox.jail.namespaces import NOBODY, write
+from gloveport.sandbox.jail.namespaces import NOBODY, write_proc
 from gloveport.sandbox.jail.syscalls import call, prctl, prctl_while
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS = 1, 24, 28, 38
@@ -62,7 +62,7 @@ def resource_limits(threads: int) -> list[tuple[int, int]]:
 
 def set_limits(proc: int, limits: list[tuple[int, int]]) -> None:
     """Apply resource limits to this process. The host sets memory and CPU time later, once the engine is idle."""
-    write(proc, "self/oom_score_adj", b"1000")  # when memory runs out, the kernel kills a guest before the host
+    write_proc(proc, "self/oom_score_adj", b"1000")  # when memory runs out, the kernel kills a guest before the host
     for name, value in limits:
         resource.setrlimit(name, (value, value))
 

@@ -101,8 +101,8 @@ def probe_layers(confinement: Confinement, network: int) -> list[Layer]:
                 step()
                 _CHECKS.get(name, _nothing)()
         with recording(record, "signal scope", "Landlock keeps signals and abstract sockets among a guest's own threads"):
-            if landlock.version() < landlock.SCOPE_ABI:
-                raise OSError(ENOSYS, f"Landlock ABI {landlock.version()} has no scopes")
+            if landlock.abi_version() < landlock.SCOPE_ABI:
+                raise OSError(ENOSYS, f"Landlock ABI {landlock.abi_version()} has no scopes")
         with recording(record, "single exec", "the fork server lets a guest exec once"):
             os.close(confinement.watch.install_with_listener())
             _expect_refusal(lambda: os.execve("/nonexistent", ["none"], {}), ENOSYS)

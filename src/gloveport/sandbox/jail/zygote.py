@@ -25,7 +25,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from gloveport.sandbox.jail import channel, namespaces, prefault, privileges, seccomp
-from gloveport.sandbox.jail.confinement import Confinement, exec_watch
+from gloveport.sandbox.jail.confinement import Confinement, make_exec_watch
 
 # The descriptors that the zygote inherits at its exec.
 WAKE_FD, REQUESTS_FD, PROC_FD, RULESET_FD = 3, 4, 5, 6
@@ -48,7 +48,7 @@ def main(folder: str) -> None:
         argv=(),
         env={},
         files=(),
-        watch=exec_watch(),
+        watch=make_exec_watch(),
         calls=seccomp.SeccompProgram(seccomp.BpfFilter(bytes.fromhex(state["filter"]), tuple(state["pid_offsets"]))),
         threads=state["threads"],
         ruleset=RULESET_FD,

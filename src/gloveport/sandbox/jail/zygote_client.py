@@ -17,7 +17,7 @@ from gloveport.sandbox.jail.filesystem import GuestFilesystem
 from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
 from gloveport.sandbox.jail.syscalls import call
 
-START_SECONDS = 25.0
+_START_SECONDS = 25.0
 _SPAWN_SECONDS = 10.0
 # The first forks change the zygote's memory in ways that later ones don't, so they exit at once.
 _WARM_UP_FORKS = 2
@@ -61,7 +61,7 @@ class ZygoteClient:
             if pid == 0:
                 self._exec(their_wake.fileno(), their_requests.fileno())
         self._zygote = _Zygote(pid, pidfd, wake, requests)
-        wake.settimeout(START_SECONDS)
+        wake.settimeout(_START_SECONDS)
         filter_ = self._confinement.calls.filter
         state = {
             "holds": sorted(self._confinement.holds),
