@@ -1,4 +1,4 @@
-// Execs the engine a second time, which is the only file that a jail lets one exec at all.
+// Execs the engine a second time: the only file that the jail allows to exec at all.
 const [path] = Deno.args;
 const libc = Deno.dlopen("libc.so.6", {
   execve: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },

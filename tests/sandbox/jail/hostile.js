@@ -1,4 +1,4 @@
-// A program with every permission that Deno can give, trying to get out: what holds it is the jail alone.
+// A program with every permission that Deno has, which tries to break out: only the jail holds it.
 // Its argument is JSON: {paths, folders, secret, victim, port, socket, calls}. It prints one JSON line for each attempt.
 
 const plan = JSON.parse(Deno.args[0]);
@@ -36,10 +36,10 @@ function pointer(value) {
   return Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes));
 }
 
-// A write beyond the limit on file sizes is then an error, and not the end.
+// A write beyond the file size limit is then an error and does not end the process.
 Deno.addSignalListener("SIGXFSZ", () => {});
 
-// ── that the means work at all ──
+// ── the tools of the attempts work ──
 await attempt("alive: raw system calls", () => syscall(plan.getpid) > 0 && "yes");
 
 // ── files ──
