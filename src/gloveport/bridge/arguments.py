@@ -52,7 +52,7 @@ class Contract:
         try:
             given = [copy_data(value) for value in values] if type(values) is list else copy_data(values)
         except TypeError as error:
-            raise self._refusal(f"something in it {error}") from None
+            raise self._refusal(f"one of the values {error}") from None
         args = self._name(given)
         if not self._fits(args):
             raise self._refusal(describe_errors(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))

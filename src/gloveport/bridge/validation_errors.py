@@ -82,9 +82,9 @@ def _alternatives(place: str, branches: Sequence[Sequence[jsonschema_rs.Validati
     """Return the problems of the most likely alternative: of the right type, with the fewest problems."""
     here = [errors for errors in branches if errors]
     wrong = [errors[0] for errors in here if errors[0].kind.name == "type" and _path(errors[0].instance_path) == place]
-    meant = [errors for errors in here if errors[0] not in wrong]
-    if meant:
-        return "; ".join(_problem(error, tool) for error in min(meant, key=len)[:MAX_PROBLEMS])
+    likely = [errors for errors in here if errors[0] not in wrong]
+    if likely:
+        return "; ".join(_problem(error, tool) for error in min(likely, key=len)[:MAX_PROBLEMS])
     kinds = dict.fromkeys(kind for error in wrong for kind in error.kind.as_dict()["types"])
     if not kinds:
         return f"`{place}` matches none of the allowed alternatives"
@@ -93,8 +93,8 @@ def _alternatives(place: str, branches: Sequence[Sequence[jsonschema_rs.Validati
 
 def _unknown_property(place: str, name: str, names: Sequence[str]) -> str:
     name = name if len(name) <= 60 else f"{name[:60]}…"
-    meant = similar(name, names[:200], limit=1)
-    guess = f" ({question([_join(place, meant[0])])})" if meant else ""
+    suggested = similar(name, names[:200], limit=1)
+    guess = f" ({question([_join(place, suggested[0])])})" if suggested else ""
     return f"there is no `{_join(place, name)}`{guess}"
 
 

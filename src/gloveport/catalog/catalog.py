@@ -215,7 +215,8 @@ def _check_source(source: Source, names: Mapping[str, Source]) -> None:
         raise OptionError(f"the source name {source.name!a} {problem}")
     if source.name in RESERVED_ROOT_NAMES:
         raise OptionError(
-            f"a source can't be called {source.name}", hint=f"reserved are {', '.join(sorted(RESERVED_ROOT_NAMES))}"
+            f"a source can't be called {source.name}",
+            hint=f"these names are reserved: {', '.join(sorted(RESERVED_ROOT_NAMES))}",
         )
     if source.name in names:
         raise OptionError(f"two sources are called {source.name}", hint="give one of them another name")

@@ -63,9 +63,9 @@ def _sources(port: Gloveport) -> Iterator[str]:
     for source in port.catalog.sources:
         if mine := tools.get(source.name):
             opened = port.opened_source(source.name)
-            said = visible_line(opened.info.title) if opened else ""
+            title = visible_line(opened.info.title) if opened else ""
             names = [port.catalog.path_of(tool).removeprefix(f"{source.name}.") for tool in mine[:NAMED_TOOLS]]
-            about = said or ", ".join(names) + (", …" if len(mine) > len(names) else "")
+            about = title or ", ".join(names) + (", …" if len(mine) > len(names) else "")
             yield f"- {source.name} ({len(mine):,} {'tool' if len(mine) == 1 else 'tools'}): {about}"
 
 

@@ -1,9 +1,9 @@
-"""The HTTP server: MCP at `/mcp` behind a guard, and health checks beside it.
+"""The HTTP server: MCP at `/mcp` behind a guard, and health checks.
 
 `server` runs the application · `guard` checks each request before anything parses it · `token` makes, reads and compares
 the bearer token · `admission` limits concurrent and waiting runs · `idle_timeout` closes silent connections.
 
-The default address stands here, without imports, because the command line needs it for `--help`.
+The default address is defined here, without imports, because the command line needs it for `--help`.
 """
 
 from __future__ import annotations

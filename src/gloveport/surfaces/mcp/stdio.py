@@ -29,6 +29,7 @@ from gloveport.types import Strength
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 READ_BYTES = 256 * 1024
+MAX_QUEUED_LINES = 64
 TERMINAL_NOTICE = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
 
 
@@ -98,10 +99,10 @@ def _claim_stdin() -> int:
 
 
 async def _lines(descriptor: int) -> AsyncIterator[str]:
-    """The lines that come in, read by a thread that ends with the process: a read that waits can't be cancelled."""
+    """Yield lines of input. A daemon thread reads them, because a blocking read can't be cancelled."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes | None] = asyncio.Queue()
-    room = threading.Semaphore(64)
+    room = threading.Semaphore(MAX_QUEUED_LINES)
 
     def read() -> None:
         for line in _read_lines(descriptor):
