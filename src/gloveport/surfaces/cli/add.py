@@ -33,7 +33,7 @@ from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
-MAX_SHOWN = 8  # tools, and warnings
+MAX_SHOWN_ROWS = 8  # of tools, and of warnings
 PRIVATE_HINT = ": add it with --private if it may reach your own network"
 
 
@@ -168,7 +168,7 @@ def _about(opened: OpenedSource, config: SourceConfig) -> dict[str, Any]:
         "writes": sum(tool.writes for tool in tools),
         "credentials": slots,
         "warnings": [*_unreachable(info, config), *info.warnings],
-        "examples": [tool.address for tool in tools[:MAX_SHOWN]],
+        "examples": [tool.address for tool in tools[:MAX_SHOWN_ROWS]],
     }
 
 
@@ -199,11 +199,11 @@ def _show(err: Stream, about: dict[str, Any]) -> None:
     err.line(f"  {about['tools']:,} tool{'s' * (about['tools'] != 1)}: {about['reads']:,} read, {about['writes']:,} write")
     for example in about["examples"]:
         err.line(f"    tools.{example}")
-    if about["tools"] > MAX_SHOWN:
-        err.line(f"    … and {about['tools'] - MAX_SHOWN:,} more")
+    if about["tools"] > MAX_SHOWN_ROWS:
+        err.line(f"    … and {about['tools'] - MAX_SHOWN_ROWS:,} more")
     for slot in about["credentials"]:
         err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
-    for warning in about["warnings"][:MAX_SHOWN]:
+    for warning in about["warnings"][:MAX_SHOWN_ROWS]:
         err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
-    if len(about["warnings"]) > MAX_SHOWN:
-        err.line(f"  {err.paint('!', 'yellow')} … and {len(about['warnings']) - MAX_SHOWN} more warnings")
+    if len(about["warnings"]) > MAX_SHOWN_ROWS:
+        err.line(f"  {err.paint('!', 'yellow')} … and {len(about['warnings']) - MAX_SHOWN_ROWS} more warnings")
