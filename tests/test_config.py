@@ -1,4 +1,4 @@
-"""`gloveport.toml` → Config."""
+"""`gloveport.toml` is read into a `Config`."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_settings_nested_without_end_are_refused(tmp_path: Path, nested: str) ->
         load(tmp_path, f"[sources.a]\nmcp = {nested}")
 
 
-def test_what_stands_where_a_secret_may_stand_is_not_shown(tmp_path: Path) -> None:
+def test_a_value_that_may_be_a_secret_is_not_shown(tmp_path: Path) -> None:
     for key in ("credentials", "headers", "env"):
         for written in ('"secret-word"', '["secret-word"]', '{ token = ["secret-word"] }'):
             file = tmp_path / "gloveport.toml"

@@ -1,4 +1,4 @@
-"""Options that make no sense are refused before anything starts (threat S19)."""
+"""Options that are not valid are refused before anything starts (threat S19)."""
 
 import math
 from typing import Any
@@ -61,7 +61,7 @@ async def test_a_senseless_run_option_is_an_error_before_the_run(port: Gloveport
         await port.run(b"1")  # pyright: ignore[reportArgumentType]
 
 
-# Every option, with values that make sense and values that don't; an option of a limit is named with a dot.
+# Every option, with valid and invalid values; a limit is named with a dot.
 OPTIONS: dict[str, tuple[list[Any], list[Any]]] = {
     "allow_eval": ([True, False], [None, 1, "yes"]),
     "allow_wasm": ([True, False], [0, "no"]),

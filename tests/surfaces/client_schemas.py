@@ -1,4 +1,4 @@
-"""What each client documents of its configuration, as JSON Schema; strict about servers, silent about the rest of a file."""
+"""The documented configuration of each client as JSON Schema: strict about servers, open about the rest of the file."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, through pipes or on a real pseudo-terminal."""
+"""Runs the command line as real processes, through pipes or on a real pseudo-terminal."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ DEADLINE = 60.0
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -38,7 +38,7 @@ class Finished:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """An environment in which nothing decides about colours."""
+    """Return an environment without variables that decide about colours."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME") or name.startswith("XDG_")}
     return {**kept, "PYTHONPATH": str(REPOSITORY / "src"), "TERM": "xterm-256color", "LANG": "C.UTF-8", **changes}
 
@@ -46,7 +46,7 @@ def environment(**changes: str) -> dict[str, str]:
 def gloveport(
     *args: str, stdin: str | bytes = b"", cwd: Path | None = None, prefix: tuple[str, ...] = (), **env: str
 ) -> Finished:
-    """Run the command to its end."""
+    """Run the command until it ends."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     done = subprocess.run(
         [*prefix, *COMMAND, *args],
@@ -62,7 +62,7 @@ def gloveport(
 
 @contextlib.contextmanager
 def started(*args: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The command with pipes, while it runs; ended with the block."""
+    """Yield the running command with pipes; end it with the block."""
     with subprocess.Popen(
         [*COMMAND, *args],
         stdin=subprocess.DEVNULL,
@@ -77,7 +77,7 @@ def started(*args: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def read_until(fd: int, pattern: str) -> str:
-    """What comes from a descriptor, up to and with the text that the pattern finds."""
+    """Read from a descriptor up to the end of the text that the pattern matches."""
     end, seen = time.monotonic() + DEADLINE, b""
     while not re.search(pattern, seen.decode("utf-8", "replace")):
         left = end - time.monotonic()
@@ -97,13 +97,13 @@ def _read(fd: int) -> bytes:
 
 
 class Terminal:
-    """A command on a pseudo-terminal of its own."""
+    """A command on its own pseudo-terminal."""
 
     def __init__(self, *args: str, columns: int = 100, lines: int = 40, **env: str) -> None:
         self.fd, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.process = subprocess.Popen(
-            ["setsid", "--ctty", *COMMAND, *args],  # so that Ctrl-C typed on it is a signal
+            ["setsid", "--ctty", *COMMAND, *args],  # makes Ctrl-C typed on it a signal
             stdin=inner,
             stdout=inner,
             stderr=inner,
@@ -112,15 +112,15 @@ class Terminal:
         os.close(inner)
 
     def until(self, pattern: str) -> str:
-        """What the terminal got, up to and with the text that the pattern finds."""
+        """Return what the terminal got, up to the end of the text that the pattern matches."""
         return read_until(self.fd, pattern)
 
     def press(self, keys: bytes) -> None:
-        """Type."""
+        """Type text."""
         os.write(self.fd, keys)
 
     def rest(self) -> tuple[int, str]:
-        """The exit code, and everything that the terminal got until then."""
+        """Return the exit code, and everything that the terminal got until then."""
         end, seen = time.monotonic() + DEADLINE, b""
         while select.select([self.fd], [], [], max(end - time.monotonic(), 0))[0]:
             piece = _read(self.fd)
@@ -140,7 +140,7 @@ class Terminal:
 
 @contextlib.contextmanager
 def terminal(*args: str, **options: Any) -> Iterator[Terminal]:
-    """A command on a pseudo-terminal, ended with the block."""
+    """Yield a command on a pseudo-terminal; end it with the block."""
     opened = Terminal(*args, **options)
     try:
         yield opened
@@ -149,7 +149,7 @@ def terminal(*args: str, **options: Any) -> Iterator[Terminal]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Descriptors (pidfds) of all processes below one."""
+    """Return descriptors (pidfds) of all descendants of a process."""
     found: list[int] = []
     for task in os.listdir(f"/proc/{pid}/task"):
         children = Path(f"/proc/{pid}/task/{task}/children").read_text().split()
@@ -159,7 +159,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def all_end(pidfds: list[int]) -> bool:
-    """True when all of these processes have ended, or end before the deadline."""
+    """Return whether all of these processes end before the deadline."""
     end = time.monotonic() + DEADLINE
     ended = [bool(select.select([pidfd], [], [], max(end - time.monotonic(), 0))[0]) for pidfd in pidfds]
     for pidfd in pidfds:

@@ -1,4 +1,4 @@
-"""Shared by the tests of commands: a user without any settings yet, in an empty project."""
+"""Fixtures for the tests of commands: a user without settings, in an empty project."""
 
 from pathlib import Path
 

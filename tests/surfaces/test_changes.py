@@ -1,4 +1,4 @@
-"""A change to a file of the user's: whole, or not at all."""
+"""A change to one of the user's files is written as a whole or not at all."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_line_ends_and_byte_order_marks_come_through(tmp_path: Path) -> None:
     assert path.read_bytes() == b"\xef\xbb\xbfa\r\nb\nc\r\n"
 
 
-def test_a_file_that_somebody_else_changed_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_another_program_changed_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("theirs")
     for before in (None, "as it was"):
@@ -39,7 +39,7 @@ def test_backups_never_overwrite_each_other(tmp_path: Path) -> None:
     assert FileChange(tmp_path / "none", None, "1").back_up() is None
 
 
-def test_what_cannot_be_written_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_and_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(OptionError):
         read_text(tmp_path / "folder")

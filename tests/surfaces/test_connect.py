@@ -1,4 +1,4 @@
-"""`gloveport connect`: each client's own configuration, written as that client documents it, and nothing lost."""
+"""`gloveport connect`: writes each client's configuration as that client documents it, and loses nothing."""
 
 import json
 import os
@@ -318,7 +318,7 @@ def test_a_token_is_sent_only_where_nobody_listens(url: str, code: int, connect:
         assert "GLOVEPORT_TOKEN" in done.document["warnings"][0]
 
 
-def test_a_command_that_is_not_on_the_path_is_told(connect: Connect) -> None:
+def test_a_command_that_is_not_on_the_path_is_reported(connect: Connect) -> None:
     done = connect("cursor", "--scope", "project", "--print", PATH="/nowhere")
     assert "is not on your PATH" in done.err
 

@@ -65,7 +65,7 @@ def test_a_strength_below_the_minimum_fails_with_the_fix() -> None:
 
 @pytest.mark.integration
 def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:
-    # The control of controls: the same script, the same canaries, the same engine, only without the jail.
+    # The control experiment: the same script, canaries and engine, without the jail.
     with Canaries() as canaries:
         controls = canaries.controls()
         launch = self_test_launch(canaries.plan())
@@ -80,7 +80,7 @@ def test_outside_the_jail_every_attempt_gets_through(tmp_path: Path) -> None:
     said = dict(_lines(done.stdout))
     attempts = [_judge(name, said.get(name), name in tripped, controls) for name in ATTEMPTS]
     assert [attempt.name for attempt in attempts if attempt.held] == []
-    # The exec that works leaves nobody to report it; all others are seen to escape.
+    # A successful exec replaces the process that would report it; all other attempts are seen to escape.
     assert [attempt.name for attempt in attempts if not attempt.escaped] == ["execve"]
     assert b"deno " in done.stdout
 

@@ -1,4 +1,4 @@
-"""Help, versions, suggestions, and how long the command line takes to say something."""
+"""Help pages, versions, suggestions, and what the command line loads to show its help."""
 
 import subprocess
 import sys
@@ -86,7 +86,7 @@ def test_a_group_alone_and_the_words_of_a_command_below_it_show_their_pages() ->
     assert gloveport("help", "tools", "list").out == gloveport("tools", "list", "--help").out
 
 
-def test_version_says_what_it_stands_on() -> None:
+def test_version_names_the_versions_of_deno_and_python() -> None:
     assert gloveport("version").out.startswith(f"gloveport {package.__version__} · deno ")
     document = gloveport("version", "--json").document
     assert (document["ok"], document["version"]) == (True, package.__version__)

@@ -1,4 +1,4 @@
-"""`gloveport sources` and `gloveport remove`, as users meet them."""
+"""`gloveport sources` and `gloveport remove` as real processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Editing JSON with comments: only what was asked for changes."""
+"""Edits of JSON with comments change one member and nothing else."""
 
 import json
 from typing import Any
@@ -101,7 +101,7 @@ _VALUES = st.recursive(
 
 @st.composite
 def _spelled(draw: st.DrawFn, value: Any) -> str:
-    """The value as somebody may have written it: with comments, spaces and trailing commas anywhere."""
+    """Return the value as a person may write it: with comments, spaces and trailing commas anywhere."""
     gap = draw(st.sampled_from(["", " ", "\n  ", "/* c */", "// d\n", "\r\n\t"]))
     if isinstance(value, (dict, list)):
         items = value.items() if isinstance(value, dict) else [(None, item) for item in value]
@@ -113,7 +113,7 @@ def _spelled(draw: st.DrawFn, value: Any) -> str:
 
 
 @given(st.data())
-def test_whatever_is_put_or_removed_the_rest_says_what_it_said(data: st.DataObject) -> None:
+def test_put_and_remove_leave_the_rest_of_the_document_unchanged(data: st.DataObject) -> None:
     value = data.draw(st.dictionaries(st.text(max_size=4), _VALUES, max_size=4))
     text = data.draw(_spelled(value))
     before = parse(text)

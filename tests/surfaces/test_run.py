@@ -1,4 +1,4 @@
-"""`gloveport run` through pipes: what goes where, and the exit code for each way to end."""
+"""`gloveport run` through pipes: what goes to stdout and stderr, and the exit code of each outcome."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def test_an_engine_can_be_named_and_brings_its_language() -> None:
     assert "monty does not run typescript" in wrong.err
 
 
-def test_a_number_is_printed_as_json_and_nothing_else_is_said() -> None:
+def test_a_number_is_printed_as_json_and_nothing_else_is_printed() -> None:
     done = gloveport("run", "-e", "1 + 1")
     assert (done.code, done.out, done.err) == (0, "2\n", "")
 
@@ -95,7 +95,7 @@ def test_an_error_shows_where_it_is_with_a_caret_and_what_caused_it() -> None:
 
 
 def test_a_sandbox_below_the_minimum_refuses_the_run_with_the_reason_and_exit_code_8() -> None:
-    # In a user namespace of its own, where no other can be made.
+    # In a user namespace of its own, in which no further one can be created.
     nowhere = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"', "sh")
     done = gloveport("run", "--minimum", "full", "-e", "1", prefix=nowhere)
     assert done.code == 8
@@ -124,7 +124,7 @@ def test_json_of_a_failure_has_the_whole_error() -> None:
     assert (document["ok"], document["status"]) == (False, "failed")
     assert (error["code"], error["type"], error["line"], error["data"]) == ("out-of-stock", "ToolError", 2, {"left": 0})
     assert error["message"] == "not in stock"
-    assert {"code", "message", "hint", "data"} <= set(error)  # as those of every other command
+    assert {"code", "message", "hint", "data"} <= set(error)  # like the errors of every other command
 
 
 def test_fields_selects_and_orders_the_fields() -> None:
@@ -326,7 +326,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (process.returncode, err) == (0, b"")
 
 
-def test_a_full_disk_is_told_as_one() -> None:
+def test_a_full_disk_is_reported() -> None:
     done = gloveport("run", "-e", "1", prefix=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
     assert (done.code, done.err.count("\n")) == (2, 2)
     assert "the output can't be written: No space left on device" in done.err

@@ -1,4 +1,4 @@
-"""A definition that changes, as its owner meets it on the command line; and a question that Ctrl-C ends."""
+"""Changed definitions on the command line: shown, accepted or suspended; and Ctrl-C at a question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def own(*args: str) -> Finished:
-    """The command with folders of its own, the user's settings included."""
+    """Run the command with its own folders for settings, data and caches."""
     return gloveport(*args, **{name: value for name, value in os.environ.items() if name.startswith("XDG_")})
 
 

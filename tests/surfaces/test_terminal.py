@@ -1,4 +1,4 @@
-"""`gloveport run` on a real pseudo-terminal, and the parts that make text safe to show."""
+"""`gloveport run` on a real pseudo-terminal, and the functions that make text safe to show."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> 
         assert "  log   begun" in running
         first.write_text("one")
         after = shown.until(r"✓ call  hold\(.*first.*\n[⠀-⣿] call  hold\(.*second.*\n")
-        assert "\x1b[2A\x1b[J" in after  # the two live lines are taken away before the finished one is written
+        assert "\x1b[2A\x1b[J" in after  # the two live lines are removed before the finished one is written
         second.write_text("two")
         code, rest = shown.rest()
     assert code == 0
@@ -125,7 +125,7 @@ def test_a_dumb_terminal_gets_plain_lines_and_no_cursor_movements() -> None:
     assert '✓ call  greet({"name":"Ada"})' in rest
 
 
-# The parts
+# The functions
 
 
 @pytest.mark.parametrize(

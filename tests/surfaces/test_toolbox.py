@@ -1,4 +1,4 @@
-"""`gloveport tools` and `gloveport add`, as users meet them; the sources here are Python files."""
+"""`gloveport tools` and `gloveport add` as real processes; the sources here are Python files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_was_added_can_be_listed_found_described_called_and_used_by_a_progr
     assert gloveport("run", "--language", "python", "-e", "await people.greet(name='Bo')").out == "hello Bo\n"
 
 
-def test_mistakes_are_told_with_the_way_out(project: Path) -> None:
+def test_mistakes_are_reported_with_a_hint(project: Path) -> None:
     gloveport("add", "people.py", "--yes")
     unknown = gloveport("tools", "call", "people.gret", "{}")
     assert (unknown.code, "did you mean `tools.people.greet`?" in unknown.err) == (1, True)
@@ -109,7 +109,7 @@ def test_a_broken_source_is_reported_and_the_others_work(project: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("list",), ("search", "greet"), ("changes",)])
-def test_what_is_said_of_all_sources_ends_with_7_where_one_is_not_open(command: tuple[str, ...], project: Path) -> None:
+def test_a_command_on_all_sources_ends_with_7_if_one_is_not_open(command: tuple[str, ...], project: Path) -> None:
     gloveport("add", "people.py", "--yes")
     assert gloveport("tools", *command).code == 0
     with (project / "gloveport.toml").open("a") as file:
@@ -132,7 +132,7 @@ def test_a_misspelt_source_has_no_changes_that_could_be_missed(project: Path) ->
     assert (told.code, "did you mean `people`?" in told.err) == (2, True)
 
 
-def test_a_definition_in_a_file_may_reach_private_addresses_if_that_was_said(project: Path) -> None:
+def test_a_definition_in_a_file_may_reach_private_addresses_with_allow_private(project: Path) -> None:
     paths = {"/x": {"get": {"operationId": "x", "responses": {"200": {"description": "ok"}}}}}
     document = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9"}]}
     (project / "local.json").write_text(json.dumps({**document, "paths": paths}))
@@ -153,7 +153,7 @@ def test_a_definition_in_a_file_may_reach_private_addresses_if_that_was_said(pro
 
 
 def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections, and never says a word
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never answers
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/openapi.json"
         (project / "gloveport.toml").write_text(
             f'[sources.silent]\nopenapi = "{url}"\nallow_private = true\ntimeout_seconds = 600\n'

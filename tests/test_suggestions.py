@@ -1,0 +1,41 @@
+"""Did you mean …? The words that are suggested, and how the question is worded."""
+
+import pytest
+
+from gloveport.suggestions import MAX_WORD_CHARS, did_you_mean, question, similar
+
+KEYS = ("base_url", "allow_private", "timeout_seconds", "max_response_bytes", "writes", "claude-code", "repo")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("basurl", "base_url"),
+        ("baseUrl", "base_url"),
+        ("wirtes", "writes"),
+        ("claude", "claude-code"),
+        ("timeout", "timeout_seconds"),
+        ("private", "allow_private"),
+        ("max_bytes", "max_response_bytes"),
+        ("maxBytes", "max_response_bytes"),
+        ("repo_name", "repo"),
+    ],
+)
+def test_a_misspelt_a_short_and_an_incomplete_word_are_recognized(word: str, meant: str) -> None:
+    assert similar(word, KEYS) == (meant,)
+
+
+@pytest.mark.parametrize("word", ["", "x", "ti", "address", "x" * (MAX_WORD_CHARS + 1), "writes" * MAX_WORD_CHARS])
+def test_nothing_is_suggested_for_an_unrelated_or_very_long_word(word: str) -> None:
+    assert similar(word, KEYS) == ()
+    assert did_you_mean(word, KEYS) is None
+
+
+def test_at_most_three_words_are_suggested_the_closest_first() -> None:
+    assert similar("name1", ["name22", "name", "names", "name12", "other"]) == ("name", "name12", "names")
+
+
+def test_the_question_names_each_word_in_backticks() -> None:
+    assert question(["a"]) == "did you mean `a`?"
+    assert question(["a", "b"]) == "did you mean `a` or `b`?"
+    assert question(["a", "b", "c"]) == "did you mean `a`, `b` or `c`?"
