@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from fuzz.targets import TARGETS
 
 import gloveport
 from gloveport import Gloveport, Limits
@@ -96,6 +97,12 @@ def test_every_link_and_every_path_leads_somewhere(page: Path) -> None:
     text = page.read_text()
     assert [target for target in re.findall(r"\]\(([^)#:]+)\)", text) if not (page.parent / target).exists()] == []
     assert [path for path in PATH.findall(text) if not (REPOSITORY / path).exists()] == []
+
+
+def test_the_page_on_attacks_lists_every_fuzz_target() -> None:
+    table = (REPOSITORY / "docs" / "attacks.md").read_text().partition("| target |")[2].partition("\n\n")[0]
+    listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`([\w-]+)`", row.split("|")[1])]
+    assert sorted(listed) == sorted(target.name for target in TARGETS)
 
 
 def _tree() -> dict[str, str]:
