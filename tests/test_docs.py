@@ -93,10 +93,13 @@ def test_the_readme_and_the_changelog_are_short() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_and_every_path_leads_somewhere(page: Path) -> None:
+def test_every_link_path_and_make_target_exists(page: Path) -> None:
     text = page.read_text()
     assert [target for target in re.findall(r"\]\(([^)#:]+)\)", text) if not (page.parent / target).exists()] == []
     assert [path for path in PATH.findall(text) if not (REPOSITORY / path).exists()] == []
+    targets = re.findall(r"^([a-z][a-z ]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    known = {name for target in targets for name in target.split()}
+    assert [name for name in re.findall(r"`make ([a-z]+)", text) if name not in known] == []
 
 
 def test_the_page_on_attacks_lists_every_fuzz_target() -> None:
