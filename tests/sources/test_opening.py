@@ -46,3 +46,17 @@ def test_what_a_kind_of_source_needs_is_not_loaded_by_the_event_loop(kind: str) 
     ran = subprocess.run([sys.executable, "-c", LOADING, kind], check=False, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == []
+
+
+COMPILERS = """
+import sys
+import gloveport.sources.graphql.compile.compiler
+import gloveport.sources.graphql.compile.definition
+import gloveport.sources.mcp.compile.tools
+print(*(name for name in sys.modules if name.startswith(("gloveport.policy", "gloveport.sandbox", "httpx2"))))
+"""
+
+
+def test_the_compilers_of_definitions_load_no_egress_and_no_credentials() -> None:
+    ran = subprocess.run([sys.executable, "-c", COMPILERS], check=False, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout.split()) == (0, []), ran.stderr
