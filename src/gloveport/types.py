@@ -130,11 +130,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ToolAccess:
-    """Whether a program can reach tools, read off its syntax tree. In doubt it can: this decides about waiting only.
+    """Whether a program can reach tools, by its syntax tree. It decides only whether the run waits for its sources.
 
-    `possible` is true for a program that mentions `tools` or a name of unknown origin, that is a function (which is given
-    `tools`), or that could get at the global scope in another way. Of any other program, `names` are all variables: a
-    source is a global of its own name, which the program may bind in one place and use in another.
+    `possible` is true, in doubt too, for a program that mentions `tools` or an unknown name, that is a function (which gets
+    `tools` as an argument), or that could reach the global scope in another way. For any other program, `names` lists all
+    its variables: a source is a global of its own name, which a program may bind in one scope and use in another.
     """
 
     names: frozenset[str] = frozenset()
@@ -150,6 +150,7 @@ class Program:
     `input, tools` (`"function"`: the agent's own function). `tail` tells a Python engine where the result is: the first
     line of the last expression in `code`, 0 when the code does not end with one, None when the engine must look itself.
     `erased` is `code` without its types, with every other character in its place. The engine gets it when it is not None.
+    `tool_access` states whether the program can reach tools.
     """
 
     language: Language

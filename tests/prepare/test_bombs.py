@@ -1,4 +1,4 @@
-"""Texts made to hang or crash a parser get an answer, soon, without a recursion error."""
+"""Texts made to hang or crash a parser get an answer within seconds, without a recursion error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gloveport.prepare import prepare
 
 SIZE = 1 << 20
 SECONDS = 30 * float(os.environ.get("GLOVEPORT_TEST_SLOWDOWN", "1"))
-"""Far above what is measured (2 s at worst), because the point is that the time does not explode."""
+"""Far above the measured time (2 s at worst): this bound catches time that explodes."""
 
 DEEP = {
     "100,000 nested brackets": "[" * 100_000 + "]" * 100_000,
@@ -49,7 +49,7 @@ OTHER = {
     "an unclosed template": "`" + "a" * (SIZE - 1),
     "decorators": "@" * 500_000,
     "labels": "a:" * 500_000,
-    # each of these took quadratic time in a regular expression of ours
+    # each of these once took quadratic time in a regular expression of prepare
     "a fence with a long label": "```" + " " * (SIZE - 4) + "x",
     "a closing fence with a tail": "```ts\n1\n```" + " " * 900_000 + "x\n```",
     "half-open comments in JSON": "{" + "/" * 60_000 + " (",
@@ -81,7 +81,7 @@ LONG = {
 
 
 def cases(table: dict[str, str]) -> list[object]:
-    """The names of a table; a text that takes longer than a second is a long test."""
+    """Return the names of a table. A text that takes longer than a second makes a long test."""
     return [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in table]
 
 
@@ -120,7 +120,7 @@ def test_five_megabytes_on_one_line_are_refused_unparsed() -> None:
 
 @pytest.mark.parametrize("size", [0, 2000, 10_000, pytest.param(40_000, marks=pytest.mark.long)])
 def test_a_text_with_which_the_parser_never_ends_is_refused(size: int) -> None:
-    # Of these few characters tree-sitter makes an endless loop; they come at any place of a text of any size.
+    # These few characters send tree-sitter into an endless loop, anywhere in a text of any size.
     text = "x = 1\n" * (size // 6) + "class<T/*>[[]}A<y>c "
     began = time.thread_time()
     with pytest.raises(ProgramError) as caught:

@@ -1,4 +1,4 @@
-"""Names and arguments of tool calls are checked before anything runs, and only what is certain is refused."""
+"""Names and arguments of tool calls are checked before a program runs; only certain errors are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a program is said with its place in the agent's own text."""
+"""The diagnostic of a program names its place in the agent's own text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gloveport.prepare import frame, prepare
 
 FENCE = "```"
 
-# text, line, column, what the message says, what the hint says
+# text, line, column, part of the message, part of the hint
 SYNTAX: list[tuple[str, int, int, str, str | None]] = [
     ("const x = ;", 1, 11, "unexpected `;`", None),
     ("const x = 1;\nconst y = = 2;", 2, 11, "unexpected `=`", None),
@@ -95,7 +95,7 @@ def test_await_that_may_stand_is_left_alone(text: str) -> None:
     assert prepare(text).source == text
 
 
-# text, line, column of the specifier, what is named, what the hint says
+# text, line, column of the specifier, the name in the message, part of the hint
 IMPORTS: list[tuple[str, int, int, str, str]] = [
     ("import fs from 'fs'", 1, 16, "`fs`", "file system"),
     ("const x = 1;\nimport { readFile } from \"node:fs/promises\";", 2, 26, "`node:fs/promises`", "file system"),

@@ -1,4 +1,4 @@
-"""Prepared modules mean what the agent meant: every form goes through the real engine, in one process for all."""
+"""Prepared modules do what the agent meant: every form runs in the real engine, in one process for all of them."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def write(folder: Path, index: int, program: Program) -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Program, dict[str, Any]]]:
-    """What the engine made of each program of both tables."""
+    """Return what the engine returned for each program of both tables."""
     folder = tmp_path_factory.mktemp("programs")
     programs: dict[str, Program] = {}
     for index, (name, case) in enumerate([*FORMS.items(), *THROWS.items()]):

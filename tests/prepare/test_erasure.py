@@ -1,4 +1,4 @@
-"""TypeScript means the same without its types: each program gives on `quickjs`, erased by us, what Deno makes of it."""
+"""TypeScript means the same without its types: each erased program gives on `quickjs` what it gives on Deno."""
 
 import re
 import time
@@ -15,7 +15,7 @@ from gloveport.sandbox.engines.quickjs.subset import QuickJSSubset
 QUICKJS = QuickJSSubset()
 
 COMPILED = "enum Compiled { Yes }\n"
-"""Before a program, this has Deno compile it: an enum is more than a type."""
+"""Put before a program, this makes Deno compile it: an enum is more than a type."""
 
 SNIPPETS = {
     "annotated variables": "const a: number = 1; let b: string | null = 'x'; var c: Array<{ d: number }> = [{ d: 2 }]\nreturn [a, b, c]",

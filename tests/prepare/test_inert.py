@@ -18,7 +18,7 @@ from gloveport.prepare import check, prepare
 from gloveport.sandbox.engines.deno.engine import find_deno
 from tests.prepare.test_properties import Nothing
 
-# Each leaves a canary where `PLACE` says, once any of it runs.
+# Each leaves a canary in the file `PLACE` as soon as any of it runs.
 PYTHON = {
     "a statement": "MARK",
     "a decorator": "@(lambda f: MARK)\ndef f(): pass",
@@ -87,7 +87,7 @@ sys.addaudithook(_hear)
 
 @contextlib.contextmanager
 def listening() -> Iterator[list[str]]:
-    """What the interpreter does meanwhile that code could be behind: run code, open files, start processes, connect."""
+    """Record what running code would cause in the interpreter: compiling, opening files, starting processes, connecting."""
     global _heard
     events: list[str] = []
     _heard = events
@@ -131,7 +131,7 @@ def test_reading_a_script_runs_none_of_it(place: Path, name: str) -> None:
     assert place.exists()
 
 
-# Ways to write what `prepare` looks for so that it may not see it; each says "reached" if it gets there.
+# Ways to hide what `prepare` looks for. Each returns "reached" if it succeeds.
 HIDDEN = {
     "an escaped name": "return typeof D\\u0065no === 'undefined' ? 'no' : 'reached'",
     "an escaped name in braces": "return typeof \\u{44}eno === 'undefined' ? 'no' : 'reached'",

@@ -1,4 +1,4 @@
-"""Whatever the text: a Program or a ProgramError, and the way back to the text is exact."""
+"""Every text gives a Program or a ProgramError, and the mapping back to the text is exact."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Nothing:
 
 
 def assert_exact(program: Program) -> None:
-    """Spans are sorted, apart, and stand unchanged; every place in them leads back to where it came from."""
+    """Check that spans are sorted, disjoint and unchanged, and that every place in them maps back to its origin."""
     program.code.encode()
     end = source_end = 0
     for span in program.spans:
@@ -69,7 +69,7 @@ def assert_exact(program: Program) -> None:
 
 
 def engine_place(code: str, offset: int) -> tuple[int, int]:
-    """V8's line and column (UTF-16 units) of an offset, counted the long way."""
+    """Return V8's line and column (UTF-16 units) of an offset, counted character by character."""
     line, start = 1, 0
     for line_end in ENGINE_LINE_END.finditer(code):
         if line_end.end() > offset:

@@ -1,4 +1,4 @@
-"""Python made to hang or crash a parser gets an answer, soon, and the host lives."""
+"""Python made to hang or crash a parser gets an answer within seconds, and the host survives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.prepare.test_check import Catalog
 SIZE = 1 << 20
 SLOWDOWN = float(os.environ.get("GLOVEPORT_TEST_SLOWDOWN", "1"))
 SECONDS = 30 * SLOWDOWN
-"""Far above what is measured (half a second; a second for fences without end), because the point is that it ends."""
+"""Far above the measured time (half a second; a second for endless fences): this bound catches time that explodes."""
 MEBIBYTES = 400
 
 
@@ -162,7 +162,7 @@ def test_deep_nesting_inside_functions_is_refused_too(name: str) -> None:
 
 @pytest.mark.integration
 def test_all_of_them_leave_the_process_alive_and_small() -> None:
-    """A crash or a gigabyte would show here, whatever the tests before it needed."""
+    """Prepare all bombs in one process: a crash or a gigabyte would show here."""
     code = (
         "from pathlib import Path\n"
         "from tests.prepare import test_python_bombs as bombs\n"

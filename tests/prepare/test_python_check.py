@@ -1,4 +1,4 @@
-"""Names and arguments of a Python program's tool calls are checked before anything runs; only the certain is refused."""
+"""Names and arguments of a Python program's tool calls are checked before it runs; only certain errors are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a Python program is said with its place in the agent's own text, and nothing of it is executed."""
+"""The diagnostic of a Python program names its place in the agent's own text; nothing of the program is executed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refusal(text: str) -> ProgramError:
     return error
 
 
-# text, line, column, what the message says, what the hint says
+# text, line, column, part of the message, part of the hint
 SYNTAX: list[tuple[str, int, int, str, str | None]] = [
     ("x = = 2", 1, 5, "unexpected `=`", None),
     ("1 +", 1, 4, "unexpected end of the program", "add the rest"),
@@ -91,7 +91,7 @@ SYNTAX: list[tuple[str, int, int, str, str | None]] = [
     ("x = null", 1, 5, "there is no `null` in Python", "`None`"),
     ("x = {'a': [true]}", 1, 12, "there is no `true` in Python", "`True`"),
     ("def f():\n    return undefined", 2, 12, "there is no `undefined`", "`None`"),
-    # text that is no program
+    # text that is not a program
     ("Here is the code:\nx = 1", 1, 13, "unexpected `code`", "```python fence"),
     ("x = 1\nThis does it well.", 2, 6, "unexpected `does`", "prose"),
     ("<!DOCTYPE html>\n<html></html>", 1, 1, "unexpected `<`", "HTML"),
@@ -122,7 +122,7 @@ def test_a_syntax_error_names_its_place_and_the_way_out(
     assert hint is None or hint in (error.hint or ""), error.hint
 
 
-# what CPython finds only when it compiles
+# errors that CPython finds only when it compiles
 RULES: list[tuple[str, int, int, str, str]] = [
     ("def f():\n    return await g()", 2, 12, "`await` in a function that is not async", "line 1"),
     ("xs.sort(key=lambda x: await f(x))", 1, 23, "`await` in a lambda", "async def"),
@@ -196,7 +196,7 @@ def test_what_may_stand_is_left_alone(text: str) -> None:
     assert prepare(text, language="python").code.startswith(text)
 
 
-# text, line, column of the name, what is named, what the hint says
+# text, line, column of the name, the name in the message, part of the hint
 IMPORTS: list[tuple[str, int, int, str, str]] = [
     ("import requests", 1, 8, "`requests`", "no network: call a tool"),
     ("import json, httpx as h", 1, 14, "`httpx`", "no network: call a tool"),

@@ -1,4 +1,4 @@
-"""Python programs mean what the agent meant, in every form: each is run here as the guest's contract says."""
+"""Python programs do what the agent meant, in every form: each runs here by the guest's contract."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FENCE = "```"
 
 
 async def run(program: Program) -> Any:
-    """What a program gives: the trailing expression of a body, or what `main` returns. (No top-level `return` here.)"""
+    """Return the result of a program: the trailing expression of a body, or the result of `main`. (No top-level `return`.)"""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(program.code)
@@ -40,7 +40,7 @@ async def run(program: Program) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
-# text, what the run gives, how it is entered
+# text, result of the run, entry
 FORMS: dict[str, tuple[str, Any, str]] = {
     "an empty program": ("", None, "body"),
     "only blanks": ("  \n\t\n", None, "body"),

@@ -1,4 +1,4 @@
-"""Whatever the text: a Program that CPython can parse, or a ProgramError; and the way back to the text is exact."""
+"""Every text gives a Program that CPython can parse, or a ProgramError; the mapping back to the text is exact."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ REAL = [
 
 @st.composite
 def mutated(draw: Any) -> str:
-    """A real program with a few stretches taken out, doubled or replaced."""
+    """Draw a real program with a few stretches removed, doubled or replaced."""
     text = draw(st.sampled_from(REAL))
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))
@@ -88,7 +88,7 @@ def mutated(draw: Any) -> str:
 
 
 def assert_exact(program: Program) -> None:
-    """Spans are sorted, apart, and stand unchanged; every place in them leads back to where it came from."""
+    """Check that spans are sorted, disjoint and unchanged, and that every place in them maps back to its origin."""
     source = LONE_CR.sub("\n", program.source)
     end = source_end = 0
     for span in program.spans:
@@ -156,13 +156,13 @@ LEFT_TO_THE_GUEST = re.compile(
     "'return' outside function|'return' with value in async generator|.*starred|.*__debug__|.*pattern|.*assignment expression"
     "|too many statically nested blocks|.*in an except\\* block|multiple assignments to name"
 )
-"""Top-level `return`, which the guest allows, and what is too rare to have its own words here."""
+"""Errors to ignore: top-level `return`, which the guest allows, and errors too rare for a rule of their own."""
 
 
 @settings(max_examples=200, deadline=None)
 @given(mutated())
 def test_what_is_prepared_can_be_compiled(text: str) -> None:
-    """The rules that CPython applies when it compiles are applied before, so the guest is not given what it can't run."""
+    """`prepare` applies the rules of CPython's compiler, so the guest gets nothing that it can't run."""
     try:
         program = prepare(text, language="python")
     except ProgramError:

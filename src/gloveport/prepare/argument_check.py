@@ -58,17 +58,17 @@ class InvalidArgument(NamedTuple):
     value: ArgumentValue | None = None
 
 
-def validate_arguments(given: CallArguments, tool: Tool) -> InvalidArgument | None:
+def validate_arguments(arguments: CallArguments, tool: Tool) -> InvalidArgument | None:
     """Return the first certain error in the arguments of a call; None when nothing is certainly wrong."""
     if not COMBINATORS.isdisjoint(tool.input_schema):
         return None
-    positional = given.positional
-    if given.named:
-        return _check_named(given.named, positional, tool)
+    positional = arguments.positional
+    if arguments.named:
+        return _check_named(arguments.named, positional, tool)
     if not positional:
         return _missing(tool, set())
     if len(positional) == 1 and positional[0].kind == "object":
-        return _check_object(given.object_keys, tool)
+        return _check_object(arguments.object_keys, tool)
     if len(positional) == 1 and positional[0].kind is None:
         return None
     return _check_positional(positional, tool)
@@ -99,18 +99,18 @@ def _check_named(keys: NamedValues, positional: Sequence[ArgumentValue], tool: T
     return None
 
 
-def _check_positional(given: Sequence[ArgumentValue], tool: Tool) -> InvalidArgument | None:
+def _check_positional(values: Sequence[ArgumentValue], tool: Tool) -> InvalidArgument | None:
     names = tool.parameters
     if not names and tool.input_schema.get("additionalProperties") is not False:
         return None
-    if len(given) > len(names):
+    if len(values) > len(names):
         takes = "no arguments" if not names else f"at most {_count(len(names), 'argument')}"
-        return InvalidArgument(f"takes {takes}, not {len(given)}", _parameters(tool), given[len(names)])
-    missing = _missing(tool, set(names[: len(given)]))
+        return InvalidArgument(f"takes {takes}, not {len(values)}", _parameters(tool), values[len(names)])
+    missing = _missing(tool, set(names[: len(values)]))
     if missing:
         return missing
     properties = tool.input_schema.get("properties", {})
-    for name, value in zip(names, given, strict=False):
+    for name, value in zip(names, values, strict=False):
         wrong = _wrong_type(name, value, properties[name])
         if wrong:
             return wrong

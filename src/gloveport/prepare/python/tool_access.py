@@ -13,10 +13,10 @@ from gloveport.prepare.python.foreign_names import BINDING, bound_names
 from gloveport.prepare.python.parser import children
 from gloveport.types import ToolAccess
 
-_LEAD_ON = """
+_NAMESPACE_BUILTINS = """
     breakpoint compile copyright credits delattr eval exec exit getattr globals help license locals open quit setattr vars
 """
-KNOWN_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - set(_LEAD_ON.split())
+KNOWN_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - set(_NAMESPACE_BUILTINS.split())
 """Python's own names that lead to no tool: none of them evaluates text or looks up names."""
 
 
@@ -31,7 +31,7 @@ def tool_access(tree: ast.Module, names: AbstractSet[str], *, is_function: bool)
         kind = type(node)
         if kind is ast.Name:
             (used if type(node.ctx) is ast.Load else bound).add(node.id)
-        elif kind in _LEADS_ON and _LEADS_ON[kind](node):
+        elif kind in _MAY_REACH_NAMESPACE and _MAY_REACH_NAMESPACE[kind](node):
             return ToolAccess()
         else:
             if kind in BINDING:
@@ -40,14 +40,14 @@ def tool_access(tree: ast.Module, names: AbstractSet[str], *, is_function: bool)
     return ToolAccess(frozenset(used | bound), bool(used - bound - KNOWN_BUILTINS))
 
 
-def _is_inner(attribute: str) -> bool:
+def _is_internal(attribute: str) -> bool:
     return attribute.startswith(("_", "f_")) or attribute.endswith("_frame")
 
 
-_LEADS_ON: dict[type, Callable[[Any], bool]] = {
+_MAY_REACH_NAMESPACE: dict[type, Callable[[Any], bool]] = {
     ast.Import: lambda node: True,
     ast.ImportFrom: lambda node: True,
-    ast.Attribute: lambda node: _is_inner(node.attr),
-    ast.MatchClass: lambda node: any(_is_inner(name) for name in node.kwd_attrs),
+    ast.Attribute: lambda node: _is_internal(node.attr),
+    ast.MatchClass: lambda node: any(_is_internal(name) for name in node.kwd_attrs),
 }
 """Whether a node may lead to a namespace: by an import, or by an attribute such as `__globals__` or `f_locals`."""

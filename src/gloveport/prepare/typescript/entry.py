@@ -34,6 +34,7 @@ WRAPPERS = frozenset({"parenthesized_expression", "as_expression", "satisfies_ex
 
 
 def shape_entry(source_text: SourceText) -> Entry:
+    """Add the edits that turn a program into a module; return how the module gives the result."""
     exports = top_level(source_text, "export_statement")
     if exports:
         return _shape_module(source_text, exports)
@@ -41,7 +42,7 @@ def shape_entry(source_text: SourceText) -> Entry:
         return "function"
     if source_text.found.of(*MODULE_ONLY) and (module_only := _first_module_only(source_text)):
         if top_level_return(source_text):
-            hint = "put the code after it into `export default async () => { … }`"
+            hint = "move the code after it into `export default async () => { … }`"
             source_text.fail(module_only, "a program with a `namespace` can't have a top-level `return`", hint)
         _export_trailing(source_text)
         return "value"
@@ -50,6 +51,7 @@ def shape_entry(source_text: SourceText) -> Entry:
 
 
 def top_level(source_text: SourceText, kind: str) -> list[Node]:
+    """Return the statements of a kind at the top level."""
     return [node for node in source_text.items if node.type == kind] if source_text.found.of(kind) else []
 
 
@@ -84,7 +86,7 @@ def _shape_module(source_text: SourceText, exports: list[Node]) -> Entry:
     default = next((node for node in exports if _is_default(source_text, node)), None)
     if default is not None:
         if stray:
-            hint = "return from inside the exported function, or drop `export default`"
+            hint = "return from inside the exported function, or remove `export default`"
             source_text.fail(stray, "a program with `export default` can't have a top-level `return`", hint)
         return "function" if _exports_function(source_text, default) else "value"
     if stray:

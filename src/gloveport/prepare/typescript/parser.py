@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 TYPESCRIPT = Language(language_typescript())
 MAX_BRACKET_DEPTH = 1000
-MAX_DIRECT_BYTES = 4096
-MAX_INLINE_BYTES = 16 * 1024
+MAX_DIRECT_BYTES = 4096  # of a text that the parser gets in one piece
+MAX_INLINE_BYTES = 16 * 1024  # of a text that is parsed on the caller's stack
 SLICE_BYTES = 1024
 STACK_BYTES_PER_BYTE = 128
 MIN_STACK_BYTES = 16 << 20
 MAX_STACK_BYTES = 1 << 30
-BASE_SECONDS = 0.3
+BASE_SECONDS = 0.3  # until no more slices come, plus SECONDS_PER_BYTE
 SECONDS_PER_BYTE = 3.0 / (1 << 20)
-MAX_PARSE_SECONDS = 0.3
+MAX_PARSE_SECONDS = 0.3  # until the parser stops itself
 MAX_LARGE_PARSE_SECONDS = 20.0
 
 
