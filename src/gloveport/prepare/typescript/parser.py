@@ -81,14 +81,15 @@ class _Parsers:
             parser = self._idle.pop()
         except IndexError:
             parser = self._make()
+        began = time.thread_time()
         try:
             while True:
-                began = time.thread_time()
                 try:
                     return parser.parse(source)
                 except ValueError:
                     parser.reset()
-                if time.thread_time() - began > self._seconds / 2:  # if less, the machine was busy: try again
+                # With less CPU time in all attempts together, the machine was busy: try again.
+                if time.thread_time() - began > self._seconds / 2:
                     raise ParserTimeoutError
         finally:
             self._idle.append(parser)
