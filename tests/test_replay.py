@@ -13,7 +13,7 @@ from hypothesis import given as given_examples
 from hypothesis import strategies as st
 
 from gloveport import Gloveport, MemoryJournal, OptionError
-from gloveport.journal.memory import MAX_RECORDING_BYTES, Recorder
+from gloveport.journal.memory import MAX_RECORDING_BYTES, RunRecorder
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.launcher import Launcher
@@ -343,7 +343,7 @@ async def test_a_run_that_is_sent_more_than_a_journal_keeps_is_let_go_while_it_h
 
 
 def test_a_tape_that_is_full_holds_nothing() -> None:
-    tape = Recorder("run", "deno", 256)
+    tape = RunRecorder("run", "deno", 256)
     for _ in range(200):
         tape.event(b"x" * MIB)
         tape.frame(b"y" * MIB)

@@ -23,7 +23,7 @@ from gloveport.host.failures import error_data, failure, internal_error, program
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
-from gloveport.journal.memory import Journal, Recorder
+from gloveport.journal.memory import Journal, RunRecorder
 from gloveport.prepare import TypeReport, check, prepare
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
@@ -212,7 +212,7 @@ class Gloveport:
             input=request.input if has_input else None,
             has_input=has_input,
         )
-        recorder = Recorder(request.run, request.options.engine, request.limits.memory_mb) if self._journal else None
+        recorder = RunRecorder(request.run, request.options.engine, request.limits.memory_mb) if self._journal else None
         try:
             result = await RunAttempt(worker, port, request.limits, recorder).run(program, setup)
         except GloveportError as error:

@@ -10,7 +10,7 @@ from gloveport.types import MIB, Recording
 MAX_RECORDING_BYTES = 64 * MIB
 
 
-class Recorder:
+class RunRecorder:
     """Records one run: the events that it is sent and the frames that it sends, in order.
 
     A run can receive gigabytes, one reply after the other. Past `MAX_RECORDING_BYTES` the recorder drops everything.

@@ -19,7 +19,7 @@ class ScriptSubset(Protocol):
         ...
 
 
-class Unsupported(NamedTuple):
+class UnsupportedNode(NamedTuple):
     """Something that an engine does not have, and where the program uses it."""
 
     node: ast.AST
@@ -33,7 +33,7 @@ class PythonSubset(Protocol):
     hint: str
     node_kinds: tuple[type, ...]
 
-    def find_unsupported(self, found: PythonSurvey, tree: ast.Module) -> Unsupported | None:
+    def find_unsupported(self, found: PythonSurvey, tree: ast.Module) -> UnsupportedNode | None:
         """Return the first thing in a program that the engine is known not to have."""
         ...
 

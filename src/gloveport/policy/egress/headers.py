@@ -14,7 +14,7 @@ _METHOD = re.compile(r"[A-Z]{1,32}")
 # TRACE returns the credentials of a request; CONNECT opens a tunnel that nothing checks.
 _REFUSED_METHODS = frozenset({"CONNECT", "TRACE"})
 # Only egress sets headers that frame a message, name its receiver or belong to one hop.
-RESERVED_HEADERS = frozenset(
+EGRESS_HEADERS = frozenset(
     {
         "accept-encoding",
         "connection",
@@ -55,7 +55,7 @@ def check(method: str, headers: Iterable[tuple[str, str]]) -> list[Pair]:
     for name, value in headers:
         if name.lower() in _DROPPED:
             continue
-        if name.lower() in RESERVED_HEADERS:
+        if name.lower() in EGRESS_HEADERS:
             raise ToolError(f"the header {name} can't be set by a caller", code="egress-denied")
         out.append(encode(name, value))
     return out

@@ -31,7 +31,7 @@ class Transport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the response before its body has arrived. Raise what `Egress.send` raises."""
         url = urls.parse(str(request.url))
-        theirs = [(name, value) for name, value in request.headers.multi_items() if name not in headers.RESERVED_HEADERS]
+        theirs = [(name, value) for name, value in request.headers.multi_items() if name not in headers.EGRESS_HEADERS]
         hop = Hop(request.method, url, headers.check(request.method, theirs), await request.aread() or None)
         deadline = asyncio.get_running_loop().time() + self._reach.total_seconds
         try:

@@ -35,15 +35,18 @@ class Capability:
 class Engine(Protocol):
     """A way to run programs in a jailed process. Each engine is a folder here and a line in `registry`.
 
-    `subset` tells `prepare` what the engine lacks of its languages; None when it lacks nothing. `substitute` names the
-    engine that runs its languages where the jail is too weak for this one.
+    `substitute` names the engine that runs its languages where the jail is too weak for this one.
     """
 
     name: str
     languages: tuple[Language, ...]
     capabilities: tuple[Capability, ...]
-    subset: Subset | None
     substitute: str | None
+
+    @property
+    def subset(self) -> Subset | None:
+        """What `prepare` must know about an engine that lacks a part of its languages; None when it lacks nothing."""
+        ...
 
     def version(self) -> str:
         """Return the installed version. Raise SandboxError when the engine can't be used."""

@@ -19,7 +19,7 @@ from gloveport.prepare.positions import Edit
 from gloveport.prepare.python.foreign_names import bound_names
 from gloveport.prepare.python.parser import LineIndex
 from gloveport.prepare.python.survey import PythonSurvey, place_of
-from gloveport.prepare.subset import Unsupported
+from gloveport.prepare.subset import UnsupportedNode
 
 _MODULES = """
     __future__ __main__ asyncio base64 binascii bisect collections copy csv dataclasses datetime decimal functools hashlib
@@ -63,7 +63,7 @@ class MontySubset:
         """The kinds of nodes that the functions below examine."""
         return KINDS
 
-    def find_unsupported(self, found: PythonSurvey, tree: ast.Module) -> Unsupported | None:
+    def find_unsupported(self, found: PythonSurvey, tree: ast.Module) -> UnsupportedNode | None:
         """Return the first thing in a program that Monty is known not to have."""
         return first_unsupported(found.nodes, tree, found.imports)
 
@@ -86,14 +86,14 @@ def _bound(nodes: Nodes, tree: ast.Module) -> set[str]:
     return names.union(*(bound_names(node) for node in ast.walk(tree)))
 
 
-def first_unsupported(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> Unsupported | None:
+def first_unsupported(nodes: Nodes, tree: ast.Module, imports: list[ast.Import | ast.ImportFrom]) -> UnsupportedNode | None:
     """Return the first thing in a program that Monty is known not to have."""
-    found = [Unsupported(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
-    found += [Unsupported(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
-    found += [Unsupported(node, f"module `{name}`") for node in imports for name in _missing(node)]
+    found = [UnsupportedNode(node, what) for kind, what in _WORDS.items() for node in nodes[kind]]
+    found += [UnsupportedNode(node, what) for kind, look in _LOOKS.items() for node in nodes[kind] if (what := look(node))]
+    found += [UnsupportedNode(node, f"module `{name}`") for node in imports for name in _missing(node)]
     names = [node for node in nodes[ast.Name] if node.id in MISSING_BUILTINS]
     bound = _bound(nodes, tree) if names else set[str]()
-    found += [Unsupported(node, f"`{node.id}`") for node in names if node.id not in bound]
+    found += [UnsupportedNode(node, f"`{node.id}`") for node in names if node.id not in bound]
     return min(found, key=lambda one: place_of(one.node)) if found else None
 
 

@@ -11,16 +11,19 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+from typing import TYPE_CHECKING
 
 from gloveport.errors import OptionError, SandboxError
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
 from gloveport.sandbox.engines.javascript.bundle import prelude
-from gloveport.sandbox.engines.quickjs.subset import QuickJSSubset
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE, guest_files, zygote_launch
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
+
+if TYPE_CHECKING:
+    from gloveport.sandbox.engines.quickjs.subset import QuickJSSubset
 
 DISTRIBUTION = "quickjs-ng"
 SUPPORTED_VERSION = "0.17."
@@ -35,7 +38,6 @@ class QuickJSEngine:
 
     name = "quickjs"
     languages: tuple[Language, ...] = ("typescript", "javascript")
-    subset = QuickJSSubset()
     substitute = None
     capabilities = (
         Capability(
@@ -53,6 +55,15 @@ class QuickJSEngine:
         Capability("files", "no", "there is no file system; tools read and write on the host"),
         Capability("packages", "no", "import is refused"),
     )
+
+    @property
+    def subset(self) -> QuickJSSubset:
+        """The part of its language that the engine has."""
+        from gloveport.sandbox.engines.quickjs.subset import (
+            QuickJSSubset,  # loads a parser, which `import gloveport` should not
+        )
+
+        return QuickJSSubset()
 
     def version(self) -> str:
         """Return the installed version. Raise SandboxError when there is none, or one that is not supported."""
