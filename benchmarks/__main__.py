@@ -1,4 +1,4 @@
-"""`make bench`: each bar beside its floor, interleaved in one run; the table goes to benchmarks/results.md."""
+"""`make bench` measures each row and its floor in turn and writes the table to benchmarks/results.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PARALLEL = "return (await Promise.all(Array.from({length: 100}, (_, i) => tools.
 
 
 async def echo(value: int) -> int:
-    """Give back what was given."""
+    """Return the value."""
     return value
 
 
@@ -53,7 +53,7 @@ def function(body: str) -> str:
 async def settle(port: Gloveport) -> None:
     """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
     pool = port._pool(port._kind("javascript", None, port.limits))
-    while len(pool._ready) < pool._size:  # noqa: ASYNC110 - the pool has no event for it, and needs none
+    while len(pool._ready) < pool._size:  # noqa: ASYNC110 - the pool has no event for this
         await asyncio.sleep(0.005)
     await asyncio.sleep(0.03)
 
@@ -136,7 +136,7 @@ def command(name: str, arguments: list[str], bar: str) -> Row:
 
 
 def prepared(language: Language, text: str) -> list[Row]:
-    """How long a program's text takes before it runs: the best of many, for the code and not the machine's load."""
+    """Measure the preparation of a program. The best of many samples is independent of the machine's load."""
     program, catalog = prepare(text, language=language), Catalog([functions([echo])])
     reading, checking = [], []
     for _ in range(200):
@@ -153,7 +153,7 @@ def prepared(language: Language, text: str) -> list[Row]:
 
 
 def calibration() -> float:
-    """Seconds for a fixed loop: what this machine is worth today."""
+    """Return the seconds for a fixed loop: the speed of this machine."""
     best = 9.0
     for _ in range(5):
         began = time.perf_counter()
@@ -220,7 +220,7 @@ def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
 
 
 def main() -> None:
-    logging.disable(logging.INFO)  # wordllama turns it on for everyone, and then each request of httpx2 costs a line
+    logging.disable(logging.INFO)  # wordllama enables it globally, and httpx2 then logs every request
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(try_engines()))
     text = table(asyncio.run(measure(rounds)), calibration(), jails)

@@ -1,4 +1,4 @@
-"""Which rows miss their bar; read from the rows themselves, so that the text can't say anything else than the table."""
+"""Find the rows that miss their bar. They are read from the table itself, so that text and table agree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BAR = re.compile(r"([≤≥]) \+?([\d.,]+) (×|ms|s|MB|tokens)(?!\w)")
 
 
 def missed(rows: list[Row]) -> list[str]:
-    """A line for each bar that is missed."""
+    """Return a line for each missed bar."""
     out = []
     for name, ours, floor, ratio, bar in rows:
         for sign, limit, unit in BAR.findall(bar):

@@ -1,4 +1,4 @@
-"""The section "Beside others" of the table: the same programs in ours, in the peers and in two controls, in turn.
+"""The section "Beside others": the same programs run in turn in our engines, in peers and in two controls.
 
 `python -m benchmarks.beside_others [rounds]` runs it alone.
 """
@@ -24,13 +24,13 @@ PROGRAMS = {
     "work": "a loop, a sort, a join",
 }
 AT_ONCE, SLICES, SLICE_SECONDS = 8, 3, 3.0
-QUIET_SECONDS = 0.15  # until a pool has filled up again
+QUIET_SECONDS = 0.15  # a pool refills in this time
 SLOW_SECONDS, SLOW_SAMPLES = 1.0, 2
 
 
 @dataclass
 class Figures:
-    """What was measured of one contender; `problem` says why nothing was."""
+    """The measurements of one contender, or the `problem` that prevented them."""
 
     contender: Contender
     problem: str = ""
@@ -42,16 +42,16 @@ class Figures:
 
     @property
     def is_ours(self) -> bool:
-        """True for an engine of ours."""
+        """Return whether this is one of our engines."""
         return bool(self.contender.engine)
 
     def p50(self, program: str) -> float | None:
-        """The median, if it could run this program."""
+        """Return the median time of a program, or None if it failed."""
         return statistics.median(self.seconds[program]) if self.seconds[program] else None
 
 
 async def measure(rounds: int) -> list[Figures]:
-    """Everything: times, rates and probes."""
+    """Measure times, rates and probes of every contender."""
     found = {contender.name: Figures(contender) for contender in CONTENDERS}
     running: list[Running] = []
     for contender in CONTENDERS:
@@ -72,7 +72,7 @@ async def measure(rounds: int) -> list[Figures]:
 
 
 async def take_times(running: list[Running], found: dict[str, Figures], program: str, rounds: int) -> None:
-    """One program in every contender, in turn; the first of each is thrown away, and the values must agree."""
+    """Run one program in every contender in turn. The first sample is dropped, and all values must agree."""
     expected: dict[str, str] = {}
     for index in range(rounds + 1):
         for one in running:
@@ -95,7 +95,7 @@ async def take_times(running: list[Running], found: dict[str, Figures], program:
 
 
 async def take_rate(one: Running, figures: Figures) -> None:
-    """Programs with three calls, some at once, each that ends followed by another."""
+    """Run programs with three calls, several at once, for a fixed time."""
     done = 0
     await asyncio.sleep(QUIET_SECONDS)
     before, began = seconds_of(one.pid), time.perf_counter()
@@ -112,12 +112,12 @@ async def take_rate(one: Running, figures: Figures) -> None:
 
 
 def milliseconds(seconds: float) -> str:
-    """A time, with as many digits as say something."""
+    """Format a time in milliseconds with its significant digits."""
     return f"{seconds * 1e3:,.0f}" if seconds >= 0.1 else f"{seconds * 1e3:.1f}"
 
 
 def cell(figures: Figures, program: str) -> str:
-    """p50 and p95 of one program, or that it can't be run."""
+    """Format p50 and p95 of one program, or state that it failed."""
     times = figures.seconds[program]
     if not times:
         return "fails"
@@ -126,7 +126,7 @@ def cell(figures: Figures, program: str) -> str:
 
 
 def speeds(found: list[Figures]) -> Iterator[str]:
-    """The table of times."""
+    """Yield the lines of the table of times."""
     yield f"| milliseconds: p50 (p95) | {' | '.join(PROGRAMS.values())} | runs a second, {AT_ONCE} at once | CPU ms a run |"
     yield "|---" * (len(PROGRAMS) + 3) + "|"
     for one in found:
@@ -139,7 +139,7 @@ def speeds(found: list[Figures]) -> Iterator[str]:
 
 
 def isolation(found: list[Figures]) -> Iterator[str]:
-    """The table of what a program got away with."""
+    """Yield the lines of the table of probes."""
     yield f"| what held | {' | '.join(PROBES)} | isolation |"
     yield "|---" * (len(PROBES) + 2) + "|"
     for one in found:
@@ -149,7 +149,7 @@ def isolation(found: list[Figures]) -> Iterator[str]:
 
 
 def losses(found: list[Figures]) -> Iterator[str]:
-    """Where a peer is faster than the fastest of ours, and what it does not hold."""
+    """Yield a line for each program in which a peer is faster, with the probes that the peer fails."""
     mine = [one for one in found if one.is_ours and not one.problem]
     peers = [one for one in found if one.contender.packages and not one.problem]
     if not peers:
@@ -178,13 +178,13 @@ def losses(found: list[Figures]) -> Iterator[str]:
 
 
 def lacking(one: Figures) -> str:
-    """What fell there, in brackets."""
+    """Return the probes that a contender fails, in brackets."""
     fell = [name for name, verdict in one.verdicts.items() if not verdict.held]
     return f" (which does not hold {', '.join(fell)})" if fell else ""
 
 
 def section(found: list[Figures]) -> str:
-    """The whole section."""
+    """Return the text of the section."""
     failures = [
         f"- {one.contender.name} fails at {PROGRAMS[program]}: {' '.join(said.split())[:200]}"
         for one in found

@@ -1,4 +1,4 @@
-"""Search and type checks: what an agent waits for before its program runs."""
+"""Search and type checks: the waiting time of an agent before its program runs."""
 
 from __future__ import annotations
 
@@ -74,26 +74,26 @@ WEATHER = Tool(
 
 
 class Listed:
-    """A source that only lists."""
+    """A source that only lists its tools."""
 
     def __init__(self, name: str, tools: list[Tool]) -> None:
         self.name = name
         self._tools = tools
 
     def tools(self) -> list[Tool]:
-        """Its tools."""
+        """Return its tools."""
         return self._tools
 
     async def call(self, tool: Tool, args: dict[str, object]) -> object:
-        """Nothing."""
+        """Do nothing."""
         del tool, args
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def many(count: int) -> Catalog:
-    """A catalog of this many tools, with names and texts as APIs have them."""
+    """Return a catalog of so many tools with realistic names and descriptions."""
     chance = random.Random(1)
     sources = []
     for number in range(10):
@@ -108,7 +108,7 @@ def many(count: int) -> Catalog:
 
 
 def searches(catalog: Catalog) -> list[Row]:
-    """How long a search takes; the first builds the index."""
+    """Measure searches. The first one builds the index."""
     began = time.perf_counter()
     catalog.search("first")
     built = time.perf_counter() - began
@@ -134,10 +134,10 @@ def searches(catalog: Catalog) -> list[Row]:
 
 
 def carried(catalog: Catalog) -> Row:
-    """How much text an agent always carries."""
+    """Measure the text that an agent always has in its context."""
 
     class Port:
-        """A port that only has a catalog."""
+        """A port with nothing but a catalog."""
 
         problems = ()
 
@@ -148,7 +148,7 @@ def carried(catalog: Catalog) -> Row:
     import orjson
 
     text = "".join(f"{one.name} {one.description} {orjson.dumps(one.input_schema).decode()}" for one in listed)
-    # Four characters are a token, nearly; three and a half is the careful estimate for text with punctuation.
+    # A token has about four characters; 3.5 is a conservative estimate for text with punctuation.
     return (
         f"text an agent always carries, {len(catalog.tools):,} tools",
         f"{len(text) / 3.5:,.0f} tokens",
@@ -159,7 +159,7 @@ def carried(catalog: Catalog) -> Row:
 
 
 async def checks(rounds: int) -> list[Row]:
-    """How long a warm type check takes."""
+    """Measure warm type checks."""
     catalog = Catalog([Listed("weather", [WEATHER])])
     checker = TypeChecks("kernel")
     rows = []
@@ -182,6 +182,6 @@ async def checks(rounds: int) -> list[Row]:
 
 
 async def rows(rounds: int) -> list[Row]:
-    """The rows of this page."""
+    """Return the rows of this module."""
     catalog = many(12_000)
     return [*searches(catalog), carried(catalog), *await checks(rounds)]

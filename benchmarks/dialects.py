@@ -1,4 +1,4 @@
-"""The same programs in the language of each contender: Python with calls written its own way, or TypeScript."""
+"""The same programs in the dialect of each contender: TypeScript, or Python with its way of calling tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.monty import PROGRAM
 from benchmarks.programs import PROGRAM_TS
 
-# smolagents has no `**` in a dictionary, and there a program can't take the name of a tool.
+# smolagents has no `**` in a dictionary, and its programs can't reuse the name of a tool.
 LINES_PYTHON = PROGRAM.replace(
     "**entry", '"count": entry["count"], "total": entry["total"], "largest": entry["largest"]'
 ).replace("label(", "shown(")
@@ -36,7 +36,7 @@ return total + words.join("-").length;
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What each contender runs. `hundred_at_once` is False where it can only call one tool after another."""
+    """The programs of a contender. `hundred_at_once` is False if it makes only one call at a time."""
 
     lines: str
     calls: str
@@ -49,7 +49,7 @@ class Programs:
     large: str
 
 
-# Plain ways, and ways of one line through modules that an interpreter in the host's process may have let in.
+# Direct attempts, and one-line attempts through modules that an in-process interpreter may expose.
 READ_PYTHON = (
     ("", 'open("{path}").read()'),
     ("from pathlib import Path\n", 'Path("{path}").read_text()'),
@@ -67,7 +67,7 @@ CONNECT_PYTHON = (
 
 
 def python(call: Callable[[str, str], str], give: str, hundred: str | None) -> Programs:
-    """Python where `call` writes one call of a tool and `give` gives the value; without `hundred`, one by one."""
+    """Return the programs in Python. `call` formats a tool call, `give` a result; without `hundred`, calls are sequential."""
     one_by_one = f"""
 n = 0
 while n < 100:

@@ -1,4 +1,4 @@
-"""What the one HTTP client costs over a bare one: both take turns against the same keep-alive server on loopback."""
+"""The overhead of egress over a bare HTTP client. Both take turns with one keep-alive server on loopback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALLS = 50
 
 
 class Answering(asyncio.Protocol):
-    """A server that gives the same answer to whatever comes."""
+    """Run a server that answers every request alike."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport

@@ -1,4 +1,4 @@
-"""Our engines, each beside its bare one: what a benchmark needs to run both. Another engine is one more row of `ENGINES`."""
+"""Our engines and their floors, ready to run. A new engine is one more row of `ENGINES`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gloveport.types import Language
 
 
 class Bare(Protocol):
-    """A bare engine process that takes one program."""
+    """A bare engine process that runs one program."""
 
     async def run(self) -> Any: ...
 
@@ -29,53 +29,53 @@ MakeBare = Callable[[AsyncExitStack], Awaitable[Callable[[], Awaitable[Bare]]]]
 
 
 class BareDeno:
-    """Deno, without a jail."""
+    """A bare Deno without a jail."""
 
     def __init__(self, *, cold: bool = False) -> None:
         self._floor = Floor(cold=cold)
 
     async def ready(self) -> BareDeno:
-        """Itself, once the process waits."""
+        """Wait until the process is ready and return self."""
         await self._floor.ready()
         return self
 
     async def run(self) -> Any:
-        """The value of the program."""
+        """Run the program and return its value."""
         return await self._floor.run(f"async () => {{{PROGRAM_TS}\n}}", "typescript")
 
     async def end(self) -> None:
-        """Kill the process and reap it, and hold nobody up meanwhile."""
+        """Kill and reap the process in the background."""
         await asyncio.to_thread(self._floor.end)
 
 
 class BareFork:
-    """A fork of CPython, with or without QuickJS in it, in our jail: there is no other way to fork one safely."""
+    """A fork of CPython, with or without QuickJS, in our jail: the only safe way to fork one."""
 
     def __init__(self, floor: forked.Floor, program: str) -> None:
         self._floor = floor
         self._program = program
 
     async def run(self) -> Any:
-        """The value of the program."""
+        """Run the program and return its value."""
         return await self._floor.run(self._program)
 
     async def end(self) -> None:
-        """Kill the process and reap it."""
+        """Kill and reap the process."""
         await self._floor.end()
 
 
 class BareMonty:
-    """A worker of Monty's own client, without a jail."""
+    """A worker of Monty's own client without a jail."""
 
     def __init__(self) -> None:
         self._floor = MontyFloor()
 
     async def run(self) -> Any:
-        """The value of the program."""
+        """Run the program and return its value."""
         return self._floor.run(monty.PROGRAM)[0]
 
     async def end(self) -> None:
-        """End the worker."""
+        """Stop the worker."""
         self._floor.end()
 
 
@@ -103,7 +103,7 @@ async def bare_monty(stack: AsyncExitStack) -> Callable[[], Awaitable[Bare]]:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine as a user names it, 20 lines for it, and its floor."""
+    """An engine by its name, a program of 20 lines for it, and its floor."""
 
     name: str
     language: Language
@@ -111,7 +111,7 @@ class Engine:
     bare: MakeBare
 
     async def run(self, port: Gloveport) -> Any:
-        """The value of the program, from our side."""
+        """Run the program in our engine and return its value."""
         outcome = await port.run(self.program, language=self.language, engine=self.name)
         assert outcome.ok, outcome.error
         return outcome.value

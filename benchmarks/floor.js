@@ -1,11 +1,11 @@
-// The floor: a bare Deno that was started in advance, takes a program over its pipe and gives back the result. No jail, no
-// checks, no clock, no values beyond JSON; the same framing, and warmed up and read in the same way as our prelude.
+// The floor: a bare Deno, started in advance, that reads a program from its pipe and sends the result. It has no jail, no
+// checks, no clock and no values beyond JSON. Framing and warm-up are those of our prelude.
 
 const { core } = Deno[Deno.internal];
 const { decode, evalContext, immediateRefCount, kRefed, queueImmediate, readSync, runMicrotasks, writeSync } = core;
 const encoder = new TextEncoder();
 
-// What setImmediate does, without Node's timers, which would take as long to load as the engine takes to start.
+// setImmediate without Node's timers, which take as long to load as the engine takes to start.
 function turn(run) {
   immediateRefCount(true);
   queueImmediate({

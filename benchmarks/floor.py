@@ -1,4 +1,4 @@
-"""The floor's host side: a bare Deno, spawned in advance, served under asyncio with the same framing as ours."""
+"""The host side of the floor for Deno: a bare process, started in advance, with our framing under asyncio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).with_name("floor.js")
 
 
 class Floor:
-    """One bare engine process that waits for a program; a cold one has not warmed up and does not say ready."""
+    """A bare engine process that waits for a program. A cold one has not warmed up and sends no ready message."""
 
     def __init__(self, *, cold: bool = False) -> None:
         self._socket, theirs = socket.socketpair()
@@ -32,23 +32,23 @@ class Floor:
         self._socket.setblocking(False)
 
     async def ready(self) -> Floor:
-        """Itself, once the process has said ready."""
+        """Wait for the ready message and return self."""
         await asyncio.get_running_loop().sock_recv(self._socket, 4096)
         return self
 
     async def run(self, code: str, dialect: str) -> Any:
-        """The program's result; each of its calls is echoed."""
+        """Run a program, echo its calls, and return its result."""
         return await serve(self._socket, orjson.dumps(["start", code, dialect]))
 
     def end(self) -> None:
-        """Kill the process and reap it."""
+        """Kill and reap the process."""
         self.process.kill()
         self.process.wait()
         self._socket.close()
 
 
 async def serve(engine: socket.socket, start: bytes) -> Any:
-    """What the program gives that a bare engine is started on by this frame; each of its calls is echoed."""
+    """Send a start frame, echo the calls of the program, and return its result."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     reader, buffer = FrameReader(2**24, 2**30), memoryview(bytearray(262144))

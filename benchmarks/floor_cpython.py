@@ -1,6 +1,5 @@
-"""The floor for Python, in the place of our guest's package: in the same jail, forked in advance, it takes a program over its
-socket and gives back the result. No checks, no clock, no randomness, no values beyond JSON; the same framing, warmed up and
-read in the same way as ours.
+"""The floor for Python. It replaces our guest package: forked in advance in the same jail, it reads a program from its socket
+and sends the result. It has no checks, no clock, no randomness and no values beyond JSON. Framing and warm-up are ours.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ scan = json.JSONDecoder().scan_once
 
 
 class Loop(asyncio.BaseEventLoop):
-    """Runs what is ready; when nothing is, sends what was said and reads one reply."""
+    """An event loop that runs what is ready, and otherwise sends its output and reads one reply."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +49,7 @@ class Loop(asyncio.BaseEventLoop):
         return handle
 
     def echo(self, value: Any) -> asyncio.Future[Any]:
-        """The tool."""
+        """Call the tool."""
         number = next(self.numbers)
         call = self.waiting[number] = self.create_future()
         self.send(["call", number, "echo", [{"value": value}]])
@@ -68,7 +67,7 @@ class Loop(asyncio.BaseEventLoop):
         return self.receive(int.from_bytes(self.receive(4, socket.MSG_WAITALL), "big"), socket.MSG_WAITALL)
 
     def run(self, source: str) -> Any:
-        """What the last line of a program gives."""
+        """Return the value of the last line of a program."""
         events._set_running_loop(self)
         task = self.create_task(program(source, {"tools": self, "asyncio": asyncio}))
         ready = self._ready
@@ -83,7 +82,7 @@ class Loop(asyncio.BaseEventLoop):
 
 
 async def program(source: str, space: dict[str, Any]) -> Any:
-    """Runs the parts of a program one after the other."""
+    """Run the parts of a program in order."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else ast.Expr(ast.Constant(None))
     parts = [
@@ -99,7 +98,7 @@ async def program(source: str, space: dict[str, Any]) -> Any:
 
 
 class Stage(Loop):
-    """Answers itself, to warm up."""
+    """A channel that answers itself, for warming up."""
 
     def flush(self) -> None:
         self.out.clear()
@@ -109,19 +108,19 @@ class Stage(Loop):
 
 
 def preload() -> None:
-    """Before the fork: fill the caches, and leave the memory still."""
+    """Before the fork: fill the caches and freeze the heap."""
     Stage().run(WARM)
     gc.collect()
     gc.freeze()
 
 
 def rehearse() -> None:
-    """In a fork that shows which memory a run touches."""
+    """In a trial fork: touch the memory that a run touches."""
     Stage().run(WARM)
 
 
 def main() -> None:
-    """In the fork: say ready, and run one program."""
+    """In the fork: send ready and run one program."""
     loop = Loop()
     loop.receive = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, 0).recv
     loop.send(["ready"])

@@ -1,6 +1,6 @@
-"""The floor of the engine `monty`: a bare worker, checked out in advance, driven by `pydantic_monty`'s own blocking client.
+"""The floor for Monty: a bare worker, checked out in advance and driven by the blocking client of `pydantic_monty`.
 
-Of its two clients it is the faster one: on a run of 20 lines it takes four fifths of the time of the asynchronous one.
+This client is the faster of its two: a run of 20 lines takes four fifths of the time of the asynchronous one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pydantic_monty
 
 
 class MontyFloor:
-    """One bare worker that waits for a program."""
+    """A bare worker that waits for a program."""
 
     def __init__(self) -> None:
         self._pool = pydantic_monty.Monty(min_processes=1, max_processes=1)
@@ -21,7 +21,7 @@ class MontyFloor:
         self._session.__enter__()
 
     def run(self, code: str) -> tuple[Any, float]:
-        """The program's result, and the seconds that it took; each of its calls is answered with what it was given."""
+        """Run a program, echo its calls, and return its result and the seconds."""
         began = time.perf_counter()
         tools = pydantic_monty.ClassInstance(object())
         snapshot = self._session.feed_start(code, inputs={"tools": tools})
@@ -38,6 +38,6 @@ class MontyFloor:
         return result, time.perf_counter() - began
 
     def end(self) -> None:
-        """End the worker."""
+        """Stop the worker."""
         self._session.__exit__(None, None, None)
         self._pool.__exit__(None, None, None)

@@ -1,5 +1,5 @@
-"""The floor for QuickJS, in the place of our guest's package: in the same jail, forked in advance, it takes the body of a
-program over its socket and gives back the result. No checks, no clock, no randomness, no values beyond JSON.
+"""The floor for QuickJS. It replaces our guest package: forked in advance in the same jail, it reads the body of a program from
+its socket and sends the result. It has no checks, no clock, no randomness and no values beyond JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _out: list[bytes] = []
 
 
 def preload() -> None:
-    """Before the fork: load the engine, and walk a call."""
+    """Before the fork: load the engine and rehearse a call."""
     global _context, _settle
     path = os.environ["GLOVEPORT_QUICKJS"]
     loader = ExtensionFileLoader("_quickjs", path)
@@ -49,7 +49,7 @@ def preload() -> None:
 
 
 def rehearse() -> None:
-    """Walk the way of a run; also in a fork that shows which memory it touches."""
+    """Rehearse a run, also in a trial fork that records the memory it touches."""
     _begin("return await tools.echo({value: 1})")
     _settle('["reply",1,1]')
     _drain()
@@ -58,7 +58,7 @@ def rehearse() -> None:
 
 
 def main() -> None:
-    """In the fork: say ready, and run one program."""
+    """In the fork: send ready and run one program."""
     receive = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, 0).recv
 
     def read() -> str:

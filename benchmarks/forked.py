@@ -1,4 +1,4 @@
-"""An engine that is forked, beside a bare one that is forked in the same jail: what the rows for each have in common."""
+"""The rows of a forked engine, beside a bare one that is forked in the same jail."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ SETTLED_SECONDS = 0.03
 
 
 async def echo(value: int) -> int:
-    """Give back what was given."""
+    """Return the value."""
     return value
 
 
 def with_floor(made: Launch, script: str) -> Launch:
-    """The zygote of ours, with a floor in the place of our guest's package."""
+    """Return the launch of our zygote with a floor in place of our guest package."""
     files = {path: content for path, content in made.files.items() if not path.startswith(f"{GUEST_FOLDER}/{PACKAGE}/")}
     floor = Path(__file__).with_name(script).read_bytes()
     return replace(made, files={**files, f"{GUEST_FOLDER}/{PACKAGE}/__init__.py": floor})
 
 
 class Floor:
-    """One bare process that waits for a program."""
+    """A bare process that waits for a program."""
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
 
     @classmethod
     async def ready(cls, launcher: Launcher) -> Floor:
-        """A process that has said ready."""
+        """Return a process that has sent its ready message."""
         floor = cls(await launcher.spawn())
         await asyncio.get_running_loop().sock_recv(floor.guest.socket, 4096)
         return floor
 
     async def run(self, source: str) -> Any:
-        """The program's result; each of its calls is echoed."""
+        """Run a program, echo its calls, and return its result."""
         return await serve(self.guest.socket, source.encode())
 
     async def end(self) -> None:
-        """Kill the process and reap it."""
+        """Kill and reap the process."""
         self.guest.kill()
         await self.guest.wait()
         self.guest.close()
@@ -58,7 +58,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """An engine, what it is called in the table, and how its floor tells the seconds that a program took."""
+    """An engine, its name in the table, and how its floor reports the seconds of a program."""
 
     engine: str
     language: Language
@@ -68,7 +68,7 @@ class Kind:
 
 
 class Bench:
-    """A port and a floor, both warm."""
+    """A port and a floor, both warmed up."""
 
     def __init__(self, kind: Kind, port: Gloveport, launcher: Launcher) -> None:
         self._kind = kind
@@ -85,7 +85,7 @@ class Bench:
         await asyncio.sleep(SETTLED_SECONDS)
 
     async def floor(self, source: str) -> tuple[Any, float]:
-        """The floor's result for a program, and the seconds that it took."""
+        """Run a program in the floor and return its result and the seconds."""
         bare = await Floor.ready(self._launcher)
         await self.settle()
         began = time.perf_counter()
@@ -95,7 +95,7 @@ class Bench:
         return result, seconds
 
     async def whole_run(self, name: str, program: str, rounds: int, bar: str) -> Row:
-        """A program without calls."""
+        """Return the row of a program without calls."""
         expected = (await self._port.run(program, **self._how)).value
 
         async def ours() -> float:
@@ -115,7 +115,7 @@ class Bench:
         return name, f"{mine * 1e3:.2f} ms", f"{bare * 1e3:.2f} ms", f"{mine / bare:.2f} ×", bar
 
     async def calls(self, where: str, one: str, hundred: str, rounds: int) -> list[Row]:
-        """One call after another, and a hundred at once."""
+        """Return the rows of sequential calls and of a hundred parallel calls."""
         single = f"one call from {self._kind.name}, {where}"
         mine, bare = await self._each(one, count=2000, rounds=rounds // 4)
         rows = [(single, f"{mine * 1e6:.0f} µs", f"{bare * 1e6:.0f} µs", f"{mine / bare:.2f} ×", "")]
@@ -125,7 +125,7 @@ class Bench:
         return rows
 
     async def _each(self, source: str, *, count: int, rounds: int) -> tuple[float, float]:
-        """Seconds for one of the calls that a program makes: ours, and the floor's."""
+        """Return the seconds per call of a program: ours and the floor's."""
 
         async def ours() -> float:
             await self.settle()
@@ -143,7 +143,7 @@ class Bench:
         return mine, bare
 
     async def memory(self, bar: str) -> Row:
-        """What a process that waits holds of its own."""
+        """Return the row of the private memory of a waiting process."""
         await self.settle()
         bare = [await Floor.ready(self._launcher) for _ in range(4)]
         await asyncio.sleep(SETTLED_SECONDS)
@@ -156,6 +156,6 @@ class Bench:
 
 
 def private_mb(pid: int) -> float:
-    """The memory that a process shares with nobody, because it has written to it."""
+    """Return the private dirty memory of a process."""
     fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
     return int(fields["Private_Dirty"].split()[0]) / 1024

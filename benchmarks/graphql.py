@@ -1,6 +1,6 @@
-"""GitHub's GraphQL schema, cold, from its JSON to tools; and calls against a local server beside the bare client.
+"""GitHub's GraphQL schema, compiled cold from its JSON, and calls to a local server beside the bare client.
 
-The schema is npm's `@octokit/graphql-schema`, fetched by `npm pack` into a folder that is thrown away.
+The schema is npm's `@octokit/graphql-schema`, fetched by `npm pack` into a temporary folder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CALLS = 200
 
 
 async def rows(rounds: int) -> list[Row]:
-    """The rows for the table of results."""
+    """Return the rows of this module."""
     return await _measured(rounds)
 
 
@@ -72,8 +72,8 @@ async def _loads(config: SourceConfig, outside: SourceContext, rounds: int) -> R
 
 
 def _valid(file: Path) -> Row:
-    """Every document that a tool sends by default, judged by the schema itself."""
-    schema = build_client_schema(json.loads(file.read_bytes()), assume_valid=True)  # it breaks small rules of the language
+    """Validate the default document of every tool against the schema."""
+    schema = build_client_schema(json.loads(file.read_bytes()), assume_valid=True)  # it breaks minor rules of GraphQL
     documents = Documents(schema)
     began = time.perf_counter()
     texts = [
@@ -89,7 +89,7 @@ def _valid(file: Path) -> Row:
 
 @contextmanager
 def _server() -> Iterator[str]:
-    """The endpoint of a server in a process of its own."""
+    """Run a server in another process and yield its endpoint."""
     command = [sys.executable, "-m", "tests.sources.graphql.server"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout and server.stdin
@@ -98,7 +98,7 @@ def _server() -> Iterator[str]:
 
 
 async def _calls(outside: SourceContext, rounds: int) -> Row:
-    """Calls one after the other, ours and the bare client's in turn."""
+    """Measure sequential calls, ours and the bare client's in turn."""
     ours, bare = [], []
     with _server() as url:
         source = await open_graphql(SourceConfig("lib", "graphql", url, allow_private=True), outside)

@@ -1,4 +1,4 @@
-"""A run after some seconds in which nothing happened, beside a bare engine that has waited as long.
+"""A run after some idle seconds, beside a bare engine that has been idle as long.
 
 `python -m benchmarks.idle [rounds] [engine …]` runs it alone.
 """
@@ -18,7 +18,7 @@ IDLE_SECONDS = 3.0
 
 
 async def row(engine: Engine, rounds: int) -> Row:
-    """One engine: p50 and p95, ours and the floor's in turn, each after an idleness of its own."""
+    """Measure p50 and p95 of one engine and its floor in turn, each after its own idle time."""
     async with AsyncExitStack() as stack:
         port = await stack.enter_async_context(Gloveport())
         bare = await engine.bare(stack)
@@ -51,7 +51,7 @@ async def row(engine: Engine, rounds: int) -> Row:
 
 
 async def rows(rounds: int, names: list[str] | None = None) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of this module."""
     return [await row(engine, rounds) for engine in ENGINES if not names or engine.name in names]
 
 

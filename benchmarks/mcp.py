@@ -1,4 +1,4 @@
-"""The MCP server over HTTP: what it adds to a run, and how many runs it sustains beside FastMCP's code mode."""
+"""The MCP server over HTTP: its overhead on a run, and its sustained rate beside FastMCP's code mode."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _numbers = itertools.count(1)
 
 
 async def call(http: httpx2.AsyncClient, url: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """One call of a tool: a single request of the revision 2026-07-28."""
+    """Call a tool with a single request of revision 2026-07-28."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
@@ -75,7 +75,7 @@ async def call(http: httpx2.AsyncClient, url: str, tool: str, arguments: dict[st
 
 
 async def added(rounds: int, language: str, code: str) -> Row:
-    """`execute` over HTTP beside an empty call over HTTP and the run itself, in turn, on one server."""
+    """Measure `execute` over HTTP, an empty call over HTTP and the run itself in turn on one server."""
     port = Gloveport(sources=[TOOLS], check_types=True, spare=2)
     server = HttpServer(port, ServerNames(), TokenCheck(Secret(TOKEN, "token")), Admission(), 1)
     listening = listen("127.0.0.1", 0, None)
@@ -98,7 +98,7 @@ async def added(rounds: int, language: str, code: str) -> Row:
 
         for index in range(rounds + 3):
             for work, times in ((execute, whole), (search, empty), (run, bare)):
-                await asyncio.sleep(0.15)  # until the pool is full again
+                await asyncio.sleep(0.15)  # the pool refills
                 began = time.perf_counter()
                 await work()
                 if index >= 3:
@@ -115,7 +115,7 @@ async def added(rounds: int, language: str, code: str) -> Row:
 
 @dataclass(frozen=True)
 class Served:
-    """A server in a process of its own."""
+    """Run a server in another process."""
 
     url: str
     pid: int
@@ -126,7 +126,7 @@ DENSE = '[sandbox]\nengines = ["quickjs", "monty"]\n'
 
 @contextlib.contextmanager
 def ours(settings: str = "") -> Iterator[Served]:
-    """`gloveport serve`, with these settings."""
+    """Run `gloveport serve` with these settings."""
     with tempfile.TemporaryDirectory() as folder:
         token = Path(folder) / "token"
         token.touch(mode=0o600)
@@ -146,7 +146,7 @@ def ours(settings: str = "") -> Iterator[Served]:
 
 @contextlib.contextmanager
 def theirs() -> Iterator[Served]:
-    """FastMCP, in an environment of its own."""
+    """Run FastMCP in an environment of its own."""
     python = interpreter(*FASTMCP)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -160,7 +160,7 @@ def theirs() -> Iterator[Served]:
 
 @dataclass(frozen=True)
 class Slice:
-    """Runs a second, and milliseconds of processor time that each took: the server, its checkers, everything else."""
+    """Runs per second, and milliseconds of CPU time per run: the server, its type checkers, everything else."""
 
     rate: float
     host: float
@@ -169,7 +169,7 @@ class Slice:
 
 
 async def sustained(served: Served, arguments: dict[str, Any]) -> Slice:
-    """How some clients fare that each wait for their answer and ask again."""
+    """Measure the rate of several clients that each send the next request after the reply."""
     done = 0
     before, began = spent(served.pid), time.perf_counter()
 
@@ -192,7 +192,7 @@ async def sustained(served: Served, arguments: dict[str, Any]) -> Slice:
 
 
 async def until_up(url: str, arguments: dict[str, Any]) -> None:
-    """Waits until a server answers."""
+    """Wait until a server answers."""
     async with httpx2.AsyncClient(timeout=60, trust_env=False) as http:
         for _ in range(600):
             with contextlib.suppress(httpx2.TransportError):
@@ -203,7 +203,7 @@ async def until_up(url: str, arguments: dict[str, Any]) -> None:
 
 
 async def throughput() -> AsyncIterator[Row]:
-    """Both servers, in turn; and where the time goes."""
+    """Measure both servers in turn, and the share of each process."""
     programs = {
         "python": {"code": PYTHON, "language": "python"},
         "typescript": {"code": TYPESCRIPT, "language": "typescript"},
@@ -231,7 +231,7 @@ async def throughput() -> AsyncIterator[Row]:
 
 
 async def rows(rounds: int) -> list[Row]:
-    """The rows of the table."""
+    """Return the rows of this module."""
     found = [await added(rounds, "typescript", TYPESCRIPT), await added(rounds, "python", PYTHON)]
     try:
         return [*found, *[row async for row in throughput()]]

@@ -1,4 +1,4 @@
-"""The rows of the engine `monty`, beside a bare Monty worker (`benchmarks/floor_monty.py`)."""
+"""The rows for Monty, beside a bare worker (`floor_monty.py`)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ Row = tuple[str, str, str, str, str]
 
 
 async def echo(value: int) -> int:
-    """Give back what was given."""
+    """Return the value."""
     return value
 
 
 async def rows(rounds: int) -> list[Row]:
-    """The rows of this engine."""
+    """Return the rows of this engine."""
     async with Gloveport(tools=[echo], spare=2) as port:
         return [
             await _row(port, "run of 20 lines of Python in monty, p50", PROGRAM, rounds),
@@ -82,7 +82,7 @@ async def _row(port: Gloveport, name: str, code: str, rounds: int, calls: int = 
 
 
 async def _start(port: Gloveport) -> Row:
-    """How long a worker takes from its spawn until it waits for a program, and the memory that it then holds alone."""
+    """Measure the start of a worker until it waits for a program, and its private memory then."""
     pool: Any = port._pool(port._kind("python", "monty", port.limits))
     seconds, private = [], []
     for _ in range(10):

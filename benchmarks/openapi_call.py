@@ -1,4 +1,4 @@
-"""A tool call through an OpenAPI source and egress, beside the same request by the bare HTTP client, on one local server."""
+"""A tool call through an OpenAPI source and egress, beside the same request by a bare HTTP client to one local server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OPERATIONS = {
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers whatever it is asked, on a connection that is kept."""
+    """Answer every request on a keep-alive connection."""
     try:
         while head := await reader.readuntil(b"\r\n\r\n"):
             length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
@@ -66,7 +66,7 @@ def _source(url: str, folder: Path, egress: Egress) -> OpenApiSource:
 
 
 async def rows(rounds: int) -> list[Row]:
-    """A row for a read with parameters and one for a write with a body; the calls alternate with the bare client's."""
+    """Return a row for a read with parameters and one for a write with a body, each in turn with the bare client."""
     server = await asyncio.start_server(_serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     egress = Egress()

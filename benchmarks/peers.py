@@ -1,7 +1,7 @@
-"""Everyone who is measured beside us: what to install, what to run, and what each says of its own isolation.
+"""The contenders: what to install, what to run, and the isolation that each claims.
 
-A contender lives in a process of its own and is spoken to over a pipe (`beside/worker.py`), ours as well. Those from PyPI
-get a virtual environment below `.interop`, made when it is first needed. Another contender is one more row.
+Each contender, ours included, runs in a process of its own behind a pipe (`beside/worker.py`). Those from PyPI get a virtual
+environment below `.interop`, created at first use. A new contender is one more row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ START_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One way to run a program that a model wrote. Without `packages` it runs in our environment; `engine` is ours."""
+    """A way to run a program that a model wrote. Without `packages` it runs in our environment; `engine` names one of ours."""
 
     name: str
     module: str
@@ -43,7 +43,7 @@ OWN_INTERPRETER = "an interpreter of its own, which knows no files and no socket
 
 
 def ours(engine: str, language: str, programs: Programs, isolation: str) -> tuple[Contender, Contender]:
-    """An engine of ours, as the library has it and as `serve` and `mcp` have it."""
+    """Return the contenders for one of our engines: the library, and `serve` or `mcp`."""
     common: dict[str, Any] = {"engine": engine, "language": language, "isolation": isolation}
     return (
         Contender(f"Gloveport, {engine}", "gloveport_engine", programs, **common),
@@ -82,7 +82,7 @@ CONTENDERS = (
         "code_mode_utcp",
         dialects.UTCP,
         "RestrictedPython in a thread of the host's process",
-        ("code-mode==1.1.0", "utcp<1.2"),  # with utcp 1.2 its client can't be made: it lacks a method
+        ("code-mode==1.1.0", "utcp<1.2"),  # its client can't be constructed with utcp 1.2, which lacks a method
     ),
     Contender("control: Deno, all allowed", "plain_deno", dialects.TYPESCRIPT, "none; a fresh process for each run"),
     Contender("control: Python's `exec`", "plain_python", dialects.MONTY, "none; in the host's process"),
@@ -90,11 +90,11 @@ CONTENDERS = (
 
 
 class PeerError(Exception):
-    """A contender could not be installed or started, or its program failed."""
+    """A contender can't be installed or started, or its program failed."""
 
 
 def interpreter(name: str, packages: tuple[str, ...]) -> Path:
-    """The interpreter of an environment below `.interop` that has these packages; made when it is not there."""
+    """Return the interpreter of an environment below `.interop` with these packages, and create it if it is missing."""
     folder = ENVIRONMENTS / name
     python, mark = folder / "bin" / "python", folder / "ready"
     if not mark.exists() or mark.read_text() != " ".join(packages):
@@ -110,7 +110,7 @@ def interpreter(name: str, packages: tuple[str, ...]) -> Path:
 
 
 class Running:
-    """A contender's process."""
+    """The process of a contender."""
 
     def __init__(self, contender: Contender, *, seconds: int = 60, memory_mb: int = 256) -> None:
         self.contender = contender
@@ -126,11 +126,11 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Return the process id."""
         return self._process.pid
 
     async def start(self) -> Running:
-        """Itself, once it takes programs."""
+        """Wait until it accepts programs and return self."""
         one = self.contender
         python = await asyncio.to_thread(interpreter, one.module, one.packages) if one.packages else sys.executable
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "" if one.packages else os.pathsep.join(sys.path)}
@@ -155,7 +155,7 @@ class Running:
         return self
 
     async def run(self, code: str, seconds: float = 120.0) -> Any:
-        """The value of a program; PeerError if it failed, TimeoutError if nothing came in time."""
+        """Run a program and return its value. Raises PeerError if it fails, TimeoutError if no reply comes in time."""
         number = next(self._numbers)
         answer = self._expect(number)
         assert self._process.stdin
@@ -182,7 +182,7 @@ class Running:
                 future.set_exception(PeerError("its process ended"))
 
     async def close(self) -> None:
-        """End it, politely first."""
+        """Stop the process: terminate, then kill."""
         assert self._process.stdin
         self._process.stdin.close()
         try:

@@ -1,8 +1,8 @@
-"""What a program gets away with in each contender, tried: a file, a socket, an endless loop, two gigabytes.
+"""Attacks on each contender: read a file, open a socket, loop endlessly, take two gigabytes.
 
-Each is judged from outside: by the content of a file that only the host should read, by a listener that somebody
-connected to, by the processor time that is still being used, by the memory of the contender's processes. That no way
-worked which is tried here proves no wall; that one did shows that there is none.
+Each result is observed from outside: the content of a file of the host, a connection to a listener, CPU time that is still
+used, the memory of the contender's processes. An attack that fails proves no isolation; one that succeeds shows that there
+is none.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from benchmarks.peers import Contender, PeerError, Running
 from benchmarks.processes import resident_mb, seconds_of
 
 LIMIT_SECONDS, LATE_SECONDS, GIVEN_UP_SECONDS = 1, 1.0, 20.0
-ONE_WAY_SECONDS = 5.0  # who has connected may wait for an answer that never comes
+ONE_WAY_SECONDS = 5.0  # a program that has connected may wait for a reply that never comes
 BOUNDED_MB = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether it held, and in words."""
+    """Whether the isolation held, and a description."""
 
     held: bool
     told: str
 
 
 async def reads_file(contender: Contender) -> Verdict:
-    """A file of the host that everybody on it may read."""
+    """Read a world-readable file of the host."""
     secret = secrets.token_hex(16)
     running = await Running(contender).start()
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ async def reads_file(contender: Contender) -> Verdict:
 
 
 async def connects(contender: Contender) -> Verdict:
-    """A listener on the host's loopback."""
+    """Connect to a listener on the host's loopback."""
     running = await Running(contender).start()
     reached = 0
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -67,7 +67,7 @@ async def connects(contender: Contender) -> Verdict:
 
 
 async def spins(contender: Contender) -> Verdict:
-    """An endless loop under a limit of one second: answered in time, and nothing goes on behind the answer."""
+    """Loop endlessly under a limit of one second: the reply must come in time, and nothing may run on."""
     running = await Running(contender, seconds=LIMIT_SECONDS).start()
     began = time.perf_counter()
     try:
@@ -78,7 +78,7 @@ async def spins(contender: Contender) -> Verdict:
         await running.close()
         return Verdict(False, f"not ended after {GIVEN_UP_SECONDS:.0f} s")
     took = time.perf_counter() - began
-    await asyncio.sleep(0.5)  # for what it starts anew
+    await asyncio.sleep(0.5)  # for processes that it restarts
     before = seconds_of(running.pid)
     await asyncio.sleep(1)
     goes_on = seconds_of(running.pid) - before > 0.5
@@ -89,7 +89,7 @@ async def spins(contender: Contender) -> Verdict:
 
 
 async def allocates(contender: Contender) -> Verdict:
-    """Two gigabytes under a limit of 256 MB: how far it comes, and whether the next program runs."""
+    """Take two gigabytes under a limit of 256 MB, and run another program afterwards."""
     running = await Running(contender).start()
     before = peak = resident_mb(running.pid)
     asked = asyncio.create_task(running.run(contender.programs.large, GIVEN_UP_SECONDS))
@@ -116,12 +116,12 @@ PROBES = {
 
 
 async def probe(contender: Contender) -> dict[str, Verdict]:
-    """Every probe, each on a process that was started for it."""
+    """Run every probe, each in a new process."""
     return {name: await tried(contender) for name, tried in PROBES.items()}
 
 
 async def main() -> None:
-    """All contenders, as lines of text."""
+    """Yield a line of text per contender."""
     from benchmarks.peers import CONTENDERS
 
     for contender in CONTENDERS:

@@ -1,4 +1,4 @@
-"""What processes have used: those that run and those that have ended."""
+"""CPU time and memory of processes, running and ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def spent(pid: int) -> dict[int, tuple[str, float]]:
-    """The processor time of a process and of all below it, those that have ended with their parents: name and seconds."""
+    """Return name and CPU seconds of a process and its descendants. Ended ones count for their parents."""
     found: dict[int, tuple[int, str, float]] = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
@@ -26,7 +26,7 @@ def spent(pid: int) -> dict[int, tuple[str, float]]:
 
 
 def resident_mb(pid: int) -> float:
-    """The memory of a process and of all below it, as each one sees it."""
+    """Return the resident memory of a process and its descendants."""
     total = 0
     for below in spent(pid):
         with contextlib.suppress(OSError):
@@ -35,5 +35,5 @@ def resident_mb(pid: int) -> float:
 
 
 def seconds_of(pid: int) -> float:
-    """The processor time of a process and of all below it, in seconds."""
+    """Return the CPU seconds of a process and its descendants."""
     return sum(seconds for _, seconds in spent(pid).values())

@@ -1,4 +1,4 @@
-"""The programs of the benchmarks: 20 lines in each language, without calls; and one of Python with a few."""
+"""The programs of the benchmarks: 20 lines in each language without calls, and one in Python with a few."""
 
 from __future__ import annotations
 

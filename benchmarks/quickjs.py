@@ -1,4 +1,4 @@
-"""The rows for QuickJS: ours beside a bare one in the same jail, forked in advance (`floor_quickjs.py`)."""
+"""The rows for QuickJS, beside a bare one that is forked in advance in the same jail (`floor_quickjs.py`)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KIND = Kind(
 
 
 def floor_launch() -> Launch:
-    """How the floor is started."""
+    """Return the launch of the floor."""
     return with_floor(ENGINE.launch(ProcessOptions("quickjs")), "floor_quickjs.py")
 
 
 async def rows(program: str, rounds: int) -> list[Row]:
-    """All rows for QuickJS."""
+    """Return the rows for QuickJS."""
     launcher = Launcher(floor_launch())
     await launcher.start()
     try:

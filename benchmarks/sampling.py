@@ -1,4 +1,4 @@
-"""How samples are taken: ours and the floor's in turn, in one run."""
+"""Sampling: ours and the floor's in turn."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import statistics
 from collections.abc import Awaitable, Callable
 
 Row = tuple[str, str, str, str, str]
-"""What was measured, ours, the floor's, the ratio, the bar."""
+"""What was measured, our figure, the floor's figure, the ratio, the bar."""
 
 
 def median(values: list[float]) -> float:
-    """The middle one."""
+    """Return the median."""
     return statistics.median(values)
 
 
 def p95(values: list[float]) -> float:
-    """The one that 95 of 100 stay under, as far as there are so many."""
+    """Return the 95th percentile."""
     return sorted(values)[min(len(values) - 1, int(len(values) * 0.95))]
 
 
 async def interleaved(
     rounds: int, ours: Callable[[], Awaitable[float]], floor: Callable[[], Awaitable[float]]
 ) -> tuple[list[float], list[float]]:
-    """Samples of both, taken in turn; the first of each is thrown away."""
+    """Return the samples of both, taken in turn. The first of each is dropped."""
     left, right = [], []
     for index in range(rounds + 1):
         first, second = (ours, floor) if index % 2 else (floor, ours)

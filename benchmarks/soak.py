@@ -1,7 +1,7 @@
-"""`make soak`: 10,000 runs on every engine, and nothing grows: memory, descriptors, tasks, threads, processes, files (R4, R5).
+"""`make soak`: after 10,000 runs on every engine no memory, descriptors, tasks, threads, processes or files remain (R4, R5).
 
-Programs that call tools, that fail, that run out of time, that are cancelled and that can't be prepared, four at a time. After
-every twentieth part the pools come to rest and everything is counted. `N=` changes how many; exits with 1 if anything grew.
+Programs call tools, fail, run out of time, are cancelled or can't be prepared, four at a time. After each twentieth of the runs
+the pools settle and all resources are counted. `N=` sets the number of runs. Exits with 1 if anything grew.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from gloveport import Gloveport, Outcome, ToolError
 RUNS = int(os.environ.get("N", "10000"))
 SEED = int(os.environ.get("SEED", "20261116"))
 SAMPLES, WARM_UP, AT_ONCE = 20, 5, 4
-HEAVY = {"deno": 0.15}  # the share of an engine whose processes are dear to start; the others share the rest
-MOST_GROWTH_MB = 8.0  # of this process, from the first quarter after warming up to the last: about a kilobyte a run
-MOST_SERVER_GROWTH_MB = 4.0
+HEAVY = {"deno": 0.15}  # the share of an engine with expensive process starts; the others share the rest
+MAX_GROWTH_MB = 8.0  # of this process, from the first quarter after warm-up to the last: about a kilobyte per run
+MAX_SERVER_GROWTH_MB = 4.0
 
 
 class Kind(NamedTuple):
-    """A kind of run: its share, its program, and how it must end."""
+    """A kind of run: its share, its program, and its expected end."""
 
     share: float
     program: Per
@@ -78,7 +78,7 @@ KINDS = {
 
 
 class Sample(NamedTuple):
-    """What there is once all is at rest."""
+    """The resources in use while nothing runs."""
 
     runs: int
     seconds: float
@@ -98,7 +98,7 @@ def _resident_mb(pid: int | str) -> float:
 async def _sample(port: Gloveport, runs: int, began: float) -> Sample:
     await settled(port)
     now = Leftovers.now()
-    ctypes.CDLL(None).malloc_trim(0)  # so that what is counted is what is in use, not what the C library keeps for later
+    ctypes.CDLL(None).malloc_trim(0)  # count memory in use, not what the C library keeps
     servers = [pool._launcher._server for pool in port._pools.values()]
     return Sample(
         runs,
@@ -123,7 +123,7 @@ def _tools() -> list[Callable[..., Any]]:
         raise ToolError("as asked", code="refused", data={"why": "x" * 1000})
 
     async def wait() -> None:
-        """Never answer."""
+        """Never return."""
         await asyncio.Event().wait()
 
     return [add, refuse, wait]
@@ -173,12 +173,12 @@ def _row(sample: Sample) -> str:
 
 
 def judge(samples: list[Sample]) -> list[str]:
-    """What grew between the first quarter and the last, once the process was warm."""
+    """Return what grew between the first quarter after warm-up and the last."""
     warm = samples[WARM_UP:]
     quarter = max(1, len(warm) // 4)
     first, last = warm[:quarter], warm[-quarter:]
     grown: list[str] = []
-    for name, most in (("own_mb", MOST_GROWTH_MB), ("servers_mb", MOST_SERVER_GROWTH_MB)):
+    for name, most in (("own_mb", MAX_GROWTH_MB), ("servers_mb", MAX_SERVER_GROWTH_MB)):
         more = statistics.median(getattr(one, name) for one in last) - statistics.median(
             getattr(one, name) for one in first
         )
@@ -192,7 +192,7 @@ def judge(samples: list[Sample]) -> list[str]:
 
 
 async def soak(runs: int) -> int:
-    """Run them, and judge."""
+    """Make the runs and report growth."""
     chance, seen, samples = random.Random(SEED), Counter[str](), list[Sample]()
     began = time.monotonic()
     print(f"{runs:,} runs, seed {SEED}, {AT_ONCE} at once\n")

@@ -1,7 +1,7 @@
-"""Fresh processes, 8 at once: our runs of TypeScript a second beside bare Deno processes spawned for the same program.
+"""Sustained rate with fresh processes, 8 at once: our TypeScript runs beside bare Deno processes for the same program.
 
-The floor spawns one process for each run with our flags and the least prelude, without a jail, and kills it afterwards;
-nothing of it is started in advance. `python -m benchmarks.sustained [slices] [seconds]` runs it alone.
+The floor starts one process per run with our flags and a minimal prelude, without a jail, and kills it afterwards. It starts
+nothing in advance. `python -m benchmarks.sustained [slices] [seconds]` runs it alone.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SLICES, SLICE_SECONDS = 5, 4.0
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Runs a second, and the milliseconds of processor time that each took, this process and all below it."""
+    """Runs per second, and milliseconds of CPU time per run in this process and its descendants."""
 
     rate: float
     cpu: float
 
 
 async def slice_of(run: Callable[[], Awaitable[object]], seconds: float) -> Slice:
-    """How many runs end in some seconds, when each that ends is followed by another."""
+    """Count the runs that end in some seconds while each ended run is replaced by a new one."""
     done = 0
     before, began = seconds_of(os.getpid()), time.perf_counter()
 
@@ -47,17 +47,17 @@ async def slice_of(run: Callable[[], Awaitable[object]], seconds: float) -> Slic
 
 
 def middle(slices: list[Slice]) -> Slice:
-    """The slice with the median rate."""
+    """Return the slice with the median rate."""
     return sorted(slices, key=lambda one: one.rate)[len(slices) // 2]
 
 
 async def rows(slices: int = SLICES, seconds: float = SLICE_SECONDS) -> list[Row]:
-    """The rows of the table, for every engine that runs TypeScript."""
+    """Return the rows for every engine that runs TypeScript."""
     return [row for engine in ENGINES if engine.language == "typescript" for row in await pair(engine, slices, seconds)]
 
 
 async def pair(engine: Engine, slices: int, seconds: float) -> list[Row]:
-    """One engine: rates, and processor time."""
+    """Return the rows of one engine: rates and CPU time."""
     async with Gloveport() as port:
         expected = await engine.run(port)
 

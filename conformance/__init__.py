@@ -1,1 +1,1 @@
-"""Calls against other people's servers, which judge them: `make prism` and `make services`. Not part of `make test`."""
+"""Calls to third-party servers that validate them: `make prism` and `make services`. Not part of `make test`."""

@@ -1,4 +1,4 @@
-"""Well-formed arguments for a tool, made from its input schema and a seed; and malformed ones, made from those."""
+"""Generate valid arguments for a tool from its input schema and a seed, and invalid ones from those."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 ATTEMPTS = 60
 DEEPEST = 6
-# Texts that any careless encoding would break.
+# Texts that careless encoding breaks.
 AWKWARD = [
     "a",
     "two words",
@@ -45,9 +45,9 @@ FORMATS = {
     "timestamp": "2024-02-29T12:30:00Z",
     "duration": "P1D",
 }
-# Of a file; Prism dies of an equals sign in its name.
+# File names; Prism crashes on an equals sign in one.
 FILE = {"content_type": "image/webp", "filename": "a photo.webp"}
-# Something for each pattern that GitHub's definition has.
+# A match for each pattern in GitHub's definition.
 PATTERNS = [
     "a",
     "A1",
@@ -65,11 +65,11 @@ PATTERNS += [f"sha256:{'0' * 64}", "ssh-rsa AAAA"]
 
 
 class Unmade(Exception):
-    """No well-formed value was found."""
+    """No valid value was found."""
 
 
 class Maker:
-    """Makes values for the schemas of one tool."""
+    """Generates values for the schemas of one tool."""
 
     def __init__(self, schema: Mapping[str, Any], random: Random) -> None:
         self._whole = dict(schema)
@@ -78,7 +78,7 @@ class Maker:
         self._validator = jsonschema_rs.validator_for(self._whole, validate_formats=False)
 
     def well_formed(self) -> dict[str, Any]:
-        """Arguments that fit; raises Unmade when a good number of tries gave none."""
+        """Return valid arguments. Raises Unmade after too many attempts."""
         for attempt in range(ATTEMPTS):
             made = self._value(self._whole, 0, sparse=attempt > ATTEMPTS // 2)
             if not self.refuses(made):
@@ -86,7 +86,7 @@ class Maker:
         raise Unmade
 
     def malformed(self, args: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The arguments, wrong in one place each: one missing, one too many, one of another type."""
+        """Return variants with one mistake each: an argument missing, one too many, one of another type."""
         yield {**args, "no such argument": 1}
         for name in self._whole.get("required", ()):
             yield {key: value for key, value in args.items() if key != name}
@@ -94,7 +94,7 @@ class Maker:
             yield {**args, name: {"an": ["object", "that", "nobody", "wants"]}}
 
     def refuses(self, args: Mapping[str, Any]) -> bool:
-        """True when the schema has no place for these arguments."""
+        """Return whether the schema refuses these arguments."""
         return not self._validator.is_valid(msgspec.to_builtins(args))
 
     def _value(self, schema: Any, depth: int, *, sparse: bool) -> Any:
@@ -112,7 +112,7 @@ class Maker:
         return make(schema, depth, sparse) if make else None
 
     def _flat(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A schema with its references followed, its parts merged, and one of its alternatives chosen."""
+        """Return a schema with references resolved, parts merged, and one alternative chosen."""
         out = dict(schema)
         for _ in range(20):
             if "$ref" in out:

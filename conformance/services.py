@@ -1,6 +1,6 @@
-"""`make services`: PowerDNS and etcd, real ones on loopback, called by their own definitions; their state really changes.
+"""`make services` calls real PowerDNS and etcd servers on loopback through their own definitions and checks their state.
 
-Their programs come from Debian's packages, unpacked under `conformance/debian`, where nothing is installed or started.
+The programs come from Debian's packages, which are unpacked under `conformance/debian` without installing them.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ KEY = "a-key-for-the-test"
 
 
 class Service:
-    """A running service as a source; calls are checked against their schemas, as the bridge does it."""
+    """A running service as a source. Calls are validated against their schemas, as in the bridge."""
 
     def __init__(self, source: OpenApiSource) -> None:
         self._source = source
         self._contracts = {tool.address: Contract(tool, source, tool.address) for tool in source.tools()}
 
     async def call(self, name: str, **args: Any) -> Any:
-        """What the tool of this name answered."""
+        """Call the tool of this name and return its result."""
         contract = next(contract for address, contract in self._contracts.items() if address.endswith(f".{name}"))
         return await self._source.call(contract.tool, contract.accept([args]))
 
     async def failure(self, name: str, **args: Any) -> ToolError:
-        """The error that a call ends in."""
+        """Make a call that fails and return its error."""
         try:
             value = await self.call(name, **args)
         except ToolError as error:
@@ -62,7 +62,7 @@ class Service:
 
 @contextlib.asynccontextmanager
 async def opened(definition: Path, base_url: str, key: str = KEY) -> AsyncIterator[Service]:
-    """The service at a URL, by its definition."""
+    """Open the service at a URL by its definition."""
     egress = Egress()
     with tempfile.TemporaryDirectory() as folder:
         config = SourceConfig("it", "openapi", str(definition), base_url=base_url, allow_private=True)
@@ -75,7 +75,7 @@ async def opened(definition: Path, base_url: str, key: str = KEY) -> AsyncIterat
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on."""
+    """Return a free port of loopback."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
@@ -83,7 +83,7 @@ def free_port() -> int:
 
 @contextlib.asynccontextmanager
 async def running(port: int, program: Path, *arguments: str) -> AsyncIterator[None]:
-    """A program, once it listens on its port; it is ended at the end."""
+    """Start a program, wait until it listens on its port, and stop it at the end."""
     with tempfile.TemporaryFile() as log:
         process = await asyncio.create_subprocess_exec(
             program, *arguments, stdout=log, stderr=log, env={**os.environ, "LD_LIBRARY_PATH": str(LIBRARIES)}
@@ -112,7 +112,7 @@ async def _listens(port: int) -> bool:
 
 
 async def powerdns() -> None:
-    """A zone is made, changed, asked for over DNS, and deleted; wrong calls are errors."""
+    """Create a zone, change it, query it over DNS and delete it. Wrong calls must fail."""
     web, dns = free_port(), free_port()
     with tempfile.TemporaryDirectory() as folder:
         schema = (ROOT / "usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql").read_text()
@@ -173,7 +173,7 @@ async def _powerdns_calls(service: Service, dns: int) -> None:
 
 
 def _ask(port: int, name: str) -> bytes:
-    """The answer of a name server for an A record, as it came."""
+    """Return the raw reply of a name server to a query for an A record."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.settimeout(10)
@@ -182,7 +182,7 @@ def _ask(port: int, name: str) -> bytes:
 
 
 async def etcd() -> None:
-    """Keys are put, read and deleted through etcd's gateway, with a token; wrong calls and tokens are errors."""
+    """Put, read and delete keys through etcd's gateway with a token. Wrong calls and tokens must fail."""
     client, peer = free_port(), free_port()
     with tempfile.TemporaryDirectory() as folder:
         definition = Path(folder) / "rpc.swagger.json"
@@ -206,7 +206,7 @@ async def etcd() -> None:
 
 
 def _lock(url: str) -> str:
-    """Has an etcd ask for credentials from now on, and gives its administrator's token."""
+    """Enable authentication in etcd and return the administrator's token."""
     root = {"name": "root", "password": KEY}
     steps = {"user/add": root, "role/add": {"name": "root"}, "user/grant": {"user": "root", "role": "root"}, "enable": {}}
     for path, body in {**steps, "authenticate": root}.items():
@@ -228,10 +228,10 @@ async def _etcd_calls(service: Service) -> None:
 
 
 def main() -> int:
-    """0 when every service did what it was asked."""
+    """Check every service. Return 0 if all succeed."""
     for service in (powerdns, etcd):
         asyncio.run(service())
-        print(f"{service.__name__}: state changed, errors were errors")
+        print(f"{service.__name__}: state changed, wrong calls failed")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A definition with every style of parameter, kind of body and place of a credential; its schemas tell them apart."""
+"""A definition with every parameter style, body type and credential location."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ FORM = "application/x-www-form-urlencoded"
 WAYS = {"joined": False, "exploded": True}
 
 
-# What Prism 5.14 can't judge, because it misreads or dies of it: lists and objects in a path, spaceDelimited (it looks for
-# a literal `%20`), a form's repeated fields and a part that is JSON (of both it sees a text).
+# Prism 5.14 misreads these or crashes: lists and objects in a path, spaceDelimited (it expects a literal `%20`), repeated
+# fields of a form, and a JSON part (it reads both as text).
 BEYOND_PRISM = ("/simple_", "/label_", "/matrix_", "/query/space", "/body/form", "/body/several", "/body/multipart")
 
 
 def document_for_prism() -> Json:
-    """The part of the definition that Prism can judge, and simpler forms of the rest."""
+    """Return the part of the definition that Prism can validate, and simpler forms of the rest."""
     whole = document()
     paths = {path: item for path, item in whole["paths"].items() if not path.startswith(BEYOND_PRISM)}
     for style in ("simple", "label", "matrix"):
@@ -57,7 +57,7 @@ def document_for_prism() -> Json:
 
 
 def document() -> Json:
-    """The definition."""
+    """Return the definition."""
     schemes = {
         "key": {"type": "apiKey", "in": "query", "name": "api_key"},
         "login": {"type": "http", "scheme": "basic"},

@@ -33,7 +33,7 @@ ECHO = Per(
 )
 ODD = Per((HERE / "odd.js").read_text(), (HERE / "odd.py").read_text(), monty=None)  # its subset of Python is too small
 ODD_VALUES = 60
-MOST_VALUES = 100
+MAX_VALUES = 100
 REFUSALS = (
     " is ",
     " has ",
@@ -78,7 +78,7 @@ class Guests:
 
     def judge(self, data: bytes) -> None:
         """Require that every value comes back, that an odd value crosses or is refused, and that the run completes."""
-        self._values, self._back = [value for value in _values(data) if self._survives(value)][:MOST_VALUES], []
+        self._values, self._back = [value for value in _values(data) if self._survives(value)][:MAX_VALUES], []
         result = self._run(said(ECHO, self._engine), self._values)
         for number, value in [*self._back, *enumerate(result)]:
             if not same(value, self._values[number]):

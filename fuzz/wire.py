@@ -18,7 +18,7 @@ from gloveport.sandbox import wire
 from gloveport.types import ErrorValue
 from gloveport.values import MAX_DEPTH, encode, from_wire, to_json
 
-MOST_FRAME, MOST_TOTAL = 64 * 1024, 256 * 1024
+MAX_FRAME_BYTES, MAX_TOTAL_BYTES = 64 * 1024, 256 * 1024
 TAGS = ("undefined", "number", "bigint", "date", "bytes", "map", "set", "error", "nothing")
 CAUSED = {"$": "error", "v": {"name": "A", "message": "b", "cause": {"$": "error", "v": {"name": "C", "message": ""}}}}
 LEAVES: tuple[Any, ...] = (
@@ -72,7 +72,7 @@ def _pieces(data: bytes) -> list[bytes]:
 
 
 def _received(pieces: list[bytes]) -> list[Any] | str:
-    reader = wire.FrameReader(MOST_FRAME, MOST_TOTAL)
+    reader = wire.FrameReader(MAX_FRAME_BYTES, MAX_TOTAL_BYTES)
     try:
         return [[from_wire(part) for part in wire.parse(frame)] for piece in pieces for frame in reader.feed(piece)]
     except WireError as error:

@@ -1,7 +1,7 @@
-"""The client half of `make conformance`: our MCP client beside the Python SDK's own, in the same scenarios.
+"""The client half of `make conformance`: our MCP client and the Python SDK's in the same scenarios.
 
-Both list and call whatever a scenario's server has. Neither signs in: OAuth comes later, so scenarios about authorization
-are run and shown, and not counted. Ours must pass every check that the SDK's passes.
+Both list and call everything that the server of a scenario has. Neither supports OAuth yet, so authorization scenarios run
+and are shown, but don't count. Ours must pass every check that the SDK's passes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from interop.node import NODE, environment, installed
 OURS, THEIRS = "interop.our_client", "interop.sdk_client"
 REVISIONS = ("2025-11-25", "2026-07-28")
 AUTHORIZATION = "auth/"
-AT_ONCE = 2  # the suite itself would start all scenarios at once, and end those that take long for it
+AT_ONCE = 2  # the suite starts all scenarios at once and stops slow ones
 Checks = dict[str, list[Any]]
 
 
 async def run(client: str, revision: str) -> Checks:
-    """The checks of every scenario that a revision requires of a client, those that it does not score included."""
+    """Return the checks of every client scenario of a revision, including unscored ones."""
     _, _, listed = (await _suite("list", "--requirements", revision)).partition("Client scenarios")
     names = re.findall(r"^ +- (\S+)(?: \[client\])?$", listed, re.MULTILINE)
     places = asyncio.Semaphore(AT_ONCE)
@@ -41,7 +41,7 @@ async def run(client: str, revision: str) -> Checks:
 
 
 async def _suite(*arguments: str, home: str = "") -> str:
-    """What the suite prints; the clients that it starts find settings and data of nobody."""
+    """Run the suite and return its output. The clients that it starts find no user settings or data."""
     variables = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"), home) if home else {}
     process = await asyncio.create_subprocess_exec(
         str(NODE), str(installed() / "conformance"), *arguments,
@@ -52,13 +52,13 @@ async def _suite(*arguments: str, home: str = "") -> str:
 
 
 def judge(revision: str, ours: Checks, theirs: Checks) -> int:
-    """Show both clients side by side; how many scenarios ours does worse in."""
+    """Print both clients side by side, and return the number of scenarios in which ours is worse."""
     worse = 0
     print(f"{revision}  {'as a client':42} {'gloveport':>14} {'Python SDK':>14}")
     for name in sorted(ours.keys() | theirs.keys(), key=lambda name: (name.startswith(AUTHORIZATION), name)):
         counted = not name.startswith(AUTHORIZATION)
         missed = sorted((_passed(theirs.get(name, [])) - _passed(ours.get(name, []))).elements())
-        wrong = bool(missed) or not _passed(ours.get(name, []))  # a scenario that was not run proves nothing
+        wrong = bool(missed) or not _passed(ours.get(name, []))  # a scenario that did not run proves nothing
         state = "not applicable: OAuth comes later" if not counted else "WORSE" if wrong else "no worse"
         print(f"{revision}  {name:42} {_told(ours.get(name, [])):>14} {_told(theirs.get(name, [])):>14}  {state}")
         if counted and wrong:
@@ -87,7 +87,7 @@ def _told(checks: list[Any]) -> str:
 
 
 async def main() -> int:
-    """Both revisions; how many scenarios ours does worse in."""
+    """Check both revisions and return the number of scenarios in which ours is worse."""
     worse = 0
     for revision in REVISIONS:
         worse += judge(revision, await run(OURS, revision), await run(THEIRS, revision))

@@ -1,4 +1,4 @@
-"""`make conformance`: the protocol's own conformance suite against our server and our client, in both revisions."""
+"""`make conformance` runs the MCP conformance suite against our server and our client, in both revisions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from interop import client_suite, server_suite
 
 
 async def main() -> int:
-    """The exit code."""
+    """Run both halves and return the exit code."""
     wrong = await server_suite.main() + await client_suite.main()
     return 1 if wrong else 0
 

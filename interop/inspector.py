@@ -1,4 +1,4 @@
-"""`make inspector`: the MCP Inspector's command line against `gloveport mcp` and `gloveport serve`."""
+"""`make inspector` runs the MCP Inspector's command line against `gloveport mcp` and `gloveport serve`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODE = "(await tools.demo_tools.list_orders({customer: 'ada'})).length"
 
 
 def inspect(target: list[str], env: dict[str, str], *asked: str) -> Any:
-    """What the Inspector says of a server, as JSON."""
+    """Run the Inspector on a server and return its JSON output."""
     command = [NODE, installed() / "mcp-inspector", "--cli", *target, *asked]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode:
@@ -26,7 +26,7 @@ def inspect(target: list[str], env: dict[str, str], *asked: str) -> Any:
 
 
 def check(name: str, target: list[str], env: dict[str, str]) -> None:
-    """List the tools, find one, run a program."""
+    """List the tools, search for one, and run a program."""
     listed = inspect(target, env, "--method", "tools/list")
     names = [tool["name"] for tool in listed["tools"]]
     call = ("--method", "tools/call", "--tool-name")
@@ -39,10 +39,10 @@ def check(name: str, target: list[str], env: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Both transports."""
+    """Check both transports."""
     with tempfile.TemporaryDirectory() as folder:
         env = environment() | dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"), folder)
-        path = ["-e", f"PYTHONPATH={env['PYTHONPATH']}"] if "PYTHONPATH" in env else []  # it hands on no other variable
+        path = ["-e", f"PYTHONPATH={env['PYTHONPATH']}"] if "PYTHONPATH" in env else []  # it passes no other variable on
         check("stdio", [*path, *COMMAND, "mcp", TOOLS], env)
         command = [*COMMAND, "serve", TOOLS, "--port", "0", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as server:

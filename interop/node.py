@@ -1,4 +1,4 @@
-"""Node and the npm packages that check us from outside, in a folder of their own."""
+"""Node and the npm packages that test us, installed in a folder of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NODE = WHEEL / "bin" / "node"
 
 
 def installed() -> Path:
-    """The folder of the packages' commands; they are installed when they are not there."""
+    """Return the folder of the packages' commands, and install the packages if they are missing."""
     wanted = {"private": True, "dependencies": PACKAGES}
     manifest = FOLDER / "package.json"
     if not manifest.exists() or json.loads(manifest.read_text()) != wanted or not (FOLDER / "node_modules").exists():
@@ -29,6 +29,6 @@ def installed() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """This environment, with Node and our own commands first on the path."""
+    """Return this environment with Node and our commands first on the path."""
     here = f"{NODE.parent}:{Path(sys.executable).parent}"
     return {**os.environ, "PATH": f"{here}:{os.environ.get('PATH', '')}"}

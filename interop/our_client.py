@@ -1,7 +1,7 @@
 """Our own client in a scenario of the client suite: `python -m interop.our_client URL`.
 
-A program calls whatever the server has, as an agent's would. Where the server asks a person, the source is called itself:
-no surface puts such questions to anyone yet.
+A program calls every tool of the server, as an agent's program would. For elicitation the source is called directly:
+no surface supports it yet.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ for (const [kind, [verb, key]] of input.offered) {
 
 
 async def run(config: SourceConfig) -> None:
-    """A program that calls everything."""
+    """Run a program that calls every tool."""
     port = Gloveport(sources=[config], spare=0)
     try:
         await port.connect()
@@ -49,12 +49,12 @@ async def run(config: SourceConfig) -> None:
 
 
 async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
-    """The person says yes to everything."""
+    """Accept every elicitation."""
     return ElicitationAnswer("accept", filled_in(question.schema or {}))
 
 
 async def ask(config: SourceConfig) -> None:
-    """Every tool, with a person to ask."""
+    """Call every tool, with a user who accepts elicitations."""
     egress = Egress()
     outside = SourceContext(egress, EnvironmentCredentials({}), Path())
     source = await open_mcp(config, outside, on_elicit=answer)
@@ -68,7 +68,7 @@ async def ask(config: SourceConfig) -> None:
 
 
 def calls(tools: Sequence[Tool]) -> list[tuple[str, dict[str, Any]]]:
-    """The tools of the server, by their names here, and what to call them with.
+    """Return the tools of the server by their names here, with arguments.
 
     Gloveport refuses null for what a schema says is a boolean, so a program leaves it out.
     """

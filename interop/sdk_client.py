@@ -1,4 +1,4 @@
-"""The Python SDK's own client in a scenario of the client suite: `python -m interop.sdk_client URL`."""
+"""The Python SDK's client in a scenario of the client suite: `python -m interop.sdk_client URL`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from interop.scenarios import REVISION, arguments, asks, filled_in
 
 
 async def answer(_: Any, params: mcp.ElicitRequestParams) -> mcp.ElicitResult:
-    """The person says yes to everything."""
+    """Accept every elicitation."""
     schema = params.requested_schema if isinstance(params, mcp.ElicitRequestFormParams) else {}
     return mcp.ElicitResult(action="accept", content=filled_in(schema))
 
 
 async def attempt(call: Awaitable[Any]) -> Any:
-    """What a call gives; None where it fails, which the suite judges by what was sent."""
+    """Return the result of a call, or None if it fails. The suite checks what was sent."""
     try:
         return await call
     except Exception as error:  # noqa: BLE001 - the outer edge of one step
@@ -28,7 +28,7 @@ async def attempt(call: Awaitable[Any]) -> Any:
 
 
 async def main(url: str) -> None:
-    """List and call whatever the server has."""
+    """List and call everything that the server has."""
     mode = "legacy" if REVISION == "2025-11-25" else "auto"
     async with Client(url, mode=mode, elicitation_callback=answer if asks else None) as client:
         has = client.server_capabilities

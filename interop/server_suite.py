@@ -1,8 +1,8 @@
-"""The server half of `make conformance`: the protocol's own suite against our HTTP server, in both revisions.
+"""The server half of `make conformance`: the MCP suite against our HTTP server, in both revisions.
 
-Most of the suite is written for a server that has its fixtures: tools, prompts and resources of certain names. What needs
-none must pass; of two scenarios that need some, every other check must. The rest is shown as what it is: not applicable.
-The suite knows no tokens, so this server asks for none; everything else is as `gloveport serve` does it.
+Most of the suite expects a server with its fixtures: tools, prompts and resources of certain names. Scenarios without
+fixtures must pass; in two scenarios with fixtures, every other check must. The rest is reported as not applicable. The suite
+sends no token, so this server requires none; otherwise it is the server of `gloveport serve`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NEED_NOTHING = {
         " input-required-result-validate-input"
     ),
 }
-# Checks in those scenarios that call the suite's own tools, or list prompts and resources, which we don't have.
+# Checks that need the suite's own tools, or prompts and resources, which we don't have.
 NEED_FIXTURES = frozenset(
     {
         "sep-2575-server-rejects-undeclared-capability",
@@ -50,15 +50,15 @@ NEED_FIXTURES = frozenset(
 
 
 class Anyone(TokenCheck):
-    """Lets requests without a token in."""
+    """A guard that accepts requests without a token."""
 
     def accepts(self, authorization: str) -> bool:
-        """True."""
+        """Return True."""
         return True
 
 
 async def run(url: str, revision: str, folder: Path) -> None:
-    """Run what a revision requires; results go into the folder."""
+    """Run the scenarios of a revision and write the results to the folder."""
     command = [str(NODE), str(installed() / "conformance"), "server", "--url", url, "--requirements", revision]
     nowhere = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, "-o", str(folder), stdout=nowhere, env=environment())
@@ -66,7 +66,7 @@ async def run(url: str, revision: str, folder: Path) -> None:
 
 
 def judge(revision: str, folder: Path) -> int:
-    """Show how each scenario went; how many of those that need nothing did not pass, or were not run."""
+    """Print each scenario, and return how many that need no fixtures failed or did not run."""
     files = sorted(folder.rglob("checks.json"))
     made = {_scenario(file): json.loads(file.read_text()) for file in files}
     wanted = NEED_NOTHING[revision].split()
@@ -89,7 +89,7 @@ def _scenario(file: Path) -> str:
 
 
 async def main() -> int:
-    """Both revisions; how many scenarios did not pass."""
+    """Check both revisions and return the number of failed scenarios."""
     token: Any = Anyone(Secret("", "token"))
     server = HttpServer(Gloveport(sources=[TOOLS], spare=1), ServerNames(), token, Admission(), 5)
     listening = listen("127.0.0.1", 0, None)

@@ -15,7 +15,7 @@ from gloveport.types import MIB
 
 SAMPLE_SECONDS = 0.01
 GONE_SECONDS = 30.0
-MOST_GROWTH = 50 * MIB
+MAX_GROWTH_BYTES = 50 * MIB
 
 
 class Watch:

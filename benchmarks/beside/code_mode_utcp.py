@@ -1,4 +1,4 @@
-"""UTCP's `code-mode`, with the tools of shop.py behind a protocol in the same process: its cheapest kind of call."""
+"""UTCP's `code-mode` with the tools of shop.py in the same process: its cheapest kind of call."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -36,7 +36,7 @@ class Here(CommunicationProtocol):
 
 
 class Plain(Serializer[CallTemplate]):
-    """The template as it is."""
+    """Return the template unchanged."""
 
     def to_dict(self, obj: Any) -> Any:
         return obj.model_dump()
@@ -46,7 +46,7 @@ class Plain(Serializer[CallTemplate]):
 
 
 class UtcpCodeMode:
-    """One client; each program gets a context of its own."""
+    """One client with a new context per program."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._seconds = options["seconds"]
@@ -59,7 +59,7 @@ class UtcpCodeMode:
         await self._client.register_manual(TEMPLATE)
 
     async def run(self, code: str) -> Any:
-        """The value of the program; it reports errors as a line of its log."""
+        """Run the program and return its value. Errors are a line of its log."""
         answer = await self._client.call_tool_chain(code, timeout=self._seconds)
         errors = [line for line in answer["logs"] if line.startswith("[ERROR]")]
         if errors:
@@ -67,7 +67,7 @@ class UtcpCodeMode:
         return answer["result"]
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
 
 make = UtcpCodeMode

@@ -1,4 +1,4 @@
-"""FastMCP's code mode, asked by its own client in memory: no transport between them, which is its fastest way."""
+"""FastMCP's code mode with its in-memory client: no transport, which is its fastest way."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class FastMCPCodeMode:
         await self._client.__aenter__()
 
     async def run(self, code: str) -> Any:
-        """The value of the program, or its text where it is no object."""
+        """Run the program and return its value, or its text if that is not an object."""
         answer = await self._client.call_tool("execute", {"code": code})
         return answer.content[0].text if answer.structured_content is None else answer.structured_content
 

@@ -1,4 +1,4 @@
-"""FastMCP's code mode over the tools of shop.py; run by an interpreter that has FastMCP, with the port to listen on."""
+"""Serve the tools of shop.py with FastMCP's code mode. Takes the port as its argument and needs FastMCP."""
 
 import sys
 

@@ -8,7 +8,7 @@ from gloveport import Gloveport
 
 
 class GloveportEngine:
-    """A port whose tools are those of shop.py."""
+    """A port with the tools of shop.py."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         limits = {"wall_seconds": options["seconds"], "memory_mb": options["memory_mb"]}
@@ -17,19 +17,19 @@ class GloveportEngine:
         self._how = {"language": options["language"], "engine": options["engine"]}
 
     async def start(self) -> None:
-        """Open it; the first run starts the engine's pool and its checker."""
+        """Open the port. The first run starts the engine's pool and its type checker."""
         await self._port.open()
         await self.run("return 1")
 
     async def run(self, code: str) -> Any:
-        """The value of the program."""
+        """Run the program and return its value."""
         outcome = await self._port.run(code, **self._how)
         if outcome.error:
             raise RuntimeError(outcome.error.message)
         return outcome.value
 
     async def close(self) -> None:
-        """End its sandboxes."""
+        """Stop its sandboxes."""
         await self._port.close()
 
 

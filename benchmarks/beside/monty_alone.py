@@ -7,7 +7,7 @@ import shop  # pyright: ignore[reportMissingImports]
 
 
 class MontyAlone:
-    """A pool, and one session for each program."""
+    """A pool with one session per program."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._limits: Any = {
@@ -22,12 +22,12 @@ class MontyAlone:
         await self._pool.__aenter__()
 
     async def run(self, code: str) -> Any:
-        """The value of the program."""
+        """Run the program and return its value."""
         async with self._pool.checkout(limits=self._limits) as session:
             return await session.feed_run(code, external_lookup=self._tools)
 
     async def close(self) -> None:
-        """End its workers."""
+        """Stop its workers."""
         await self._pool.__aexit__(None, None, None)
 
 

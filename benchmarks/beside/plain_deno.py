@@ -1,4 +1,4 @@
-"""A control: a new Deno for each program, with every permission; the tools are functions beside the program."""
+"""A control: a new Deno per program with every permission. The tools are functions beside the program."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,16 @@ const tools = {
 
 
 class PlainDeno:
-    """One process for each program."""
+    """One process per program."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._under_way: set[asyncio.subprocess.Process] = set()
 
     async def start(self) -> None:
-        """Nothing is kept ready."""
+        """Do nothing: no process is started in advance."""
 
     async def run(self, code: str) -> Any:
-        """The value of the program."""
+        """Run the program and return its value."""
         with tempfile.NamedTemporaryFile("w", suffix=".ts") as file:
             file.write(f"{TOOLS}const value = await (async () => {{\n{code}\n}})();\nconsole.log(JSON.stringify(value));\n")
             file.write("Deno.exit();\n")
@@ -46,7 +46,7 @@ class PlainDeno:
         return json.loads(out)
 
     async def close(self) -> None:
-        """End what still runs."""
+        """Stop the remaining processes."""
         for process in self._under_way:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

@@ -10,23 +10,23 @@ import shop  # pyright: ignore[reportMissingImports]
 
 
 class PlainPython:
-    """The tools are the functions themselves."""
+    """Programs call the functions directly."""
 
     def __init__(self, options: dict[str, Any]) -> None: ...
 
     async def start(self) -> None:
-        """Nothing is kept ready."""
+        """Do nothing."""
 
     async def run(self, code: str) -> Any:
-        """The value of the program, in a thread with an event loop of its own."""
+        """Run the program in a thread with its own event loop and return its value."""
         return await asyncio.to_thread(asyncio.run, evaluate(code))
 
     async def close(self) -> None:
-        """Nothing was kept."""
+        """Do nothing."""
 
 
 async def evaluate(code: str) -> Any:
-    """The value of the last line."""
+    """Return the value of the last line."""
     tree = ast.parse(code)
     last = tree.body[-1]
     if isinstance(last, ast.Expr):

@@ -1,4 +1,4 @@
-"""smolagents' LocalPythonExecutor, a new one for each program; its tools are plain functions that block."""
+"""smolagents' LocalPythonExecutor, a new one per program. Its tools are plain functions that block."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ from smolagents.local_python_executor import LocalPythonExecutor  # pyright: ign
 
 
 def blocking(function: Any) -> Any:
-    """The tool as a plain function."""
+    """Return the tool as a plain function."""
 
     def call(**arguments: Any) -> Any:
         coroutine = function(**arguments)
@@ -29,16 +29,16 @@ class SmolagentsLocal:
         self._tools = {name: blocking(getattr(shop, name)) for name in ("add", "double", "label")}
 
     async def start(self) -> None:
-        """Nothing is kept ready."""
+        """Do nothing."""
 
     async def run(self, code: str) -> Any:
-        """The value of the program."""
+        """Run the program and return its value."""
         executor = LocalPythonExecutor(additional_authorized_imports=[], timeout_seconds=self._seconds)
         executor.send_tools(self._tools)
         return (await asyncio.to_thread(executor, code)).output
 
     async def close(self) -> None:
-        """Nothing was kept."""
+        """Do nothing."""
 
 
 make = SmolagentsLocal

@@ -1,4 +1,4 @@
-"""Serves one peer over a pipe, so that all are measured alike: `python worker.py <module> <options as JSON>`.
+"""Serve one contender over a pipe, so that all are measured alike: `python worker.py <module> <options as JSON>`.
 
 It is run by an interpreter that has the peer, and needs nothing else. One line of JSON asks (`{"id", "code"}`) and one
 answers (`{"id", "value"}` or `{"id", "error"}`); several programs may be under way at once.
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 
 class Peer(Protocol):
-    """What each module's `make(options)` gives; `options` has `seconds` and `memory_mb`, the limits of one program."""
+    """What `make(options)` of each module returns. `options` has `seconds` and `memory_mb`, the limits of one program."""
 
     async def start(self) -> None: ...
 
@@ -25,7 +25,7 @@ class Peer(Protocol):
 
 
 async def serve(peer: Peer, answers: int) -> None:
-    """Answer what comes in until there is no more."""
+    """Answer requests until the input ends."""
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(16))
     await peer.start()
@@ -36,7 +36,7 @@ async def serve(peer: Peer, answers: int) -> None:
     async def answer(number: int, code: str) -> None:
         try:
             send({"id": number, "value": await peer.run(code)})
-        except Exception as error:  # noqa: BLE001 - whatever a peer raises is its answer
+        except Exception as error:  # noqa: BLE001 - an exception of a contender is its answer
             send({"id": number, "error": f"{type(error).__name__}: {error}"[:400]})
 
     reader = asyncio.StreamReader(limit=2**24)
@@ -52,13 +52,13 @@ async def serve(peer: Peer, answers: int) -> None:
 
 
 def main() -> None:
-    """Keep the pipe for answers alone: peers print."""
+    """Reserve the pipe for answers, because contenders print."""
     logging.disable(logging.CRITICAL)
     answers = os.dup(1)
     os.dup2(2, 1)
     module = importlib.import_module(sys.argv[1])
     asyncio.run(serve(module.make(json.loads(sys.argv[2])), answers))
-    os._exit(0)  # a program that a peer could not end must not hold this up
+    os._exit(0)  # don't wait for a program that the contender can't stop
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""`make erasure`: the sources of some npm packages with their types erased by us, and read with their types by esbuild.
+"""`make erasure` erases the types in npm packages and compares the result with esbuild's.
 
-Imports and exports are taken out first, so that a file is a program; what is left must mean the same to esbuild.
+Imports and exports are removed first, so that each file is a program. esbuild must read the result as the same program.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _NOT_OURS = (
 
 
 def program_of(text: str) -> str:
-    """A file without its imports and exports."""
+    """Return a file without its imports and exports."""
     for pattern in _NOT_OURS:
         text = re.sub(pattern, "", text, flags=re.MULTILINE)
     return text
 
 
 def main() -> int:
-    """How many files differ; a few of them are shown."""
+    """Print some differences and return the number of files that differ."""
     pairs: list[dict[str, str]] = []
     left: Counter[str] = Counter()
     for path in sorted((HERE / "node_modules").rglob("*.ts")):
