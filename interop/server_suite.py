@@ -1,8 +1,8 @@
 """The server half of `make conformance`: the MCP suite against our HTTP server, in both revisions.
 
 Most of the suite expects a server with its fixtures: tools, prompts and resources of certain names. Scenarios without
-fixtures must pass; in two scenarios with fixtures, every other check must. The rest is reported as not applicable. The suite
-sends no token, so this server requires none; otherwise it is the server of `gloveport serve`.
+fixtures must pass; in two scenarios with fixtures, every other check must. The rest is reported as not applicable. The
+suite sends no token, so this server requires none; otherwise it is the server of `gloveport serve`.
 """
 
 from __future__ import annotations
