@@ -101,6 +101,7 @@ async def test_a_host_that_parsers_could_differ_about_is_refused_even_where_loop
     assert error.message.startswith("a URL was refused")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("host", [*spellings("127.0.0.1"), "localhost", "[::ffff:127.0.0.1]", "[::FFFF:7f00:1]"])
 async def test_where_loopback_is_allowed_the_same_spellings_reach_it(host: str) -> None:
     async with serving(ok(b"canary")) as server:
@@ -108,6 +109,7 @@ async def test_where_loopback_is_allowed_the_same_spellings_reach_it(host: str) 
     assert reply.body == b"canary"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("host", spellings("8.8.8.8"))
 async def test_the_same_spellings_of_a_public_address_lead_to_it(host: str) -> None:
     async with serving(ok(b"canary")) as server:
@@ -136,6 +138,7 @@ async def test_one_forbidden_answer_among_public_ones_refuses_the_host() -> None
         assert dialled.addresses == []
 
 
+@pytest.mark.integration
 async def test_a_name_is_looked_up_once_and_the_judged_address_is_dialled() -> None:
     async with serving(ok(b"", "Connection: close")) as server:
         dialled = Dialled(server.port)
@@ -153,6 +156,7 @@ async def test_a_name_is_looked_up_once_and_the_judged_address_is_dialled() -> N
     assert b"\r\nHost: rebind.example\r\n" in server.requests[0].replace(b"GET / HTTP/1.1\r\n", b"\r\n")
 
 
+@pytest.mark.integration
 async def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
     async with serving(ok(b"second"), host="127.0.0.2") as server:
         egress = Egress(resolve=answering(["127.0.0.3", "127.0.0.2"]))
@@ -161,6 +165,7 @@ async def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
     assert reply.body == b"second"
 
 
+@pytest.mark.integration
 async def test_a_connection_opened_for_one_reach_serves_no_other() -> None:
     async with serving(ok()) as server:
         egress = Egress()

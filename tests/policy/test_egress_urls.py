@@ -135,6 +135,7 @@ PIECES = st.sampled_from([*words(PLAIN), " ", "\t", "\r\n", "\x00", "\u2028", "\
 TEXTS = st.lists(PIECES, max_size=9).map(lambda pieces: "http://" + "".join(pieces)) | st.text().map("http://".__add__)
 
 
+@pytest.mark.integration
 @given(TEXTS)
 @settings(max_examples=400, deadline=None)
 @example("http://a.example@b.example")

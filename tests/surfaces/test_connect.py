@@ -66,6 +66,7 @@ def test_every_client_has_a_schema_and_a_file() -> None:
     assert set(CLIENTS) == set(SCHEMAS) == set(PROJECT_FILES) == set(USER_FILES)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_is_written_is_what_the_client_documents(client: str, connect: Connect, home: Path, project: Path) -> None:
     schema = jsonschema_rs.validator_for(SCHEMAS[client])
@@ -104,6 +105,7 @@ def test_the_schemas_refuse_a_mixture_and_a_server_of_no_kind() -> None:
             assert not jsonschema_rs.is_valid(schema, {servers: {"gloveport": wrong}})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("client", "stdio", "http"),
     [
@@ -128,6 +130,7 @@ def test_secrets_are_named_and_never_written(
     assert "give the name, not the value" in refused.err
 
 
+@pytest.mark.integration
 def test_the_variables_of_configured_sources_are_handed_on(connect: Connect, project: Path) -> None:
     (project / "gloveport.toml").write_text(
         '[sources.github]\nopenapi = "github.json"\ncredentials = {token = "env:GH_TOKEN"}\n'
@@ -137,6 +140,7 @@ def test_the_variables_of_configured_sources_are_handed_on(connect: Connect, pro
     assert document["entry"]["env_vars"] == ["GH_TOKEN", "GLOVEPORT_SHOP_KEY"]
 
 
+@pytest.mark.integration
 def test_print_shows_a_whole_file_and_writes_nothing(connect: Connect, home: Path, project: Path) -> None:
     done = connect("cursor", "--print")
     assert done.code == 0
@@ -146,6 +150,7 @@ def test_print_shows_a_whole_file_and_writes_nothing(connect: Connect, home: Pat
     assert (list(home.iterdir()), list(project.iterdir())) == ([], [])
 
 
+@pytest.mark.integration
 def test_a_file_is_shown_backed_up_and_keeps_everything_else(connect: Connect, project: Path) -> None:
     before = '{\n  // mine\n  "inputs": [],\n  "servers": {\n    "other": {"type": "stdio", "command": "x"}, // theirs\n  },\n}\n'
     (project / ".vscode").mkdir()
@@ -168,6 +173,7 @@ def test_a_file_is_shown_backed_up_and_keeps_everything_else(connect: Connect, p
     assert path.read_text() == text
 
 
+@pytest.mark.integration
 def test_another_entry_is_replaced_only_when_asked_and_keeps_what_a_person_added(connect: Connect, home: Path) -> None:
     path = home / ".gemini/settings.json"
     path.parent.mkdir()
@@ -188,6 +194,7 @@ def test_another_entry_is_replaced_only_when_asked_and_keeps_what_a_person_added
     assert set(entry(path, "gemini")) == {"httpUrl", "headers", "trust", "timeout"}
 
 
+@pytest.mark.integration
 def test_on_a_terminal_the_question_is_asked(home: Path, project: Path) -> None:
     path = home / ".cursor/mcp.json"
     path.parent.mkdir()
@@ -210,6 +217,7 @@ def test_on_a_terminal_the_question_is_asked(home: Path, project: Path) -> None:
     assert (code, "✗ cancelled: the command was interrupted" in rest) == (130, True)
 
 
+@pytest.mark.integration
 def test_a_codex_file_keeps_its_comments_and_tables(connect: Connect, home: Path) -> None:
     path = home / ".codex/config.toml"
     path.parent.mkdir()
@@ -228,6 +236,7 @@ def test_a_codex_file_keeps_its_comments_and_tables(connect: Connect, home: Path
     assert read(path)["mcp_servers"]["docs"] == {"command": "docs"}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -254,6 +263,7 @@ def test_what_cannot_be_edited_safely_is_left_alone_and_the_snippet_shown(
     assert (document["ok"], document["error"]["data"]["entry"]["command"]) == (False, "gloveport")
 
 
+@pytest.mark.integration
 def test_broken_toml_and_bytes_that_are_no_text_are_left_alone(connect: Connect, home: Path) -> None:
     path = home / ".codex/config.toml"
     path.parent.mkdir()
@@ -263,6 +273,7 @@ def test_broken_toml_and_bytes_that_are_no_text_are_left_alone(connect: Connect,
         assert path.read_bytes() == content
 
 
+@pytest.mark.integration
 def test_a_link_out_of_the_project_is_not_followed(connect: Connect, home: Path, project: Path) -> None:
     (home / "elsewhere").mkdir()
     (project / ".cursor").symlink_to(home / "elsewhere")
@@ -276,6 +287,7 @@ def test_a_link_out_of_the_project_is_not_followed(connect: Connect, home: Path,
     assert (home / "target.json").read_text() == "{}"
 
 
+@pytest.mark.integration
 def test_a_link_within_the_home_stays_a_link(connect: Connect, home: Path) -> None:
     (home / "dotfiles").mkdir()
     (home / "dotfiles/claude.json").write_text('{"numStartups": 3}')
@@ -286,6 +298,7 @@ def test_a_link_within_the_home_stays_a_link(connect: Connect, home: Path) -> No
     assert entry(home / "dotfiles/claude.json", "claude-code")["args"] == ["mcp"]
 
 
+@pytest.mark.integration
 def test_the_folders_that_clients_are_told_to_use_are_used(connect: Connect, tmp_path: Path) -> None:
     for client, variable, name in (
         ("codex", "CODEX_HOME", "config.toml"),
@@ -297,6 +310,7 @@ def test_the_folders_that_clients_are_told_to_use_are_used(connect: Connect, tmp
         assert entry(folder / name, client)["args"] == ["mcp"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("url", "code"),
     [
