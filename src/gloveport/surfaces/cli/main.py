@@ -38,7 +38,7 @@ def _main(args: list[str]) -> int:
         import logging
 
         logging.getLogger("gloveport").error("the command failed", exc_info=error)
-        return _fail(args, GloveportError(f"something broke in Gloveport: {type(error).__name__}"))
+        return _fail(args, GloveportError(f"internal error in Gloveport: {type(error).__name__}"))
 
 
 def _usage_error(error: click.UsageError) -> GloveportError:

@@ -115,7 +115,7 @@ class AgentServer:
         except Exception as error:  # the outer edge: report a defect of ours without host details
             reference = secrets.token_hex(4)
             logger.error("%s: internal error %s", params.name, reference, exc_info=error)
-            return _error_result(GloveportError(f"something broke in Gloveport (reference {reference})"))
+            return _error_result(GloveportError(f"internal error in Gloveport (reference {reference})"))
         return CallToolResult(
             content=to_content(answer, self._fit), structured_content=dict(answer.data), is_error=answer.failed
         )
