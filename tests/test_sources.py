@@ -553,6 +553,7 @@ async def test_a_flood_of_searches_is_counted_before_any_of_them_waits() -> None
     assert most < 2000
 
 
+@pytest.mark.integration
 async def test_a_definition_whose_kind_is_detected_is_downloaded_once(
     server: tuple[Orders, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,8 @@ FINE = {
     "many calls on a line of other scripts": "'é';" + "tools.ping();" * 10_000,
     "names of main": "def main(): pass\n" + "a = 'main'\n" * 20_000,
 }
+SLOW = {"fences without end", "strings that are never closed", "fenced programs"}
+"""Take more than a second."""
 
 
 def outcome(text: str) -> str:
@@ -149,7 +151,7 @@ def test_other_bombs_get_an_answer(name: str) -> None:
     assert outcome(OTHER[name]).startswith(("syntax-error: ", "import-refused: "))
 
 
-@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in FINE])
 def test_large_but_harmless_programs_are_prepared(name: str) -> None:
     assert outcome(FINE[name]) in {"body", "function"}
 

@@ -36,6 +36,7 @@ class Minimal:
         self.closed += 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("language", "code"),
     [("typescript", "return await tools.mine.add({a: 1, b: 2})"), ("python", "await tools.mine.add(a=1, b=2)")],
@@ -92,6 +93,7 @@ def test_what_a_source_can_do_is_resolved_when_it_is_opened() -> None:
     assert (minimal.changes, minimal.versions) == (None, None)
 
 
+@pytest.mark.integration
 async def test_a_source_that_changes_is_read_again() -> None:
     source = Able()
     async with Gloveport(sources=[source]) as port:

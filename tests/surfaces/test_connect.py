@@ -332,6 +332,7 @@ def test_a_token_is_sent_only_where_nobody_listens(url: str, code: int, connect:
         assert "GLOVEPORT_TOKEN" in done.document["warnings"][0]
 
 
+@pytest.mark.integration
 def test_a_command_that_is_not_on_the_path_is_reported(connect: Connect) -> None:
     done = connect("cursor", "--scope", "project", "--print", PATH="/nowhere")
     assert "is not on your PATH" in done.err

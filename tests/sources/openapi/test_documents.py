@@ -122,6 +122,7 @@ def test_a_document_of_fifty_megabytes_is_refused_unread() -> None:
     assert "bytes, more than" in refused(b" " * (MAX_DOCUMENT_BYTES + 1))
 
 
+@pytest.mark.long
 def test_a_small_document_that_compiles_to_a_huge_one_is_refused() -> None:
     wide = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "x" * 500} for n in range(4000)}}
     parameters = {"p": {"name": "p", "in": "query", "schema": wide}}
