@@ -17,6 +17,7 @@ from gloveport import Gloveport, Limits
 from gloveport.errors import CODES
 from gloveport.surfaces.cli.commands import cli
 from gloveport.surfaces.cli.help import EXIT_CODES
+from tests import module_map
 from tests.surfaces.command import environment
 
 REPOSITORY = Path(__file__).parents[1]
@@ -201,3 +202,7 @@ def test_every_dependency_is_explained() -> None:
             name = re.match(r"[\w-]+", package)
             assert name
             assert f"| `{extra}` | `{name[0]}` |" in page, f"{package} is not explained"
+
+
+def test_the_list_of_modules_is_current() -> None:
+    assert module_map.PAGE.read_text() == module_map.render(), "run `python -m tests.module_map`"

@@ -1,4 +1,4 @@
-"""Did you mean …? Finds the known words closest to an unknown one, and words the question.
+"""Find the known words closest to an unknown one, and word the question "did you mean …?".
 
 Small vocabularies (options, keys, parameters) are compared word by word. A catalog of thousands of tools is filtered by a
 `Sieve` first, so that the edit distance is computed for a few words only.
