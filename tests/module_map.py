@@ -51,7 +51,7 @@ def _comment(text: str, suffix: str) -> Iterator[str]:
 
 def _sentence(text: str) -> str:
     """Return the first sentence, and the second where the first is short."""
-    first, *more = re.split(r"(?<=[.?!]) ", " ".join(text.split("\n\n")[0].split()))
+    first, *more = re.split(r"(?<=[.?!]) ", " ".join(text.split("\n\n", maxsplit=1)[0].split()))
     return f"{first} {more[0]}" if more and len(first) < 80 else first
 
 

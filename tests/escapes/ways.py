@@ -26,7 +26,7 @@ from gloveport.sandbox.engines import registry
 from gloveport.sandbox.engines.deno.engine import ENVIRONMENT, find_deno
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.guest import Guest
-from gloveport.sandbox.jail.privileges import MAX_THREADS
+from gloveport.sandbox.jail.limits import MAX_THREADS
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import MIB, Program, Strength
 from tests.conftest import TOOLS

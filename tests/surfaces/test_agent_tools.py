@@ -12,8 +12,8 @@ import jsonschema_rs
 import pytest
 
 from gloveport import Gloveport, OptionError
-from gloveport.surfaces.agents.descriptions import INSTRUCTIONS
 from gloveport.surfaces.agents.result_store import MAX_RESULTS, ResultStore
+from gloveport.surfaces.agents.tool_descriptions import INSTRUCTIONS
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.types import Event, Tool
 

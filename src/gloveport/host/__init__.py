@@ -7,7 +7,6 @@ source_set.py       the sources of a port, and the catalog of what is open among
 source_opener.py    opens sources side by side, within time limits
 catalog_builder.py  the open sources → the catalog; leaves out what does not fit
 pinning.py          suspends tools whose definition has changed since it was accepted
-write_policy.py     chooses the policy for a catalog
 type_check.py       the type check before a run
 failures.py         the error that ended a run → `Failure`
 """

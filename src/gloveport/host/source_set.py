@@ -12,8 +12,8 @@ from gloveport.errors import OptionError
 from gloveport.host.catalog_builder import build_catalog
 from gloveport.host.pinning import pinned_tool
 from gloveport.host.source_opener import SourceOpener, SourceSpec
-from gloveport.host.write_policy import choose_policy
 from gloveport.policy import Policy
+from gloveport.policy.writes import choose_policy
 from gloveport.sources import OpenedSource, Source
 from gloveport.types import Problem, Tool, ToolAccess
 
@@ -82,7 +82,9 @@ class SourceSet:
     @property
     def policy(self) -> Policy:
         """The policy for what is open now."""
-        return choose_policy(self.catalog, self._opener.opened)
+        present = {id(source) for source in self.catalog.sources}
+        opened = (one for one in self._opener.opened if one.config and id(one.source) in present)
+        return choose_policy(self.catalog.tools, {one.name: one.config.writes for one in opened if one.config})
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
         """Return a tool as it was accepted and as its source has it now; None where that is not known."""

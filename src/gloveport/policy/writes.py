@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gloveport.policy import AllowAll, Policy
 from gloveport.types import Decision, Tool
 
 _YES = Decision("allow")
+
+
+def choose_policy(tools: Iterable[Tool], allowed: Mapping[str, Sequence[str]]) -> Policy:
+    """Return the policy for these tools: `AllowAll` where only plain functions can write, else `WritesDenied`."""
+    if any(tool.writes and tool.kind != "function" for tool in tools):
+        return WritesDenied(allowed)
+    return AllowAll()
 
 
 class WritesDenied:

@@ -22,7 +22,7 @@ from gloveport.errors import GloveportError, ToolError, ValueCrossingError, Wire
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
 from gloveport.sandbox.exit_reason import GuestNotes, exit_error, memory_error
-from gloveport.sandbox.jail.privileges import MAX_THREADS
+from gloveport.sandbox.jail.limits import MAX_THREADS
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
 from gloveport.values import encode, from_wire

@@ -28,7 +28,7 @@ from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import try_engines
 from gloveport.sandbox.engines.zygote_launch import PACKAGE
 from gloveport.sandbox.guest import Guest
-from gloveport.sandbox.jail import confinement, filesystem, fork_server, privileges, seccomp, zygote_client
+from gloveport.sandbox.jail import confinement, filesystem, fork_server, limits, privileges, seccomp, zygote_client
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.jail.namespaces import NoNetworkPool
 from gloveport.sandbox.jail.syscalls import MACHINE, call
@@ -355,7 +355,7 @@ async def play_broken(_: dict[str, Any]) -> dict[str, Any]:
         files=(),
         watch=confinement.make_exec_watch(),
         calls=confinement.make_guest_filter(may_exec=True),
-        threads=privileges.MAX_THREADS,
+        threads=limits.MAX_THREADS,
     )
     nonsense = seccomp.SeccompProgram(seccomp.BpfFilter(b"nonsense"))
     broken = {

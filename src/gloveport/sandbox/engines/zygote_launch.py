@@ -28,6 +28,7 @@ _ZYGOTE_MODULES = (
     "channel",
     "confinement",
     "landlock",
+    "limits",
     "namespaces",
     "prefault",
     "privileges",

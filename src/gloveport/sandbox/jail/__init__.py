@@ -2,7 +2,7 @@
 
 Most of them run in the fork server, which starts, confines and reaps guests. Some also run in the zygote, which
 `engines.zygote_launch` copies into the jail; its list `_ZYGOTE_MODULES` names them. The host imports a few for their types
-and limits (channel, filesystem, privileges, strength).
+and limits (channel, filesystem, limits, strength).
 
     fork server            fork_server     answers the host: starts guests, sets limits, reaps
                            probes          tries each layer in a child and reports which ones work here
@@ -14,7 +14,8 @@ and limits (channel, filesystem, privileges, strength).
                            namespaces      user, PID, network, IPC, UTS and cgroup namespaces; reused networks
                            landlock        which files a process may open
                            seccomp         which system calls a process may make
-                           privileges      root, capabilities, resource limits, descriptors
+                           privileges      root, capabilities, descriptors
+                           limits          resource limits
                            prefault        page ranges to map in new guests before they run
                            syscalls        system call numbers, and `call` for those that Python lacks
                            channel         messages with descriptors over a UNIX socket

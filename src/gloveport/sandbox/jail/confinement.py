@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from errno import EPERM
 
-from gloveport.sandbox.jail import landlock, namespaces, privileges, seccomp
+from gloveport.sandbox.jail import landlock, limits, namespaces, privileges, seccomp
 from gloveport.sandbox.jail.syscalls import MACHINE
 
 Step = tuple[str, Callable[[], None]]
@@ -54,11 +54,11 @@ class Confinement:
 
     def steps(self, network: int) -> list[Step]:
         """Return what a new child does to itself, outermost layer first; the exec watch and the filter come after these."""
-        limits = privileges.resource_limits(self.threads)
+        wanted = limits.resource_limits(self.threads)
         steps: list[Step] = [
             ("session", os.setsid),
             ("namespaces", lambda: namespaces.enter_guest_namespaces(self.proc, network)),
-            ("limits", lambda: privileges.set_limits(self.proc, limits)),
+            ("limits", lambda: limits.set_limits(self.proc, wanted)),
             ("identity", privileges.leave_root),
             ("privileges", privileges.set_no_new_privileges),
             ("landlock", self._restrict_files),

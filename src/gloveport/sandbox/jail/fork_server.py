@@ -24,7 +24,7 @@ from dataclasses import asdict, replace
 from errno import ENOSYS, EOPNOTSUPP, EPERM
 from typing import Any
 
-from gloveport.sandbox.jail import channel, filesystem, landlock, namespaces, privileges, probes
+from gloveport.sandbox.jail import channel, filesystem, landlock, limits, namespaces, privileges, probes
 from gloveport.sandbox.jail.confinement import (
     OPTIONAL_LAYERS,
     Confinement,
@@ -110,7 +110,7 @@ def prepare(
     layout = filesystem.plan_root(spec)
     outer = probes.probe_namespaces(layout, proc)
     namespaced = all(layer.in_force for layer in outer)
-    threads = privileges.thread_limit(namespaces.outside_id(os.geteuid()), own_user=namespaced)
+    threads = limits.thread_limit(namespaces.outside_id(os.geteuid()), own_user=namespaced)
     if namespaced:
         filesystem.leave_host(layout, proc)
         guest_files, networks = filesystem.own_root_filesystem(spec, layout), NetworkPool(proc)

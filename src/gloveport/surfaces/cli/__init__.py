@@ -4,7 +4,7 @@ main         the entry point: runs a command, and turns errors into exit codes
 commands     all commands with their arguments and help texts
 help         `gloveport help`, and how help pages look
 run          `gloveport run`; `arguments` reads its program and options, `run_view` shows the run while it happens,
-             `report` shows its outcome
+             `outcome_report` prints its outcome
 add, remove  change gloveport.toml; `file_change` shows, confirms and writes the change to a file
 sources      lists the sources and their states
 tools        `gloveport tools …`: search, list, describe, call, changes, accept, trust

@@ -17,7 +17,7 @@ from gloveport.errors import GloveportError
 from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
-from gloveport.surfaces.cli.report import exit_status, write_ending, write_value
+from gloveport.surfaces.cli.outcome_report import exit_status, write_ending, write_value
 from gloveport.surfaces.cli.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.terminal import claim_stdout, stream

@@ -33,7 +33,7 @@ from mcp_types import (
 import gloveport
 from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport
-from gloveport.surfaces.agents.descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
+from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.mcp.content import to_content

@@ -1,4 +1,4 @@
-"""Reports the outcome of a run to people: the result on standard output, warnings and the error on standard error."""
+"""Print the outcome of a run for people: the result on standard output, warnings and the error on standard error."""
 
 from __future__ import annotations
 
