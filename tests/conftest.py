@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from gloveport import Gloveport, ToolError
+
+settings.register_profile("busy", deadline=None)  # a busy machine is not a defect; each test has a timeout of its own
+settings.load_profile("busy")
 
 STARTING_FIXTURES = {"port"}
 """Fixtures of this file that start a sandbox: a test that asks for one is an integration test."""

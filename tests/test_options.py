@@ -25,6 +25,9 @@ from gloveport import Gloveport, Limits, OptionError
         {"limits": {"max_call": 5}},
         {"limits": {"timeout": 5}},
         {"limits": 5},
+        {"engines": "deno"},
+        {"engines": ["node"]},
+        {"engines": [["deno"]]},
         {"allow_eval": "yes"},
         {"allow_wasm": 1},
         {"log_code": None},
@@ -52,6 +55,7 @@ async def test_a_senseless_run_option_is_an_error_before_the_run(port: Gloveport
     for options in (
         {"language": "ruby"},
         {"engine": "v8"},
+        {"engine": ["deno"]},
         {"limits": {"wall_seconds": "1"}},
         {"env": {"A": 1}},
     ):

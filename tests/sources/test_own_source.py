@@ -74,10 +74,10 @@ class Able(Minimal):
     def tools(self) -> Sequence[Tool]:
         return self.listed
 
-    def info(self) -> SourceInfo:
+    def source_info(self) -> SourceInfo:
         return SourceInfo(self.title, warnings=("one tool was left out",))
 
-    def subscribe(self, on_change: Callable[[], None]) -> None:
+    def subscribe_to_changes(self, on_change: Callable[[], None]) -> None:
         self.on_change = on_change
 
     async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:

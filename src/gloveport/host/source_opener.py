@@ -167,7 +167,7 @@ class SourceOpener:
             return
         self._opened[place] = opened
         if opened.changes is not None:
-            opened.changes.subscribe(self._source_changed)
+            opened.changes.subscribe_to_changes(self._source_changed)
         self._settle(*(Problem(config.name, text, broken=False) for text in opened.info.warnings))
 
     def _source_changed(self) -> None:

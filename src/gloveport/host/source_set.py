@@ -42,7 +42,7 @@ class SourceSet:
         self.on_change: Callable[[Catalog], None] = lambda catalog: None
         for one in self._own:
             if one.changes is not None:
-                one.changes.subscribe(self._own_source_changed)
+                one.changes.subscribe_to_changes(self._own_source_changed)
 
     def may_concern(self, access: ToolAccess) -> bool:
         """Return whether a program with this access to tools could reach a source, and so has to wait for them."""

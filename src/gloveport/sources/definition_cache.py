@@ -190,7 +190,7 @@ class _DamagedCacheError(Exception):
 def _remove_unused(folder: Path) -> None:
     """Delete definitions that were not opened for months, and drafts that were never completed."""
     for path in folder.iterdir():
-        days = {".sqlite": MAX_UNUSED_DAYS, ".draft": MAX_DRAFT_DAYS}.get(path.suffix)
+        days = {".sqlite": MAX_UNUSED_DAYS, ".shelf": MAX_UNUSED_DAYS, ".draft": MAX_DRAFT_DAYS}.get(path.suffix)
         with contextlib.suppress(OSError):
             if days is not None and time.time() - path.stat().st_mtime > days * 86400:
                 path.unlink()

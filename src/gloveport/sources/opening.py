@@ -28,13 +28,21 @@ async def open_source(config: SourceConfig, context: SourceContext, download: Re
         # The libraries take half a second to load: neither in the source's own time nor in the event loop's thread.
         opener = await asyncio.to_thread(_opener, config.kind, download)
         async with asyncio.timeout(config.timeout_seconds):
-            return OpenedSource.of(await opener(config, context), config)
+            return await _resolve(await opener(config, context), config)
     except TimeoutError:
         message = f"the source {config.name} took longer than {config.timeout_seconds:g} s to open"
         raise SourceError(message, hint="check that it is up, or raise its timeout_seconds") from None
     except GloveportError as error:
         message = error.message if config.name in error.message else f"the source {config.name}: {error.message}"
         raise SourceError(message, hint=error.hint) from error
+
+
+async def _resolve(source: Source, config: SourceConfig) -> OpenedSource:
+    try:
+        return OpenedSource.of(source, config)
+    except BaseException:
+        await source.close()
+        raise
 
 
 def _opener(kind: SourceKind, download: Reply | None) -> Callable[[SourceConfig, SourceContext], Awaitable[Source]]:

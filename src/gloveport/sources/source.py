@@ -75,7 +75,7 @@ class SourceInfo:
 class DescribedSource(Protocol):
     """A source that states facts about itself."""
 
-    def info(self) -> SourceInfo:
+    def source_info(self) -> SourceInfo:
         """Return the facts as they are now."""
         ...
 
@@ -84,7 +84,7 @@ class DescribedSource(Protocol):
 class ChangingSource(Protocol):
     """A source whose tools may change while it is open."""
 
-    def subscribe(self, on_change: Callable[[], None]) -> None:
+    def subscribe_to_changes(self, on_change: Callable[[], None]) -> None:
         """Call `on_change`, in the event loop, each time that the tools have changed."""
         ...
 
@@ -114,7 +114,7 @@ class OpenedSource:
         return cls(
             source,
             config,
-            source.info() if isinstance(source, DescribedSource) else SourceInfo(),
+            source.source_info() if isinstance(source, DescribedSource) else SourceInfo(),
             source if isinstance(source, VersionedSource) else None,
             source if isinstance(source, ChangingSource) else None,
         )
@@ -126,4 +126,4 @@ class OpenedSource:
 
     def refreshed(self) -> OpenedSource:
         """Return the same source with its facts as they are now."""
-        return replace(self, info=self.source.info()) if isinstance(self.source, DescribedSource) else self
+        return replace(self, info=self.source.source_info()) if isinstance(self.source, DescribedSource) else self

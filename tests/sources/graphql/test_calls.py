@@ -136,7 +136,7 @@ async def test_a_slot_of_another_name_is_the_header_that_carries_it(library: Lib
     await call(source, "hello")
     assert library.headers[-1]["x-admin-secret"] == "canary-admin"
     assert "authorization" not in library.headers[-1]
-    assert [slot.name for slot in source.info().slots] == ["token", "X-Admin-Secret"]
+    assert [slot.name for slot in source.source_info().slots] == ["token", "X-Admin-Secret"]
     await egress.close()
 
 

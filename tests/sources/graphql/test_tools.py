@@ -41,7 +41,7 @@ async def test_every_query_and_mutation_is_a_tool_and_mutations_write(outside: S
 
 async def test_subscriptions_are_left_out_with_a_warning(outside: SourceContext) -> None:
     source = await opened(outside)
-    assert source.info().warnings == ("subscriptions can't be called and are left out (bookAdded)",)
+    assert source.source_info().warnings == ("subscriptions can't be called and are left out (bookAdded)",)
 
 
 def test_addresses_are_legal_unique_and_keep_the_schemas_spelling() -> None:
@@ -176,7 +176,7 @@ async def test_what_the_schema_says_is_shown_without_hidden_characters(outside: 
 async def test_include_and_exclude_choose_tools_and_idle_patterns_are_reported(outside: SourceContext) -> None:
     source = await opened(outside, include=("*ook*", "gone"), exclude=("delete*", "lost.*"))
     assert [one.address for one in source.tools()] == ["lib.book", "lib.books", "lib.addBook"]
-    assert source.info().warnings[1:] == (
+    assert source.source_info().warnings[1:] == (
         "the pattern 'gone' matches no query or mutation",
         "the pattern 'lost.*' matches no query or mutation",
     )

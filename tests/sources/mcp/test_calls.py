@@ -104,8 +104,8 @@ async def test_half_a_surrogate_pair_is_refused_before_it_is_sent(source: McpSou
 async def test_the_server_sees_the_tools_in_the_order_in_which_it_lists_them(source: McpSource) -> None:
     assert paths(source)[:3] == ["add", "weather", "say"]
     assert paths(source)[-1] == "prompts.get"
-    assert source.info().title == "A library"
-    assert source.info().warnings == ()
+    assert source.source_info().title == "A library"
+    assert source.source_info().warnings == ()
 
 
 @pytest.mark.parametrize("answer", ["type", "none", "base64"])

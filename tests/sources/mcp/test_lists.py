@@ -21,26 +21,26 @@ pytestmark = pytest.mark.integration
 async def test_all_pages_of_a_list_are_read() -> None:
     async with opened(raw("pages")) as source:
         assert paths(source) == ["page0", "page1", "echo"]
-        assert source.info().warnings == ()
+        assert source.source_info().warnings == ()
 
 
 async def test_a_list_that_goes_in_circles_ends() -> None:
     async with opened(raw("circle")) as source:
         assert paths(source)[:3] == ["turn0", "turn1", "turn2"]
-        assert any("repeats a cursor" in warning for warning in source.info().warnings)
+        assert any("repeats a cursor" in warning for warning in source.source_info().warnings)
 
 
 async def test_a_list_without_end_is_cut() -> None:
     async with opened(raw("endless")) as source:
         assert len(source.tools()) == MAX_LIST_ITEMS
-        assert any("too long" in warning for warning in source.info().warnings)
+        assert any("too long" in warning for warning in source.source_info().warnings)
 
 
 async def test_a_bad_tool_spoils_only_itself() -> None:
     async with opened(raw("bad")) as source:
         assert paths(source) == ["output", "output_too", "echo"]
         assert tool(source, "output").output_schema is None
-        warnings = "\n".join(source.info().warnings)
+        warnings = "\n".join(source.source_info().warnings)
         for name in ("no_schema", "not_of_object", "no_type", "outside", "output", "output_too", "large"):
             assert f"'{name}'" in warnings
         assert await call(source, "echo") == "echo"
@@ -82,7 +82,7 @@ async def test_names_are_identifiers_and_nobody_takes_anothers() -> None:
         assert {"import_", "resources_", "tool_2_fast", "echo"} <= set(found)
         assert sum(path.startswith("get_sum_") for path in found) == 2
         assert await source.call(tool(source, "tool_2_fast"), {"a": 1}) == {"a": 1}
-        assert any("two tools called 'echo'" in warning for warning in source.info().warnings)
+        assert any("two tools called 'echo'" in warning for warning in source.source_info().warnings)
         assert tool(source, "echo").description == "Not the first echo."
 
 
@@ -96,14 +96,14 @@ async def test_include_and_exclude_choose_tools() -> None:
     config = on_stdio(*LIBRARY, include=("a*", "resources.*", "nothing.here"), exclude=("*.read",))
     async with opened(config) as source:
         assert paths(source) == ["add", "resources.list", "resources.templates"]
-        assert source.info().warnings == ("no tool matches 'nothing.here'",)
+        assert source.source_info().warnings == ("no tool matches 'nothing.here'",)
 
 
 @pytest.mark.parametrize(("way", "version"), WAYS)
 async def test_a_changed_list_is_noticed_and_a_changed_tool_is_not_called(way: str, version: str) -> None:
     async with library(way, version) as source:
         changes: list[int] = []
-        source.subscribe(lambda: changes.append(len(source.tools())))
+        source.subscribe_to_changes(lambda: changes.append(len(source.tools())))
         accepted, before = tool(source, "say"), fingerprint(tool(source, "say"))
         await call(source, "grow")
         await eventually(lambda: "grown" in paths(source))
@@ -121,7 +121,7 @@ async def test_a_changed_list_is_noticed_and_a_changed_tool_is_not_called(way: s
 async def test_a_tool_that_is_another_after_a_restart_is_not_called(tmp_path: Path) -> None:
     async with opened(raw("turncoat", env={"STATE": str(tmp_path / "state")})) as source:
         changes: list[str] = []
-        source.subscribe(lambda: changes.append(tool(source, "echo").description))
+        source.subscribe_to_changes(lambda: changes.append(tool(source, "echo").description))
         accepted = tool(source, "echo")
         with pytest.raises(ToolError):
             await source.call(accepted, {"die": True})
@@ -161,6 +161,6 @@ async def test_two_servers_with_the_same_tools_are_two_sources() -> None:
 async def test_a_tool_whose_headers_clash_is_left_out_with_a_warning() -> None:
     async with opened(raw("terse")) as source:
         assert paths(source) == ["echo"]
-        assert len(source.info().warnings) == 1
-        assert "'twice'" in source.info().warnings[0]
-        assert "x-mcp-header" in source.info().warnings[0]
+        assert len(source.source_info().warnings) == 1
+        assert "'twice'" in source.source_info().warnings[0]
+        assert "x-mcp-header" in source.source_info().warnings[0]

@@ -184,6 +184,19 @@ def test_files_beside_a_document_are_part_of_it(tmp_path: Path) -> None:
     assert sorted(compiled.facts["siblings"]) == ["common.yaml", "schemas/my pet.json"]
 
 
+def test_a_reference_may_leave_the_folder_and_come_back(tmp_path: Path) -> None:
+    folder = tmp_path / "api"
+    first = {"$ref": "../api/common.json#/Tag"}
+    api = operation(responses=returning({"type": "object", "properties": {"a": first, "b": {"$ref": "sub/x.json"}}}))
+    raw = write(
+        folder,
+        {"api.json": api, "common.json": {"Tag": {"type": "string"}}, "sub/x.json": {"$ref": "../../api/common.json#/Tag"}},
+    )
+    compiled = Compiled(raw, str(folder))
+    assert not compiled.warnings
+    assert sorted(compiled.facts["siblings"]) == ["common.json", "sub/x.json"]
+
+
 @pytest.mark.parametrize(
     "reference",
     [

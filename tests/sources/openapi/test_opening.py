@@ -117,7 +117,7 @@ async def test_a_definition_that_was_downloaded_already_is_not_fetched_again(tmp
     world = outside(tmp_path)
     loaded = LoadedDefinition(body, "https://api.example.com/redirected/openapi.json")
     source = await open_openapi(configured("https://api.example.com/openapi.json"), world, loaded)
-    assert source.info().server == "https://api.example.com/v1"
+    assert source.source_info().server == "https://api.example.com/v1"
     assert isinstance(world.egress, Fetching) and not world.egress.asked
     await source.close()
 

@@ -48,6 +48,9 @@ _MAY_REACH_NAMESPACE: dict[type, Callable[[Any], bool]] = {
     ast.Import: lambda node: True,
     ast.ImportFrom: lambda node: True,
     ast.Attribute: lambda node: _is_internal(node.attr),
-    ast.MatchClass: lambda node: any(_is_internal(name) for name in node.kwd_attrs),
+    ast.MatchClass: lambda node: node.patterns or any(_is_internal(name) for name in node.kwd_attrs),
 }
-"""Whether a node may lead to a namespace: by an import, or by an attribute such as `__globals__` or `f_locals`."""
+"""Whether a node may lead to a namespace: by an import, or by an attribute such as `__globals__` or `f_locals`.
+
+The attributes that a positional class pattern reads are named by the class.
+"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gloveport.prepare.call_check import TOOLS
@@ -31,14 +32,16 @@ _BINDS_FIRST = "variable_declarator required_parameter optional_parameter assign
 _BIND_IDS, _BIND_FIRST_IDS = kind_ids(frozenset(_BINDS.split())), kind_ids(frozenset(_BINDS_FIRST.split()))
 _PATTERN_IDS, _VARIABLE_IDS = kind_ids(frozenset({BOUND_SHORTHAND})), kind_ids(VARIABLES)
 
+_ESCAPE = re.compile(r"\\[xu]")
+
 
 def tool_access(source_text: SourceText, entry: str) -> ToolAccess:
     """Return which names a program uses, and whether it could reach a tool."""
     if entry != "body":  # a function is given `tools`, by whatever name
         return ToolAccess()
     source, used, bound = source_text.source, set[str](), set[str]()
-    # `this` may be the global scope, and the constructor of a function compiles text.
-    if "this" in source_text.found.nodes or "constructor" in source:
+    # `this` may be the global scope, and the constructor of a function, which an escape can spell, compiles text.
+    if "this" in source_text.found.nodes or "constructor" in source or _ESCAPE.search(source):
         return ToolAccess()
     for node, parent in source_text.found.identifiers:
         name = source[node.start_byte : node.end_byte]

@@ -35,11 +35,13 @@ class Capability:
 class Engine(Protocol):
     """A way to run programs in a jailed process. Each engine is a folder here and a line in `registry`.
 
-    `substitute` names the engine that runs its languages where the jail is too weak for this one.
+    `distribution` is the package that it comes with, if any. `substitute` names the engine that runs its languages where
+    the jail is too weak for this one.
     """
 
     name: str
     languages: tuple[Language, ...]
+    distribution: str | None
     capabilities: tuple[Capability, ...]
     substitute: str | None
 

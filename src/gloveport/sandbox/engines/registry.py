@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from gloveport.errors import GloveportError, OptionError, SandboxError
-from gloveport.sandbox.engines.engine import Capability, Engine, ProcessOptions
+from gloveport.sandbox.engines.engine import Capability, Engine, ProcessOptions, installed_version
 from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.pool import Pool
 from gloveport.types import LANGUAGES, Language, Strength
@@ -36,7 +36,7 @@ def engine_names(language: Language) -> tuple[str, ...]:
 
 def preferred_engines(names: object) -> dict[Language, str]:
     """Return the engine to use for each language that `names` has one for. Raise OptionError for an unknown name."""
-    if not isinstance(names, (list, tuple)) or not all(name in ENGINES for name in names):
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name in ENGINES for name in names):
         raise OptionError(f"engines must be a list of {', '.join(sorted(ENGINES))}, not {names!r}")
     preferred: dict[Language, str] = {}
     for name in names:
@@ -48,7 +48,7 @@ def preferred_engines(names: object) -> dict[Language, str]:
 def process_options(language: Language, named: str | None, wanted: ProcessOptions) -> ProcessOptions:
     """Return the options of the process for a program. Raise OptionError when the named engine can't run its language."""
     name = named or default_engine(language)
-    if name not in ENGINES:
+    if not isinstance(name, str) or name not in ENGINES:
         raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {', '.join(sorted(ENGINES))}")
     if language not in ENGINES[name].languages:
         others = " or ".join(engine_names(language))
@@ -113,9 +113,9 @@ async def try_engines() -> tuple[EngineStatus, ...]:
 
 
 async def _try(engine: Engine) -> EngineStatus:
-    version, problem, strength = None, None, None
+    version = installed_version(engine.distribution) if engine.distribution else engine.version()
+    problem, strength = None, None
     try:
-        version = engine.version()
         launcher = Launcher(engine.launch(ProcessOptions(engine.name)))
         strength = (await launcher.start()).strength
         await launcher.close()

@@ -29,7 +29,7 @@ class GraphQLSource:
         self._documents = Documents(schema)
         self._compiled = compile_schema(config.name, schema, include=config.include, exclude=config.exclude)
 
-    def info(self) -> SourceInfo:
+    def source_info(self) -> SourceInfo:
         """Return the endpoint, its credential slots, and the fingerprint of each tool."""
         fingerprints = {f"{self.name}.{head.address}": head.fingerprint for head in self._compiled.heads}
         return SourceInfo(

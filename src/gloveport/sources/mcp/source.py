@@ -72,11 +72,11 @@ class McpSource:
         self._stale = False
         self._refresher: asyncio.Task[None] | None = None
 
-    def info(self) -> SourceInfo:
+    def source_info(self) -> SourceInfo:
         """Return the server's title, and warnings about its last list of tools."""
         return SourceInfo(self._title, warnings=self._warnings)
 
-    def subscribe(self, on_change: Callable[[], None]) -> None:
+    def subscribe_to_changes(self, on_change: Callable[[], None]) -> None:
         """Call `on_change` each time that the list of tools has changed."""
         self._subscribers.append(on_change)
 

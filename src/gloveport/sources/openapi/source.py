@@ -77,7 +77,7 @@ class OpenApiSource:
         self._heads = heads
         self.warnings = (*warnings, *unused)
 
-    def info(self) -> SourceInfo:
+    def source_info(self) -> SourceInfo:
         """Return the facts about the source; `server` is the base URL of its first operation's requests."""
         server = problem = ""
         try:

@@ -7,7 +7,7 @@ import platform
 import sysconfig
 
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
-from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, find_python, guest_files, zygote_launch
+from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, guest_files, zygote_launch
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
@@ -21,6 +21,7 @@ class CPythonEngine:
 
     name = "cpython"
     languages: tuple[Language, ...] = ("python",)
+    distribution = None
     subset = None
     substitute = "monty"
     capabilities = (
@@ -34,8 +35,7 @@ class CPythonEngine:
     )
 
     def version(self) -> str:
-        """Return the version of the interpreter. Raise SandboxError when its files can't be found."""
-        find_python()
+        """Return the version of the interpreter that runs Gloveport."""
         return platform.python_version()
 
     def process_options(self, wanted: ProcessOptions) -> ProcessOptions:

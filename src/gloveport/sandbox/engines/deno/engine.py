@@ -44,6 +44,7 @@ class DenoEngine:
 
     name = "deno"
     languages: tuple[Language, ...] = ("typescript", "javascript")
+    distribution = "deno"
     subset = None
     substitute = None
     capabilities = (

@@ -28,6 +28,7 @@ class MontyEngine:
 
     name = "monty"
     languages: tuple[Language, ...] = ("python",)
+    distribution = PACKAGE
     substitute = None
     capabilities = (
         Capability(

@@ -38,6 +38,7 @@ class QuickJSEngine:
 
     name = "quickjs"
     languages: tuple[Language, ...] = ("typescript", "javascript")
+    distribution = DISTRIBUTION
     substitute = None
     capabilities = (
         Capability(

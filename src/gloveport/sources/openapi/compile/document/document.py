@@ -49,7 +49,7 @@ def parse_document(raw: bytes, base: str, name: str, read_sibling: ReadFile | No
     if not isinstance(root, dict):
         raise SourceError(f"{name} is not a definition: it holds no object", hint="give an OpenAPI or discovery document")
     dialect = _dialect(root, name)
-    siblings = SiblingFiles(read_sibling, parse_text, MAX_DOCUMENT_BYTES - len(raw))
+    siblings = SiblingFiles(base, read_sibling, parse_text, MAX_DOCUMENT_BYTES - len(raw))
     references = References(root, siblings, SCHEMA_POINTERS["discovery"] if dialect == "discovery" else None)
     return OpenApiDocument(name, root, dialect, base, references)
 

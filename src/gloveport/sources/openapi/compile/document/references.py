@@ -40,7 +40,8 @@ class SiblingFiles:
     A document that is not a file has none (`read` is None). `max_bytes` bounds all of them together.
     """
 
-    def __init__(self, read: ReadFile | None, parse: Callable[[bytes, str], Any], max_bytes: int) -> None:
+    def __init__(self, folder: str, read: ReadFile | None, parse: Callable[[bytes, str], Any], max_bytes: int) -> None:
+        self._folder = folder
         self._read = read
         self._parse = parse
         self._bytes_left = max_bytes
@@ -53,10 +54,11 @@ class SiblingFiles:
         if self._read is None or "://" in file or file.startswith(("/", "\\", "file:")) or "\0" in unquote(file):
             raise DanglingReference(f"{file!a} is not part of the definition")
         # The path alone decides here. The reader follows links, and it refuses one that leads out of the folder.
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(file)))
-        if path.startswith(("/", "../")) or path == "..":
+        path = posixpath.normpath(posixpath.join(self._folder, posixpath.dirname(base), unquote(file)))
+        below = posixpath.join(self._folder, "")
+        if not path.startswith(below):
             raise DanglingReference(f"{file!a} is outside of the definition's folder")
-        return path
+        return path.removeprefix(below)
 
     def load(self, file: str) -> Any:
         """Return the parsed content of a file that `locate` found."""
