@@ -1,7 +1,9 @@
 """Shared by all tests: a `Gloveport` with a few tools, the `integration` marker, and the guard that keeps `make check` fast."""
 
 import asyncio
+import importlib
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
@@ -20,6 +22,8 @@ STARTING_FIXTURES = {"port"}
 
 STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "socket.bind", "subprocess.Popen"}
 """Audit events of the interpreter that mean a new process or a server."""
+
+INTEGRATION_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.integration", re.MULTILINE)
 
 COLLECTED = pytest.StashKey[frozenset[str]]()
 """The ids of all collected tests, before any selection by marker."""
@@ -64,7 +68,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--check"):
+        importlib.import_module("urllib3.util.connection")  # binds a socket when it is first imported, to look for IPv6
         config.pluginmanager.register(Guard(), "guard")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave whole modules of integration tests out of `--check` without importing them: that halves its start."""
+    if config.getoption("--check") and collection_path.suffix == ".py":
+        return True if INTEGRATION_MODULE.search(collection_path.read_text()) else None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker

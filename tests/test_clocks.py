@@ -10,6 +10,8 @@ import pytest
 from gloveport import Gloveport
 from gloveport.types import Language
 
+pytestmark = pytest.mark.integration
+
 SPIN = {
     "javascript": "for (let n = 0, at = 0; at < 3e6; at++) n += at;",
     "python": "sum(range(10**6))",

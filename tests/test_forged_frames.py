@@ -23,6 +23,8 @@ from gloveport.sandbox.launcher import Launch
 from tests.conftest import TOOLS
 from tests.escapes.ways import HERE
 
+pytestmark = pytest.mark.integration
+
 MIB = 1024 * 1024
 MAX_GROWTH_BYTES = 50 * MIB
 MAX_STALL_SECONDS = 4.0
@@ -256,7 +258,6 @@ ATTACKS: dict[str, tuple[dict[str, Any], set[str]]] = {
 }
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_a_forged_message_ends_its_run_and_touches_nothing_else(
     forgers: Gloveport, name: str, caplog: pytest.LogCaptureFixture
@@ -270,13 +271,11 @@ async def test_a_forged_message_ends_its_run_and_touches_nothing_else(
     assert honest.value == "honest"
 
 
-@pytest.mark.integration
 async def test_a_call_made_after_the_end_is_never_carried_out(forgers: Gloveport) -> None:
     outcome = await _attack(forgers, _plan(DONE, ["call", 1, "add", [1, 2]]))
     assert outcome.calls == ()
 
 
-@pytest.mark.integration
 async def test_answers_to_calls_of_one_forger_never_reach_another(forgers: Gloveport) -> None:
     plans = [_plan(["call", 7, "add", [place, 0]], DONE) for place in range(6)]
     outcomes = await asyncio.gather(*(forgers.run("1", input=plan, limits={"wall_seconds": LONG}) for plan in plans))

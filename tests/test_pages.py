@@ -10,6 +10,8 @@ import pytest
 from gloveport import Gloveport, MemoryJournal
 from gloveport.types import Page, Tool
 
+pytestmark = pytest.mark.integration
+
 NUMBERS = Tool(
     "count.numbers",
     "Numbers, three at a time",

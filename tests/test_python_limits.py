@@ -10,6 +10,8 @@ import pytest
 from gloveport import Gloveport, Outcome
 from tests.shapes import PYTHON_SPINS
 
+pytestmark = pytest.mark.integration
+
 DEPTHS = {
     "a function": "def f(): f()\nf()",
     "a function, without a limit": "import sys\nsys.setrecursionlimit(10**9)\ndef f(): f()\nf()",

@@ -6,6 +6,8 @@ import pytest
 
 from gloveport import Gloveport
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.parametrize(
     "code",

@@ -9,6 +9,8 @@ import pytest
 
 from gloveport import Gloveport
 
+pytestmark = pytest.mark.integration
+
 
 class Weather(TypedDict):
     """The weather."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -177,16 +177,22 @@ WRONG = {
     "lists without end in JSON": (_schema(_type("Query", [_field("a", _deep(900))])), "."),
     "values without end": (b"type Query { a(b: Int = " + b"[" * 5000 + b"]" * 5000 + b"): Int }", "."),
     "JSON without end": (b'{"__schema":' * 100_000, "."),
-    "50 MB of JSON": (b'{"__schema": {"types": [' + b" " * 50_000_000 + b"]}}", "bytes; at most"),
-    "50 MB of SDL": (b"# nothing but words\n" * 2_500_000, "bytes; at most"),
-    "a million tokens": (b"type Query { a: Int } " + b"scalar X" * 200_000, "."),
-    "100,000 types": (_schema(*[_type(f"T{n}", [_field("a", _named("String"))]) for n in range(100_000)]), "100,001 types"),
+}
+
+HUGE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "50 MB of JSON": (lambda: b'{"__schema": {"types": [' + b" " * 50_000_000 + b"]}}", "bytes; at most"),
+    "50 MB of SDL": (lambda: b"# nothing but words\n" * 2_500_000, "bytes; at most"),
+    "a million tokens": (lambda: b"type Query { a: Int } " + b"scalar X" * 200_000, "."),
+    "100,000 types": (
+        lambda: _schema(*[_type(f"T{n}", [_field("a", _named("String"))]) for n in range(100_000)]),
+        "100,001 types",
+    ),
     "240,000 fields": (
-        _schema(_type("Query", [_field(f"f{n}", _named("String")) for n in range(120_000)] * 2)),
+        lambda: _schema(_type("Query", [_field(f"f{n}", _named("String")) for n in range(120_000)] * 2)),
         "240,000 fields",
     ),
     "20,000 queries": (
-        _schema(_type("Query", [_field(f"f{n}", _named("String")) for n in range(20_000)])),
+        lambda: _schema(_type("Query", [_field(f"f{n}", _named("String")) for n in range(20_000)])),
         "20,000 queries",
     ),
 }
@@ -194,7 +200,17 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_definition_that_is_wrong_or_hostile_is_refused_with_a_reason(what: str) -> None:
-    raw, said = WRONG[what]
+    _refuses(*WRONG[what])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", HUGE)
+def test_a_definition_that_is_too_large_is_refused_with_a_reason(what: str) -> None:
+    make, said = HUGE[what]
+    _refuses(make(), said)
+
+
+def _refuses(raw: bytes, said: str) -> None:
     began = time.monotonic()
     with pytest.raises(SourceError, match=f"(?s)source lib: file.*({said})"):
         read_schema(raw, "lib", "file")

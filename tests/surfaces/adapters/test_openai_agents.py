@@ -12,6 +12,8 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from gloveport import Gloveport, code_tool
 from gloveport.surfaces.adapters import openai_agents
 
+pytestmark = pytest.mark.integration
+
 
 class Scripted(Model):
     """A model with a list of answers: arguments for the tool, then a final text."""

@@ -1,5 +1,6 @@
 """pydantic-ai: its own scripted model calls the code tool through a whole agent loop, in the real sandbox."""
 
+import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -7,6 +8,8 @@ from pydantic_ai.models.test import TestModel
 
 from gloveport import Gloveport, code_tool
 from gloveport.surfaces.adapters import pydantic_ai
+
+pytestmark = pytest.mark.integration
 
 
 def returned(messages: list[ModelMessage]) -> list[ToolReturnPart]:
