@@ -223,6 +223,7 @@ def test_a_fingerprint_changes_with_the_definition_and_with_nothing_else() -> No
     assert len({fingerprint(tool), *map(fingerprint, others)}) == 6
 
 
+@pytest.mark.long
 def test_ten_thousand_tools_are_looked_up_suggested_and_searched() -> None:
     paths = [f"group{n % 97}.create_thing_{n}" for n in range(10_000)]
     catalog = Catalog([Listed("big", *paths, description="Make a thing of a group")])

@@ -100,6 +100,7 @@ def test_of_a_user_and_password_the_password_alone_is_blacked_out_and_the_user_i
     assert clean(b"ada") == b"ada"
 
 
+@pytest.mark.long
 def test_every_echo_is_blacked_out_wherever_it_is() -> None:
     for secret in (*SECRETS, "-_-_-_-_-"):
         body = b"filling ".join(b"%d " % n * (n % 700) + secret.encode() for n in range(1500))

@@ -82,6 +82,7 @@ def test_a_node_holds_only_nodes_before_it(refers: int) -> None:
         Table(protobuf.block(2, protobuf.block(11, protobuf.packed(1, [refers]))))
 
 
+@pytest.mark.long
 def test_a_table_holds_so_many_values_and_no_more() -> None:
     began = time.monotonic()
     with pytest.raises(WireError, match="more than"):

@@ -78,6 +78,7 @@ def test_collisions_are_settled_the_same_way_in_any_order() -> None:
     assert first["get", "/x"] == "a.x"
 
 
+@pytest.mark.long
 def test_thousands_of_collisions_are_settled_soon() -> None:
     began = time.monotonic()
     same = f"/{'x' * 100}"
