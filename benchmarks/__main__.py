@@ -52,7 +52,7 @@ def function(body: str) -> str:
 
 async def settle(port: Gloveport) -> None:
     """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
-    pool = port._pool(port._kind("javascript", None, port.limits))
+    pool = port._pool(port._options("javascript", None, port.limits))
     while len(pool._ready) < pool._size:  # noqa: ASYNC110 - the pool has no event for this
         await asyncio.sleep(0.005)
     await asyncio.sleep(0.03)
