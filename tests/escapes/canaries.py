@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import pty
+import re
 import resource
 import secrets
 import select
@@ -214,7 +215,8 @@ class Canaries:
             if self._victims_standing() != self._standing:
                 found.add("victim: changed")
             clock = self._victims_clock()
-            if len(clock) > 5 and clock in text:  # it has hardly begun while it is shorter; such a number is anywhere
+            # A shorter number is anywhere, and so is one that is a part of another: of a duration, of an id.
+            if len(clock) > 5 and re.search(rf"(?<![\w.]){clock}(?!\w)", text):
                 found.add("victim: clock")
             if _pending(self._victim.pid) & 1 << (signal.SIGURG - 1):
                 found.add("urgent data")

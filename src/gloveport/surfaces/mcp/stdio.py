@@ -65,8 +65,6 @@ def mcp_command(serving: ServedSources) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with redirect_stdout(sys.stderr):  # what tools print is shown at once
         port = serving.port()
-        if os.isatty(requests):
-            stream(sys.stderr).line(TERMINAL_NOTICE)
         asyncio.run(_serve(port, requests, out))
     return 0
 
@@ -76,6 +74,8 @@ async def _serve(port: Gloveport, requests: int, out: TextIO) -> None:
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
+    if os.isatty(requests):
+        stream(sys.stderr).line(TERMINAL_NOTICE)  # only now does Ctrl-C end it cleanly
     server = AgentServer(port)
     try:
         lines = cast(anyio.AsyncFile[str], _lines(requests))
