@@ -27,7 +27,8 @@ check: setup ## lint, check types, and run the tests that start no sandbox, serv
 	$(MAKE) --no-print-directory --jobs 2 --output-sync lint unit
 
 test: check ## run everything: `make check`, then the integration tests
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile -m 'integration or long'
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+		-m 'integration or long'
 
 lint: setup ## lint, check types and check the import contracts
 	$(BIN)/ruff check .

@@ -23,6 +23,21 @@ STARTING_FIXTURES = {"port"}
 STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "socket.bind", "subprocess.Popen"}
 """Audit events of the interpreter that mean a new process or a server."""
 
+SLOW_MODULES = (
+    "test_escapes.py",
+    "test_python_escapes.py",
+    "test_serve.py",
+    "test_bombs.py",
+    "test_toolbox.py",
+    "test_fuzz.py",
+    "test_cpython_guests.py",
+    "test_layers.py",
+    "test_canaries.py",
+    "test_shapes.py",
+    "test_kills.py",
+)
+"""They come first, slowest first, so that no worker starts a long module at the end while the others are idle."""
+
 INTEGRATION_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.integration", re.MULTILINE)
 
 COLLECTED = pytest.StashKey[frozenset[str]]()
@@ -81,8 +96,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that use a sandbox of this file, and leave integration tests and long tests out of `--check`."""
+    """Order the modules, mark the tests that use a sandbox of this file, and leave integration tests and long tests out of `--check`."""
     config.stash[COLLECTED] = frozenset(item.nodeid for item in items)
+    items.sort(key=lambda item: SLOW_MODULES.index(item.path.name) if item.path.name in SLOW_MODULES else len(SLOW_MODULES))
     for item in items:
         if STARTING_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("integration")
