@@ -144,6 +144,9 @@ def carried(catalog: Catalog) -> Row:
         def __init__(self, catalog: Catalog) -> None:
             self.catalog = catalog
 
+        def opened_source(self, _name: str) -> None:
+            """Return nothing: the catalog is made of bare tools."""
+
     listed = AgentTools(Port(catalog)).descriptions()  # pyright: ignore[reportArgumentType]
     import orjson
 
