@@ -7,6 +7,7 @@
     ├── WireError                bytes from a guest violate the protocol or its limits    (becomes Outcome.error)
     ├── ValueCrossingError       a value can't be copied into or out of the sandbox; names its path
     ├── SourceError              a source's definition can't be loaded; other sources work
+    ├── TooComplexError          hostile text took a jailed task more time or memory than it may have
     ├── CallLimit                the program made more calls than max_calls               (becomes Outcome.error)
     └── ToolError                a tool call failed: code, tool, status, data, retryable  (the guest can catch it)
 
@@ -33,6 +34,12 @@ CODES: Mapping[str, Code] = {
     "syntax-error": Code(1, 422, "The program is not valid in its language.", "Correct the marked place."),
     "code-too-large": Code(
         6, 413, "The program's text is longer than max_code_bytes.", "Pass large data as input, not as code."
+    ),
+    "program-too-complex": Code(
+        6,
+        422,
+        "Reading the program takes more CPU time or memory than a program may need.",
+        "Split the program, and pass large data as input.",
     ),
     "unknown-tool": Code(
         1, 422, "The program calls a tool that is not in its catalog.", "Use tools.search to find the right name."
@@ -71,6 +78,12 @@ CODES: Mapping[str, Code] = {
     ),
     "source-failed": Code(
         7, 502, "A source's definition can't be loaded or used.", "Correct what the message names; other sources work."
+    ),
+    "definition-too-complex": Code(
+        7,
+        502,
+        "Reading a source's definition takes more CPU time or memory than a definition may need.",
+        "Use a part of the definition, or get it again from where it came from.",
     ),
     "source-unreachable": Code(
         7, 502, "The service behind a tool can't be reached.", "Check its address and whether it is running."
@@ -224,6 +237,12 @@ class SourceError(GloveportError):
     """A source's definition can't be loaded; the message names the source and the place in the definition."""
 
     code = "source-failed"
+
+
+class TooComplexError(GloveportError):
+    """Hostile text took a jailed task more CPU time or memory than it may have; the task was killed."""
+
+    code = "program-too-complex"
 
 
 class CallLimit(GloveportError):
