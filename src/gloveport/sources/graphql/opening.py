@@ -15,7 +15,7 @@ from gloveport.policy.egress.urls import shown
 from gloveport.sources.context import SourceContext
 from gloveport.sources.graphql.call.endpoint import Endpoint
 from gloveport.sources.graphql.call.response import error_rows, read_body
-from gloveport.sources.graphql.compile.definition import MAX_JSON_BYTES, MAX_JSON_CONTAINERS, read_schema
+from gloveport.sources.graphql.compile.definition import JSON_LIMITS, MAX_JSON_BYTES, read_schema
 from gloveport.sources.graphql.source import GraphQLSource
 
 # The second is for servers of the 2018 specification, which has no deprecated arguments.
@@ -67,7 +67,7 @@ async def _introspect(endpoint: Endpoint, source: str) -> bytes:
     for query in INTROSPECTIONS:
         try:
             reply = await endpoint.send(query, {})
-            body = read_body(reply, MAX_JSON_CONTAINERS)
+            body = read_body(reply, JSON_LIMITS)
         except ToolError as error:
             raise SourceError(f"source {source}: {shown(endpoint.url)}: {error.message}", hint=error.hint) from None
         if body is None:

@@ -9,6 +9,7 @@ from graphql import GraphQLSchema
 
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.sources import SourceInfo
 from gloveport.sources.graphql.call.document import PAGE_ALIAS, Documents
 from gloveport.sources.graphql.call.endpoint import Endpoint
@@ -68,4 +69,5 @@ class GraphQLSource:
         select = None if root.select is None else args.get(root.select)
         text = None if select is None else select_text(select)
         document = self._documents.document(root, tuple(sorted(variables)), text, paged=paged)
-        return value_of(await self._endpoint.send(document, variables), root.name)
+        reply = await self._endpoint.send(document, variables)
+        return await off_loop_if(len(reply.body) > LARGE_BYTES, value_of, reply, root.name)
