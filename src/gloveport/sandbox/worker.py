@@ -66,11 +66,12 @@ class Worker:
         """Return whether the process is still running."""
         return not self.guest.has_ended()
 
-    def limit(self, *, memory_mb: int, cpu_seconds: float) -> None:
-        """Set the run's limits on the process, from outside: memory above its idle size, CPU time as a backstop."""
+    def limit(self, *, memory_mb: int, cpu_seconds: float | None = None) -> None:
+        """Set limits on the process, from outside: memory above its idle size, and CPU time as a backstop."""
         self._idle_cpu = self.cpu_seconds()
         self.guest.set_limits(
-            data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=int(self._idle_cpu + cpu_seconds) + 2
+            data_bytes=self._idle_data + memory_mb * MIB,
+            cpu_seconds=None if cpu_seconds is None else int(self._idle_cpu + cpu_seconds) + 2,
         )
 
     def cpu_seconds(self) -> float:
