@@ -28,6 +28,11 @@ MAX_SCHEMA_BYTES = 64 * 1024  # of a tool: of a larger one, the process gets the
 MAX_NAME_CHARS = 300
 MAX_FINDINGS = 1000
 DEFAULT_AGENT = "default"
+CODES = frozenset(
+    {"syntax-error", "code-too-large", "program-too-complex", "unknown-tool", "bad-arguments", "type-error"}
+    | {"import-refused", "engine-lacks", "source-failed"}
+)
+"""The codes of the errors that reading a program can have."""
 SUBSETS = tuple(engine.subset for engine in ENGINES.values() if engine.subset)
 
 
@@ -112,6 +117,10 @@ class ProgramReader:
         header = msgspec.json.encode({**request, "roots": roots})[:-1] + b',"tools":{' + known + b"}}"
         try:
             return await self.tasks.run_for(agent, task, (header, text.encode()), answer=answer)
+        except ProgramError as error:
+            if error.code not in CODES:
+                raise _broken_protocol() from None
+            raise
         except TooComplexError as error:
             message = f"the program is too complex: {error.message}"
             hint = "split the program, and pass large data as `input`, not as code"

@@ -14,6 +14,7 @@ from gloveport.types import Problem, Program, Tool, TypeFinding
 
 PREPARE = f"{__name__}:prepare_program"
 REPORT_TYPES = f"{__name__}:report_types"
+MAX_SPANS = 20_000
 PACKAGES = ("tree_sitter", "tree_sitter_typescript")
 
 Ask = Callable[[bytes], bytes | None]
@@ -25,6 +26,9 @@ def prepare_program(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
     program = _prepare(request, code)
     if request["roots"] is not None:
         check(program, _RemoteTools(request, ask))
+    if len(program.spans) > MAX_SPANS or len(program.tool_access.names) > MAX_SPANS:
+        message = f"the program is too complex: it has more than {MAX_SPANS:,} names or fenced parts"
+        raise ProgramError(message, code="program-too-complex", hint="split the program")
     access = program.tool_access
     facts = {
         "dialect": program.dialect,
