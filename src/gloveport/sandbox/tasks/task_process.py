@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +13,23 @@ import msgspec
 
 from gloveport.errors import CODES, ProgramError, SandboxError, SourceError, TooComplexError, WireError
 from gloveport.sandbox import wire
-from gloveport.sandbox.worker import Worker
+from gloveport.sandbox.watchdog import WATCHDOG, Watch, Watched
+from gloveport.sandbox.worker import RESIDENT_SLACK_FACTOR, Worker
 from gloveport.types import MIB
 
 logger = logging.getLogger("gloveport")
 
 READ_BYTES = 256 * 1024
-CHECK_SECONDS = 0.05
 MAX_WALL_SECONDS = 120.0  # a process that a hostile text controls may wait for ever without using its CPU time
 MAX_ERROR_BYTES = 64 * 1024
 MAX_TEXT_CHARS = 4000
 MAX_QUESTIONS = 10_000
+
+_PROBLEMS = {
+    "time-limit": f"takes more than {MAX_WALL_SECONDS:g} s",
+    "cpu-limit": "takes too much CPU time",
+    "memory-limit": "takes too much memory",
+}
 
 Answer = Callable[[bytes], Awaitable[bytes | None]]
 
@@ -60,16 +67,13 @@ class TaskProcess:
         self.usable = True
         self._budget = budget
         self._loop = asyncio.get_running_loop()
-        self._problem = ""
-        worker.limit(memory_mb=budget.memory_mb)
+        worker.limit_memory(budget.memory_mb)
 
     async def run(self, task: str, parts: Sequence[bytes], answer: Answer | None = None) -> list[bytes]:
         """Return what the task yields. Raise its SourceError or ProgramError, or TooComplexError over the budget."""
         self.usable = False  # until it has answered: a cancelled task leaves the process in the middle of something
         self.tasks += 1
-        self._cpu_seconds = self._budget.cpu_seconds + self._budget.cpu_seconds_per_mib * sum(map(len, parts)) / MIB
-        self._max_cpu = self.worker.cpu_seconds() + self._cpu_seconds
-        self._watch = self._loop.call_later(CHECK_SECONDS, self._check, self._loop.time() + MAX_WALL_SECONDS)
+        watch = self._watch(sum(map(len, parts)))
         try:
             frames = [b"T" + task.encode(), *(b"P" + part for part in parts), b"G"]
             await self._loop.sock_sendall(self.worker.guest.socket, b"".join(map(wire.pack, frames)))
@@ -77,21 +81,21 @@ class TaskProcess:
         except (ConnectionError, WireError) as error:
             if isinstance(error, WireError) and error.code != "frame-too-large":
                 raise
-            raise TooComplexError(f"reading it {self._problem or 'makes the parser fail'}") from None
+            raise TooComplexError(f"reading it {_PROBLEMS.get(watch.exceeded or '', 'makes the parser fail')}") from None
         finally:
-            self._watch.cancel()
+            watch.stop()
 
-    def _check(self, deadline: float) -> None:
-        if self.worker.cpu_seconds() > self._max_cpu:
-            self._problem = f"takes more than {self._cpu_seconds:.1f} s of CPU time"
-        elif self.worker.resident_mb() > self.worker.idle_mb + self._budget.memory_mb * 1.1:
-            self._problem = f"takes more than {self._budget.memory_mb} MB of memory"
-        elif self._loop.time() > deadline:
-            self._problem = f"takes more than {MAX_WALL_SECONDS:g} s"
-        else:
-            self._watch = self._loop.call_later(CHECK_SECONDS, self._check, deadline)
-            return
-        self.worker.guest.kill()
+    def _watch(self, size: int) -> Watch:
+        worker, budget = self.worker, self._budget
+        return WATCHDOG.watch(
+            Watched(
+                worker.guest.pid,
+                worker.guest.pidfd,
+                deadline=time.monotonic() + MAX_WALL_SECONDS,
+                max_cpu_seconds=worker.cpu_seconds() + budget.cpu_seconds + budget.cpu_seconds_per_mib * size / MIB,
+                max_held_bytes=(worker.idle_mb + budget.memory_mb * RESIDENT_SLACK_FACTOR) * MIB,
+            )
+        )
 
     async def _receive(self, answer: Answer | None) -> list[bytes]:
         reader = wire.FrameReader(self._budget.max_result_bytes, self._budget.max_result_bytes)
