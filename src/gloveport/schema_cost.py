@@ -27,7 +27,14 @@ MAX_STATES_OF_ONE_PATTERN = 1024
 MAX_PATTERN_CHARS = 1000
 MAX_UNICODE_CLASSES = 20
 MAX_STEPS = 100_000
+MAX_ATTEMPTS = 4
 UNBOUNDED = 10**9
+
+TOO_MANY_BRANCHES = "has too many alternatives to try"
+TOO_MANY_STATES = "has patterns that take too long to match"
+REFERS_TO_ITSELF = "refers to itself for the same value"
+TOO_ENTANGLED = "has too many combinations of alternatives"
+TOO_LARGE = "is too large"
 
 BYTES_PER_STATE = 64
 """About the size of one state of a compiled pattern."""
@@ -86,10 +93,10 @@ class SchemaCost(NamedTuple):
     def problem(self) -> str | None:
         """Why the schema must not reach the validator; None when it may."""
         if self.branches > MAX_BRANCHES:
-            return "has too many alternatives to try"
+            return TOO_MANY_BRANCHES
         if self.pattern_states > MAX_PATTERN_STATES:
-            return "has patterns that take too long to match"
-        return "is too large" if self.size > MAX_SCHEMA_SIZE else None
+            return TOO_MANY_STATES
+        return TOO_LARGE if self.size > MAX_SCHEMA_SIZE else None
 
 
 class Applied(NamedTuple):
@@ -101,9 +108,15 @@ class Applied(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """A value that costs too much: the schemas that apply to it, and those that apply to the value around it."""
+    """A value that costs too much, and why.
+
+    `entry` are the schemas that apply to it from outside, `here` are also those that they lead to, and `around` are the
+    schemas that apply to the value that it is part of. `attempt` counts how often they were made cheaper in vain.
+    """
 
     problem: str
+    attempt: int
+    entry: list[dict[str, Any]]
     here: list[dict[str, Any]]
     around: list[dict[str, Any]]
 
@@ -253,21 +266,17 @@ class CostExplorer:
 
     def _settle(self, entry: list[Applied], around: list[dict[str, Any]]) -> list[Applied]:
         """Return all schemas that apply to the value, made cheaper where they cost too much."""
-        for _ in range(3):
+        for attempt in range(MAX_ATTEMPTS):
             applied, branches, states, problem = self._applied(entry)
             if problem is None:
                 self.branches = max(self.branches, branches)
                 self.pattern_states = max(self.pattern_states, states)
                 return applied
             if self._relax is None:
+                self.branches = self.pattern_states = UNBOUNDED
                 break
-            self._relax(Excess(problem, [each.schema for each in applied], around))
-        if self._relax is None:
-            self.branches = self.pattern_states = UNBOUNDED
-            return []
-        for schema, *_ in entry:
-            if type(schema) is dict:
-                schema.clear()
+            outer = [each.schema for each in entry if type(each.schema) is dict]
+            self._relax(Excess(problem, attempt, outer, [each.schema for each in applied], around))
         return []
 
     def _applied(self, entry: list[Applied]) -> tuple[list[Applied], int, int, str | None]:
@@ -293,7 +302,7 @@ class CostExplorer:
             if name is not None:
                 bit = self._bits.get(name, 0)
                 if here & bit:
-                    problem = "a schema refers to itself for the same value"
+                    problem = REFERS_TO_ITSELF
                 elif path & bit:
                     branches += times
                 else:
@@ -303,10 +312,10 @@ class CostExplorer:
 
     def _excess(self, branches: int, states: int) -> str | None:
         if branches > MAX_BRANCHES:
-            return "a schema has too many alternatives to try"
+            return TOO_MANY_BRANCHES
         if states > MAX_PATTERN_STATES:
-            return "a schema has patterns that take too long to match"
-        return "a schema is too entangled to check" if self._steps > self._max_steps else None
+            return TOO_MANY_STATES
+        return TOO_ENTANGLED if self._steps > self._max_steps else None
 
 
 def weight(schema: Mapping[str, Any]) -> int:
