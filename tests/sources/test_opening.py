@@ -25,7 +25,7 @@ class Watch:
 
 async def main():
     global watching
-    outside = SourceContext(gloveport.policy.egress.client.Egress(), EnvironmentCredentials({}, {}), Path("/nonexistent"))
+    outside = SourceContext(gloveport.policy.egress.client.Egress(), EnvironmentCredentials({}, {}), Path("/nonexistent"), None)
     location = ("/nonexistent/command",) if sys.argv[1] == "mcp" else "/nonexistent/definition"
     config = SourceConfig("far", sys.argv[1], location, base_url="https://example.com")
     await asyncio.to_thread(int)  # which loads what threads need

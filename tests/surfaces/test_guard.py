@@ -16,7 +16,7 @@ import pytest
 from gloveport import Gloveport
 from gloveport.surfaces.http import idle_timeout
 from gloveport.surfaces.http.admission import Admission
-from gloveport.surfaces.http.guard import MAX_BODY_BYTES, MAX_BODY_DEPTH, ServerNames
+from gloveport.surfaces.http.guard import BODY_LIMITS, MAX_BODY_BYTES, ServerNames
 from tests.surfaces.agents import TOKEN, Lingering, http_client, http_server
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
@@ -214,9 +214,9 @@ def nested(depth: int) -> bytes:
 
 @pytest.mark.integration
 async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
-    assert (await send(url, body=nested(MAX_BODY_DEPTH))).status == 400  # no session: that is the protocol's own answer
-    assert "code" not in json.loads((await send(url, body=nested(MAX_BODY_DEPTH))).body)
-    deep = await send(url, body=nested(MAX_BODY_DEPTH + 1))
+    assert (await send(url, body=nested(BODY_LIMITS.depth))).status == 400  # no session: that is the protocol's own answer
+    assert "code" not in json.loads((await send(url, body=nested(BODY_LIMITS.depth))).body)
+    deep = await send(url, body=nested(BODY_LIMITS.depth + 1))
     assert (deep.status, deep.code) == (400, "bad-request")
 
 

@@ -24,9 +24,7 @@ from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.token import TokenCheck
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
-MAX_BODY_DEPTH = 64
-MAX_BODY_CONTAINERS = 100_000
-MAX_BODY_ITEMS = 2_000_000
+BODY_LIMITS = bounded_json.JsonLimits(containers=20_000, items=100_000, depth=64)  # they are decoded in one step
 BODY_TIMEOUT_SECONDS = 30.0
 RETRY_AFTER_SECONDS = 2
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
@@ -135,7 +133,7 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     except TimeoutError:
         raise _refusal("bad-request", f"the body did not arrive within {BODY_TIMEOUT_SECONDS:g} seconds") from None
     try:
-        bounded_json.check(bytes(body), MAX_BODY_CONTAINERS, MAX_BODY_ITEMS, MAX_BODY_ITEMS, MAX_BODY_DEPTH)
+        bounded_json.check(bytes(body), BODY_LIMITS)
     except bounded_json.JsonLimitError as problem:
         raise _refusal("bad-request", f"the body {problem}") from None
     except ValueError as problem:
