@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from gloveport import bounded_json
 from gloveport.errors import SourceError
 from gloveport.sources.compiled_definition import ToolHead, shared_schema_names
 from gloveport.sources.graphql import rows
-from gloveport.sources.graphql.rows import AnyRow, named_type
+from gloveport.sources.graphql.rows import AnyRow
 from gloveport.tool_names import problem_with
 from gloveport.types import MIB
 
@@ -33,6 +34,7 @@ MAX_SUBSCHEMAS = 5000
 MAX_CLOSURE_STEPS = 1_000_000
 """How many references are followed, over all tools, to find out which input types belong to which tool."""
 
+SCHEMA_LIMITS = bounded_json.JsonLimits(containers=20_000, items=100_000, depth=64)
 MAX_ROW_BYTES: Mapping[type, int] = {
     rows.TypeRow: rows.MAX_TYPE_BYTES,
     rows.FieldRow: rows.MAX_FIELD_BYTES,
@@ -133,8 +135,8 @@ class CheckedRows:
         for row, parameters, shown in self._tools:
             if row.answer not in self._answers:
                 raise _refused("an answer has no schema")
-            names = [named_type(type_) for type_ in row.arguments.values()]
-            inputs = _digest([shown, closures.digest(tuple(name for name in names if name in self._inputs))])
+            names = tuple(dict.fromkeys(shared_schema_names(bytes(row.schema))))
+            inputs = _digest([shown, closures.digest(names)])
             covered = [row.operation, row.name, row.address, row.description, inputs, self._answers[row.answer]]
             head = ToolHead(
                 row.address,
@@ -202,7 +204,7 @@ class CheckedRows:
         _names(row.name, *row.arguments, *(() if row.select is None else (row.select,)))
         for type_ in (row.answer, *row.arguments.values()):
             _type(type_)
-        if problem_with(row.address) or len(row.address) > 2 * rows.MAX_NAME_CHARS:
+        if not row.address.isascii() or len(row.address) > 2 * rows.MAX_NAME_CHARS or problem_with(row.address):
             raise _refused("an address is not legal")
         if len(row.description) > MAX_DESCRIPTION_CHARS or len(row.default) > MAX_DEFAULT_CHARS:
             raise _refused("a text is too long")
@@ -300,8 +302,9 @@ def _schema(text: msgspec.Raw) -> _Schema:
     if len(text) > rows.MAX_SCHEMA_BYTES:
         raise _refused("a schema is too large")
     try:
+        bounded_json.check(bytes(text), SCHEMA_LIMITS)
         return _SCHEMA.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, bounded_json.JsonLimitError):
         raise _refused("a schema has another form") from None
 
 
