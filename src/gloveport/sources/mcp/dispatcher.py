@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gloveport.large_values import off_loop
-from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
+from gloveport.sources.mcp.connection import CURRENT_CALL, REPLY_TOO_LARGE
 from gloveport.sources.mcp.messages import MessageLimitError, check_result, holds_more
 from gloveport.sources.mcp.tool_list import ListedPage, read_page
 
@@ -51,6 +51,10 @@ class TolerantDispatcher(JSONRPCDispatcher[TransportContext]):
             page = await off_loop(read_page, raw["tools"], modern=self._modern)
             self.listed.append(page)
             raw["tools"] = page.with_headers
+        if (call := CURRENT_CALL.get()) is not None:
+            call.structured = None
+            if raw.get("structuredContent") is not None:  # any JSON: the library would look at all of it
+                call.structured, raw["structuredContent"] = raw["structuredContent"], {}
         try:
             check_result(raw)
         except MessageLimitError as problem:

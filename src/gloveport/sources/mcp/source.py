@@ -127,7 +127,7 @@ class McpSource:
             return await feature.call(send, args, self._config.max_response_bytes)
         name = self._tools[tool.address].name
         request = mcp.CallToolRequest(params=mcp.CallToolRequestParams(name=name, arguments=args))
-        return await value_of(await send(request, CALL_RESULT), tool.address)
+        return await value_of(await send(request, CALL_RESULT), call.structured, tool.address)
 
     async def _final_result(self, session: Session, call: ActiveCall, request: Any, result: Any) -> Any:
         """Return the final result; a 2026-07-28 server may first ask for input, and then gets the request again."""
