@@ -15,7 +15,8 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164
 )
 _LINE_BREAK = re.compile("\r\n?|[\u2028\u2029\x85\x0b\x0c]")
 _NOT_PLAIN = re.compile(r"[^ -~\n]")
-_TRAILING_SPACE = re.compile(r"[ \t]+(?=\n)")
+# Tried once for each run of spaces, at its beginning: trying it at every space is quadratic.
+_TRAILING_SPACE = re.compile(r"(?<![ \t])[ \t]++(?=\n)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
