@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gloveport.sources.openapi.compile.schemas import KEYWORD_RULES
+from gloveport.sources.schemas.keywords import COMMON_RULES
 from tests.sources.openapi.compiled import Compiled, operation, returning, sending
 
 
@@ -125,7 +125,7 @@ def test_descriptions_are_cleaned_and_capped() -> None:
     assert made["description"].startswith("seen x") and len(made["description"]) <= 600
 
 
-KEYS = st.text(max_size=4) | st.sampled_from([*KEYWORD_RULES, "$ref", "nullable", "readOnly"])
+KEYS = st.text(max_size=4) | st.sampled_from([*COMMON_RULES, "$ref", "nullable", "readOnly"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda below: st.lists(below, max_size=3) | st.dictionaries(KEYS, below, max_size=4),

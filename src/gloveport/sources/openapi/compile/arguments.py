@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from gloveport.sources.openapi.compile.parameters import Argument
 from gloveport.sources.openapi.compile.request_body import CompiledBody
-from gloveport.sources.openapi.compile.schemas import Schema
 from gloveport.sources.openapi.operation import Parameter, RequestBody
+from gloveport.sources.schemas.keywords import Schema
 
 PARAMETER_PLACES = ("path", "query", "header", "cookie")
 

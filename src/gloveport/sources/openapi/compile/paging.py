@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.request_body import all_of_parts
-from gloveport.sources.openapi.compile.schemas import Schema, SchemaRegistry
+from gloveport.sources.openapi.compile.schemas import SchemaRegistry
 from gloveport.sources.openapi.operation import Paging
+from gloveport.sources.schemas.keywords import Schema
 
 LAST_ITEM = "-1"
 """A key in `Paging.at` that means the last item of an array."""

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, cast
 from gloveport.sources.openapi.compile.document.document import Warn
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.document.swagger2 import COLLECTION_FORMATS, inline_schema
-from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, Schema, SchemaRegistry
+from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, SchemaRegistry
 from gloveport.sources.openapi.operation import Parameter, Place
+from gloveport.sources.schemas.keywords import Schema
 from gloveport.sources.texts import clean
 
 PARAMETER_STYLES = {

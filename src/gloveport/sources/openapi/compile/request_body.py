@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_binary, kind_of, offered_contents, sent_as
-from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, Schema, SchemaRegistry
+from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, SchemaRegistry
 from gloveport.sources.openapi.operation import FieldEncoding, MediaContent
+from gloveport.sources.schemas.keywords import Schema
 from gloveport.sources.texts import clean
 
 MAX_CONTENTS = 20

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_json, kind_of
 from gloveport.sources.openapi.compile.request_body import BINARY_SCHEMA
-from gloveport.sources.openapi.compile.schemas import Schema, SchemaRegistry
+from gloveport.sources.openapi.compile.schemas import SchemaRegistry
+from gloveport.sources.schemas.keywords import Schema
 
 MAX_SUCCESS_RESPONSES = 8
 EMPTY_STATUSES = frozenset({"204", "205"})

@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from gloveport.sources.openapi.compile.document.references import DanglingReference, References
-from gloveport.sources.openapi.compile.schemas import HIDDEN_FLAGS, Side, identifier
+from gloveport.sources.openapi.compile.schemas import HIDDEN_FLAGS, Side
+from gloveport.sources.schemas.keywords import definition_name
 
 _REFERENCE = re.compile(rb'"\$ref":"([^"\\]+)"')
 
@@ -27,8 +28,8 @@ def shared_names(pointer: str, schemas: Mapping[str, Any]) -> dict[str, str]:
     taken: set[str] = set()
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
     # A schema whose own name is legal keeps it, even if another would get the same name.
-    for key in sorted(schemas, key=lambda key: (identifier(key) != key, key)):
-        plain = name = identifier(key)
+    for key in sorted(schemas, key=lambda key: (definition_name(key) != key, key)):
+        plain = name = definition_name(key)
         while name in taken:
             name = f"{plain}_{next(numbers[plain])}"
         taken.add(name)
