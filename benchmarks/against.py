@@ -67,7 +67,9 @@ def main(python: str, rounds: int = 300, seconds: float = 3.0) -> None:
                 slices.append(tree.ask(op="sustain", seconds=seconds, **run))
         mine, theirs = (sorted(found[tree])[2] for tree in (now, before))
         print(f"| {name}, {AT_ONCE} at once | {mine[0]:.0f} /s | {theirs[0]:.0f} /s | {mine[0] / theirs[0]:.2f} × |")
-        print(f"| {name}, processor time | {mine[1]:.1f} ms | {theirs[1]:.1f} ms | {mine[1] / theirs[1]:.2f} × |", flush=True)
+        print(
+            f"| {name}, processor time | {mine[1]:.1f} ms | {theirs[1]:.1f} ms | {mine[1] / theirs[1]:.2f} × |", flush=True
+        )
     now.end()
     before.end()
 

@@ -13,6 +13,7 @@ import pytest
 
 from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
 from gloveport.host import source_opener
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.host.source_opener import SourceSpec
 from gloveport.host.source_set import SourceSet
 from gloveport.policy.credentials import EnvironmentCredentials
@@ -494,7 +495,9 @@ async def test_a_definition_whose_file_says_nothing_is_called_by_its_title(
     assert likely_name(str(tmp_path / file)) == name
     egress = Egress()
     try:
-        found = await detect(str(tmp_path / file), SourceContext(egress, EnvironmentCredentials({}, {}), tmp_path))
+        found = await detect(
+            str(tmp_path / file), SourceContext(egress, EnvironmentCredentials({}, {}), tmp_path, DefinitionTasks("kernel"))
+        )
     finally:
         await egress.close()
     assert found.config.name == name
