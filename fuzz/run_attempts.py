@@ -29,12 +29,13 @@ class _Worker:
     """A worker that sends the given bytes to its listener and then closes."""
 
     idle_mb = 10.0
+    exceeded = None
     unsent = 0
 
     def __init__(self, said: bytes) -> None:
         self._said = said
 
-    def limit(self, **_: float) -> None: ...
+    def limit(self, limits: Limits, on_exceeded: Callable[[], None]) -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
 
@@ -54,10 +55,7 @@ class _Worker:
     def run_cpu_seconds(self) -> float:
         return 0.0
 
-    peak_mb = resident_mb = run_cpu_seconds
-
-    def threads(self) -> int:
-        return 1
+    peak_mb = run_cpu_seconds
 
     def end(self) -> asyncio.Future[tuple[Exit, str]]:
         ended = asyncio.get_running_loop().create_future()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gloveport import Gloveport
+from gloveport.sandbox.watchdog import WATCHDOG, Watched
 from tests.conftest import children_of, open_files
 
 DEADLINE = 60.0
@@ -29,7 +30,10 @@ class Leftovers:
 
     @classmethod
     def now(cls) -> Leftovers:
-        """What there is now."""
+        """What there is now, with the watchdog's thread and timer, which stay until this process ends."""
+        pidfd = os.pidfd_open(os.getpid())
+        WATCHDOG.watch(Watched(os.getpid(), pidfd)).stop()
+        os.close(pidfd)
         gc.collect()
         temporary = {str(path) for place in PLACES for path in place.glob("gloveport-*") if _is_left(path)}
         return cls(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
-from gloveport.sandbox.worker import Worker, held_bytes
-from gloveport.types import MIB
+from gloveport.sandbox.process_status import held_bytes
+from gloveport.sandbox.worker import Worker
+from gloveport.types import MIB, Limits
 
 SAMPLE_SECONDS = 0.01
 GONE_SECONDS = 30.0
@@ -50,9 +51,9 @@ async def watching() -> AsyncIterator[Watch]:
     watch = Watch()
     limit = Worker.limit
 
-    def noted(self: Worker, *, memory_mb: int, cpu_seconds: float) -> None:
+    def noted(self: Worker, limits: Limits, on_exceeded: Callable[[], None]) -> None:
         watch.pids.append(self.guest.pid)
-        limit(self, memory_mb=memory_mb, cpu_seconds=cpu_seconds)
+        limit(self, limits, on_exceeded)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Worker, "limit", noted)

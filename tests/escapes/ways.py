@@ -28,6 +28,9 @@ from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.jail.limits import MAX_THREADS
 from gloveport.sandbox.launcher import Launch, Launcher
+from gloveport.sandbox.process_status import data_bytes, held_bytes, held_bytes_and_threads
+from gloveport.sandbox.watchdog import WATCHDOG, Watch, Watched
+from gloveport.sandbox.worker import RESIDENT_SLACK_FACTOR
 from gloveport.types import MIB, Program, Strength
 from tests.conftest import TOOLS
 from tests.escapes.calls import NUMBERS
@@ -186,7 +189,7 @@ async def drive(
     loop, nonce = asyncio.get_running_loop(), secrets.token_hex(8)
     data = b""
     before: Posture | None = None
-    watching: asyncio.Task[None] | None = None
+    watch: Watch | None = None
     for own in canaries.sockets():
         loop.add_reader(own, canaries.answer)
     try:
@@ -198,9 +201,8 @@ async def drive(
             before = canaries.posture(pid)
             canaries.listen_for_urgent(channel)
             if guest is not None:
-                (idle,) = worker._status_bytes(pid, b"VmData:")
-                guest.set_limits(data_bytes=idle + 256 * MIB, cpu_seconds=30)
-                watching = loop.create_task(_watch_memory(guest))
+                guest.set_limits(data_bytes=data_bytes(pid) + 256 * MIB, cpu_seconds=30)
+                watch = _watch(guest)
             plan = {"code": escape.wrapped, "dialect": escape.dialect, "inputs": inputs, "nonce": nonce}
             await loop.sock_sendall(channel, json.dumps({**plan, "calls": NUMBERS}).encode() + b"\n")
             while f"end-{nonce}".encode() not in data and (piece := await loop.sock_recv(channel, 65536)):
@@ -208,8 +210,8 @@ async def drive(
     except (TimeoutError, ConnectionError) as error:
         data += f"\n{type(error).__name__}".encode()
     finally:
-        if watching is not None:
-            watching.cancel()
+        if watch is not None:
+            watch.stop()
         for own in canaries.sockets():
             loop.remove_reader(own)
     tripped = canaries.posture(pid).tripped(before) if before else set()
@@ -218,19 +220,16 @@ async def drive(
     return data.decode(errors="replace"), tripped
 
 
-async def _watch_memory(guest: Guest) -> None:
-    """Do what a run attempt does beside setting limits: check what no limit counts."""
-    most = worker.held_bytes(guest.pid) + 256 * MIB * run_attempt.RESIDENT_SLACK_FACTOR
-    with contextlib.suppress(OSError):
-        while worker.held_bytes(guest.pid) < most and not _has_many_threads(guest):  # noqa: ASYNC110
-            await asyncio.sleep(run_attempt.MEMORY_CHECK_SECONDS)
-        guest.kill()
+def _watch(guest: Guest) -> Watch:
+    """Do what a run does beside setting limits: check what no limit of the kernel counts."""
+    most = held_bytes(guest.pid) + 256 * MIB * RESIDENT_SLACK_FACTOR
+    return WATCHDOG.watch(Watched(guest.pid, guest.pidfd, max_held_bytes=most, max_threads=MAX_THREADS))
 
 
 def _has_many_threads(guest: Guest) -> bool:
-    """Return whether a run attempt would end the guest; a test of limits checks that it does."""
+    """Return whether the watchdog would end the guest; a test of limits checks that it does."""
     with contextlib.suppress(OSError):
-        return worker.count_threads(guest.pid) > MAX_THREADS
+        return held_bytes_and_threads(guest.pid)[1] > MAX_THREADS
     return False
 
 

@@ -90,6 +90,11 @@ def program_failure(error: ProgramError) -> Failure:
     return Failure(error.code, type_, error.message, error.line, error.column, error.frame, error.tool, hint)
 
 
+def unprepared_failure(error: GloveportError) -> Failure:
+    """Return the failure of a program that could not be read, through no fault of its own."""
+    return Failure(error.code, type(error).__name__, error.message, hint=error.hint or CODES[error.code].fix)
+
+
 def error_data(error: GloveportError) -> dict[str, Any]:
     """Return an error of the host in the form in which a guest sends its own."""
     return {"code": error.code, "type": type(error).__name__, "message": error.message, "hint": error.hint}

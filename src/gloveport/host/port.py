@@ -19,12 +19,13 @@ from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.host.event_loop import PortLoop
-from gloveport.host.failures import error_data, failure, internal_error, program_failure, trusted_error
+from gloveport.host.failures import error_data, failure, internal_error, program_failure, trusted_error, unprepared_failure
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
+from gloveport.host.program_reader import ProgramReader
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, RunRecorder
-from gloveport.prepare import TypeReport, check, prepare
+from gloveport.prepare import TypeReport
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
 from gloveport.sandbox.jail.strength import JailReport
@@ -55,7 +56,6 @@ from gloveport.types import (
 logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 8
-MAX_INLINE_PREPARE_CHARS = 16 * 1024
 NO_INPUT: Any = object()
 
 
@@ -95,7 +95,8 @@ class Gloveport:
         self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self._engines.items():
             self._options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
-        self._types = TypeChecks(self._minimum) if check_types else None
+        self._programs = ProgramReader(self._minimum)
+        self._types = TypeChecks(self._minimum, self._programs) if check_types else None
         self._spare = spare_from(spare)
         self._journal = journal
         self._pools: dict[ProcessOptions, Pool] = {}
@@ -159,22 +160,21 @@ class Gloveport:
             return _closed(request)
         request = await self._choose_engine(request)
         pool = self._pool(request.options)
-        # A large text takes up to a second, and other runs must not wait for it.
-        large = len(request.code) > MAX_INLINE_PREPARE_CHARS
+        pool.warm()
         try:
-            program = await asyncio.to_thread(_prepare, request) if large else _prepare(request)
-            waits = self._sources.may_concern(program.tool_access)
-            if waits:
-                await self._sources.open(naming=request.code)
+            program, waits = await self._prepare(request)
             if self._closed:
                 return _closed(request)
             bridge = self._bridge
-            await asyncio.to_thread(check, program, bridge.catalog) if large else check(program, bridge.catalog)
-            type_report = await self._types.check(program, bridge.catalog) if self._types else TypeReport()
+            type_report = TypeReport()
+            if self._types is not None:
+                type_report = await self._types.check(program, bridge.catalog, request.subset, request.limits)
             if type_report.error is not None:
                 raise type_report.error
         except ProgramError as error:
             return Outcome(request.run, "failed", error=program_failure(error))
+        except GloveportError as error:
+            return Outcome(request.run, "failed", error=unprepared_failure(error))
         try:
             worker = await pool.take()
         except GloveportError as error:
@@ -188,6 +188,27 @@ class Gloveport:
             await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
             outcome = replace(outcome, error=with_hint(outcome.error, self.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *type_report.advice)) if type_report.advice else outcome
+
+    async def _prepare(self, request: _RunRequest) -> tuple[Program, bool]:
+        """Return the checked program, and whether it can reach a source, and so had to wait for the sources."""
+
+        async def read(catalog: Catalog | None) -> Program:
+            return await self._programs.prepare(
+                request.code,
+                language=request.language,
+                subset=request.subset,
+                max_code_bytes=request.limits.max_code_bytes,
+                catalog=catalog,
+            )
+
+        if self._sources.settled:
+            program = await read(self._bridge.catalog)
+            return program, self._sources.may_concern(program.tool_access)
+        program = await read(None)
+        waits = self._sources.may_concern(program.tool_access)
+        if waits:
+            await self._sources.open(naming=request.code)
+        return (await read(self._bridge.catalog) if not self._closed else program), waits
 
     async def _choose_engine(self, request: _RunRequest) -> _RunRequest:
         """Return the request, with a substitute for an engine that the run did not name and the jail can't hold."""
@@ -272,7 +293,8 @@ class Gloveport:
         return await self._loop.run(lambda: self._open(naming))
 
     async def _open(self, naming: str | None) -> JailReport:
-        report = await self._pool(self._options("typescript", self._engines.get("typescript"), self.limits)).open()
+        pool = self._pool(self._options("typescript", self._engines.get("typescript"), self.limits))
+        report, _ = await asyncio.gather(pool.open(), self._programs.tasks.open())
         await self._sources.open(naming)
         return report
 
@@ -305,6 +327,7 @@ class Gloveport:
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.close()
+        await self._programs.tasks.close()
         await self._sources.close()
         if self._types is not None:
             await self._types.close()
@@ -314,6 +337,7 @@ class Gloveport:
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             pool.abandon()
+        self._programs.tasks.abandon()
         self._sources.reset()
 
     async def __aenter__(self) -> Gloveport:
@@ -372,6 +396,11 @@ class _RunRequest:
     env: Mapping[str, str]
     on_event: OnEvent | None
 
+    @property
+    def subset(self) -> str | None:
+        """The module that says what the engine lacks of its language, if it lacks anything."""
+        return ENGINES[self.options.engine].subset
+
     def happened(self, event: Event) -> None:
         if self.on_event is None:
             return
@@ -382,11 +411,6 @@ class _RunRequest:
 
     def call_happened(self, kind: Literal["call-started", "call-ended"], record: CallRecord) -> None:
         self.happened(Event(kind, self.run, call=record))
-
-
-def _prepare(request: _RunRequest) -> Program:
-    size, subset = request.limits.max_code_bytes, ENGINES[request.options.engine].subset
-    return prepare(request.code, language=request.language, max_code_bytes=size, subset=subset)
 
 
 def _closed(request: _RunRequest) -> Outcome:

@@ -49,6 +49,11 @@ class SourceSet:
         used = access.names
         return bool(self._names) and (access.possible or any(name in used if name else used for name in self._names))
 
+    @property
+    def settled(self) -> bool:
+        """True when no source is still to be opened."""
+        return not self._wanted or (self._is_built and self._opener.started and not self._opener.still_opening())
+
     async def open(self, naming: str | None = None) -> None:
         """Open every source; with a text in `naming`, wait for those that it does not name only as `SourceOpener` does."""
         if not self._wanted:

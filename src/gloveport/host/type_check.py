@@ -7,9 +7,10 @@ import logging
 from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import declarations
 from gloveport.errors import SandboxError
-from gloveport.prepare import TypeReport, check_types
+from gloveport.host.program_reader import ProgramReader
+from gloveport.prepare import TypeReport
 from gloveport.sandbox.type_checkers import TypeChecker, python_launch, typescript_launch
-from gloveport.types import Language, Program, Strength
+from gloveport.types import Language, Limits, Program, Strength
 
 logger = logging.getLogger("gloveport")
 
@@ -17,11 +18,12 @@ logger = logging.getLogger("gloveport")
 class TypeChecks:
     """One warm checker for each language. A program still runs when its checker is missing or too slow."""
 
-    def __init__(self, minimum: Strength) -> None:
+    def __init__(self, minimum: Strength, programs: ProgramReader) -> None:
         self._minimum: Strength = minimum
+        self._programs = programs
         self._checkers: dict[Language, TypeChecker] = {}
 
-    async def check(self, program: Program, catalog: Catalog) -> TypeReport:
+    async def check(self, program: Program, catalog: Catalog, subset: str | None, limits: Limits) -> TypeReport:
         """Return what is wrong with the program's types."""
         header = declarations(catalog, program.code, program.language)
         try:
@@ -29,7 +31,14 @@ class TypeChecks:
         except (SandboxError, TimeoutError) as error:
             logger.warning("the type check was skipped: %s", str(error) or "it took too long")
             return TypeReport()
-        return check_types(program, catalog, findings, header.count("\n"))
+        return await self._programs.report_types(
+            program,
+            findings,
+            header.count("\n"),
+            subset=subset,
+            max_code_bytes=limits.max_code_bytes,
+            catalog=catalog,
+        )
 
     async def close(self) -> None:
         """Stop the checkers."""

@@ -25,7 +25,7 @@ from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
 from gloveport.prepare.type_findings import TypeReport, report_types
 from gloveport.types import LANGUAGES, MIB, Language, Program, TypeFinding
 
-__all__ = ["ToolIndex", "TypeReport", "check", "check_types", "frame", "locate", "prepare"]
+__all__ = ["ToolIndex", "TypeReport", "check", "check_text", "check_types", "frame", "locate", "prepare"]
 
 
 def prepare(
@@ -37,8 +37,7 @@ def prepare(
     """
     if language not in LANGUAGES:
         raise OptionError(f"there is no language `{language}`", hint=f"the languages are {', '.join(LANGUAGES)}")
-    _check_size(text, max_code_bytes)
-    _check_encodable(text)
+    check_text(text, max_code_bytes)
     if language == "python":
         from gloveport.prepare.python import prepare_python
 
@@ -70,6 +69,12 @@ def _certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
         from gloveport.prepare.typescript.calls import certain_calls
 
     return certain_calls(program, catalog)
+
+
+def check_text(text: str, max_code_bytes: int) -> None:
+    """Raise `ProgramError` for a text that is too large, or that can't be encoded. This takes linear time."""
+    _check_size(text, max_code_bytes)
+    _check_encodable(text)
 
 
 def _check_size(text: str, max_code_bytes: int) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gloveport.sandbox.guest import Exit
+from gloveport.sandbox.jail.limits import MAX_THREADS
+from gloveport.sandbox.watchdog import ExceededLimit
 from gloveport.types import Limits
 
 NEARLY_FULL_SHARE = 0.8  # a crash above this share of the memory limit counts as a failed allocation of the engine
@@ -36,17 +38,27 @@ class GuestNotes:
         )
 
 
+def limit_error(exceeded: ExceededLimit, limits: Limits) -> dict[str, Any]:
+    """Return the error for a guest that the watchdog has killed."""
+    match exceeded:
+        case "time-limit":
+            return {"code": exceeded, "message": f"the run took longer than {limits.wall_seconds:g} s"}
+        case "cpu-limit":
+            message = f"the program used more than {limits.cpu_seconds:g} s of CPU time"
+            return {"code": exceeded, "message": message}
+        case "memory-limit":
+            return {"code": exceeded, "message": f"the program needed more than {limits.memory_mb} MB of memory"}
+        case "thread-limit":
+            message = f"the engine had more than {MAX_THREADS} threads: the program has taken it over"
+            return {"code": "sandbox-crashed", "message": message}
+
+
 def exit_error(exit_: Exit, stderr: str, limits: Limits, idle_mb: float) -> dict[str, Any]:
     """Return the error for a guest that died by itself: memory limit, CPU limit or crash."""
     full = exit_.signal is not None and exit_.max_rss_kb / 1024 - idle_mb > NEARLY_FULL_SHARE * limits.memory_mb
     if full or any(text in stderr for text in OUT_OF_MEMORY_TEXTS):
-        return memory_error(limits)
+        return limit_error("memory-limit", limits)
     if exit_.cpu_seconds > limits.cpu_seconds:
-        return {"code": "cpu-limit", "message": f"the program used more than {limits.cpu_seconds:g} s of CPU time"}
+        return limit_error("cpu-limit", limits)
     how = f"by signal {exit_.signal}" if exit_.signal else f"with exit code {exit_.code}"
     return {"code": "sandbox-crashed", "message": f"the sandbox process ended {how}"}
-
-
-def memory_error(limits: Limits) -> dict[str, Any]:
-    """Return the error for a program that exceeded its memory limit."""
-    return {"code": "memory-limit", "message": f"the program needed more than {limits.memory_mb} MB of memory"}

@@ -59,7 +59,7 @@ class Guest:
 
     def has_ended(self) -> bool:
         """Return whether the process is dead."""
-        return self._closed or _has_ended(self.pidfd)
+        return self._closed or has_ended(self.pidfd)
 
     async def wait(self) -> Exit:
         """Wait for the guest to end; return how it ended."""
@@ -69,7 +69,7 @@ class Guest:
         """Set the guest's memory limit (RLIMIT_DATA) and CPU time limit (RLIMIT_CPU); None leaves a limit unchanged."""
         wanted = ((resource.RLIMIT_DATA, data_bytes), (resource.RLIMIT_CPU, cpu_seconds))
         limits = [(name, value) for name, value in wanted if value is not None]
-        if self._closed or _has_ended(self.pidfd):
+        if self._closed or has_ended(self.pidfd):
             raise SandboxError("the guest has ended", code="sandbox-crashed")
         try:
             for name, value in limits:
@@ -119,7 +119,8 @@ def _kill(pidfd: int) -> None:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
 
-def _has_ended(pidfd: int) -> bool:
+def has_ended(pidfd: int) -> bool:
+    """Return whether a process is dead."""
     waiter = select.poll()
     waiter.register(pidfd, select.POLLIN)
     return bool(waiter.poll(0))

@@ -44,7 +44,8 @@ class Launch:
 
     `folders` of the host appear in the jail (guest path → folder); at `kernel` strength they keep their host paths.
     With `zygote`, the engine is exec'd once and forks guests that are ready to run (see `jail.zygote`). That needs a jail
-    that holds native code: strength `full`, or `kernel` with the layer `signal scope`.
+    that holds native code: strength `full`, or `kernel` with the layer `signal scope`. With `own_code`, the guests run
+    only code of ours that the zygote has loaded, and any strength of at least the minimum will do.
 
     Each guest receives `first_input` on its standard input. A pool sends `idle_input` to a guest that no run waits for
     yet, so that it can use the time to speed up its run.
@@ -56,6 +57,7 @@ class Launch:
     files: Mapping[str, bytes]
     folders: Mapping[str, Folder] = field(default_factory=dict)
     zygote: bool = False
+    own_code: bool = False
     first_input: bytes = b""
     idle_input: bytes = b""
 
@@ -236,7 +238,7 @@ class Launcher:
     def _check_strength(self) -> None:
         wanted, needed = f"`{self._minimum}` is required", REQUIRED_LAYERS[self._minimum]
         if _RANK[self.report.strength] >= _RANK[self._minimum]:
-            if not self._launch.zygote or holds_native_code(self.report):
+            if not self._launch.zygote or self._launch.own_code or holds_native_code(self.report):
                 return
             wanted = "this engine requires `full`, or `kernel` with the layer `signal scope`"
             needed = REQUIRED_LAYERS["kernel"] | {"signal scope"}
@@ -374,6 +376,7 @@ def _describe(launch: Launch) -> bytes:
             "env": dict(launch.env),
             "folders": {place: asdict(folder) for place, folder in launch.folders.items()},
             "zygote": launch.zygote,
+            "own_code": launch.own_code,
             "files": {path: base64.b64encode(content).decode() for path, content in launch.files.items()},
         }
     ).encode()

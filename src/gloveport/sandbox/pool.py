@@ -62,6 +62,12 @@ class Pool:
             self._opening = asyncio.create_task(self._launcher.start())
         return await asyncio.shield(self._opening)
 
+    def warm(self) -> None:
+        """Begin to start the fork server and the workers, if that has not begun."""
+        if self._opening is None and not self._closed:
+            self._opening = asyncio.create_task(self._launcher.start())
+            self._opening.add_done_callback(lambda opening: opening.cancelled() or opening.exception() or self.refill())
+
     async def take(self) -> Worker:
         """Return the worker that has been ready longest, or the next that becomes ready."""
         if self._closed or self._opening is None or not self._launcher.alive:

@@ -30,7 +30,7 @@ async def replay(worker: Worker, recording: Recording, limits: Limits) -> Diverg
             frames = [data]
         for frame in frames:
             recorded = recording.frames[seen] if seen < len(recording.frames) else None
-            if frame != recorded:
+            if frame is None or frame != recorded:
                 ended.set_result(Divergence(seen, recorded, frame))
                 return
             seen += 1
@@ -38,14 +38,10 @@ async def replay(worker: Worker, recording: Recording, limits: Limits) -> Diverg
                 ended.set_result(None)
                 return
 
-    worker.limit(memory_mb=limits.memory_mb, cpu_seconds=limits.cpu_seconds)
+    worker.limit(limits, lambda: receive(b""))  # over a limit is the same as dead
     worker.listen(receive)
     worker.send(b"".join(wire.pack(event) for event in recording.events))
     try:
-        async with asyncio.timeout(limits.wall_seconds):
-            return await ended
-    except TimeoutError:
-        recorded = recording.frames[seen] if seen < len(recording.frames) else None
-        return Divergence(seen, recorded, None)
+        return await ended
     finally:
         worker.end()

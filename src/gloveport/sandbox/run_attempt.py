@@ -21,8 +21,8 @@ import orjson
 from gloveport.errors import GloveportError, ToolError, ValueCrossingError, WireError
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
-from gloveport.sandbox.exit_reason import GuestNotes, exit_error, memory_error
-from gloveport.sandbox.jail.limits import MAX_THREADS
+from gloveport.sandbox.exit_reason import GuestNotes, exit_error, limit_error
+from gloveport.sandbox.guest import Exit
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
 from gloveport.values import encode, from_wire
@@ -31,7 +31,6 @@ MAX_SYNC_CALLS = 10_000
 MAX_TIMER_MICROSECONDS = 2**62  # distance of a timer from the epoch
 EMIT_OVERHEAD_BYTES = 64  # charged to the result budget for each emitted value, beside its size
 LOG_LINE_OVERHEAD_BYTES = 16  # charged to the log budget for each line, beside its text
-MEMORY_CHECK_SECONDS = 0.05
 MAX_SLICE_SECONDS = 0.01  # for handling frames in one turn of the loop
 HIGH_WATER_BYTES = 8 * MIB  # unread replies; above this, no more frames of the guest are handled
 MAX_UNSENT_BYTES = 128 * MIB
@@ -41,7 +40,6 @@ MAX_TIMERS = 1_000_000
 MAX_TOTAL_BYTES = 512 * MIB
 LOG_LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
 CANCEL_GRACE_SECONDS = 1.0  # for a cancelled call to end; after that, nothing waits for it
-RESIDENT_SLACK_FACTOR = 1.1  # resident memory may exceed the limit by this factor
 
 
 class HostCallbacks(Protocol):
@@ -126,7 +124,6 @@ class RunAttempt:
         self._log_dropped = 0
         self._emit_left = limits.max_result_bytes
         self._timer: asyncio.TimerHandle | None = None
-        self._watchdogs: list[asyncio.TimerHandle] = []
         self._frames: deque[bytes] = deque()
         self._queued_bytes: int | None = None  # None while frames are handled as they arrive
         self._outgoing_bytes = 0
@@ -139,23 +136,23 @@ class RunAttempt:
         """Run the program and return its result. Cancelling this kills the guest."""
         self._epoch, self._began = setup.now or time.time_ns() // 1000, time.monotonic_ns()
         try:
-            self._worker.limit(memory_mb=self._limits.memory_mb, cpu_seconds=self._limits.cpu_seconds)
+            self._worker.limit(self._limits, lambda: self._end("died", {}))
             self._event(self._start(program, setup))
             self._flush()  # now, so that the rest happens while the guest works
-            self._start_watchdogs()
             self._worker.listen(self._receive)
             end = await self._ended
             usage = self._worker.run_cpu_seconds(), self._worker.peak_mb()
             if end.kind == "died":
                 exit_, stderr = await self._worker.end()
                 usage = exit_.cpu_seconds, exit_.max_rss_kb / 1024
-                end = replace(end, content=exit_error(exit_, stderr, self._limits, self._worker.idle_mb))
+                end = replace(end, content=self._death(exit_, stderr))
             await self._finish_calls(end)
         except asyncio.CancelledError:
             await asyncio.shield(self._worker.end())  # the guest is dead when the cancellation completes
             raise
         finally:
-            self._stop_watchdogs()
+            if self._timer is not None:
+                self._timer.cancel()
             self._starter.close()
             self._worker.end()
             await self._abandon_calls()
@@ -411,42 +408,10 @@ class RunAttempt:
         if not self._ended.done():
             self._ended.set_result(_End(kind, content, notes))
 
-    def _start_watchdogs(self) -> None:
-        self._watchdogs = [
-            self._loop.call_later(self._limits.wall_seconds, self._out_of_time),
-            self._loop.call_later(self._limits.cpu_seconds, self._check_cpu),
-            self._loop.call_later(MEMORY_CHECK_SECONDS, self._check_memory),
-        ]
-
-    def _stop_watchdogs(self) -> None:
-        for watchdog in [*self._watchdogs, *([self._timer] if self._timer else [])]:
-            watchdog.cancel()
-
-    def _out_of_time(self) -> None:
-        message = f"the run took longer than {self._limits.wall_seconds:g} s"
-        self._end("error", {"code": "time-limit", "message": message})
-
-    def _check_cpu(self) -> None:
-        left = self._limits.cpu_seconds - self._worker.run_cpu_seconds()
-        if left <= 0:
-            message = f"the program used more than {self._limits.cpu_seconds:g} s of CPU time"
-            self._end("error", {"code": "cpu-limit", "message": message})
-        else:
-            self._watchdogs[1] = self._loop.call_later(max(left, 0.005), self._check_cpu)
-
-    def _check_memory(self) -> None:
-        """Check what the kernel's limits miss: memory outside RLIMIT_DATA, and threads.
-
-        RLIMIT_DATA does not count shared and read-only pages or page tables. RLIMIT_NPROC bounds threads tightly only
-        where a guest has its own user namespace.
-        """
-        if self._worker.resident_mb() > self._worker.idle_mb + self._limits.memory_mb * RESIDENT_SLACK_FACTOR:
-            self._end("error", memory_error(self._limits))
-        elif self._worker.threads() > MAX_THREADS:
-            message = f"the engine had more than {MAX_THREADS} threads: the program has taken it over"
-            self._end("error", {"code": "sandbox-crashed", "message": message})
-        else:
-            self._watchdogs[2] = self._loop.call_later(MEMORY_CHECK_SECONDS, self._check_memory)
+    def _death(self, exit_: Exit, stderr: str) -> Mapping[str, Any]:
+        if self._worker.exceeded is not None:
+            return limit_error(self._worker.exceeded, self._limits)
+        return exit_error(exit_, stderr, self._limits, self._worker.idle_mb)
 
     async def _finish_calls(self, end: _End) -> None:
         """Wait for the calls that a program made before it ended by itself, within its time limit."""

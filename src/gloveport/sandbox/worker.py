@@ -8,18 +8,22 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from gloveport.errors import SandboxError, WireError
 from gloveport.sandbox import wire
 from gloveport.sandbox.guest import Exit, Guest
+from gloveport.sandbox.jail.limits import MAX_THREADS
 from gloveport.sandbox.launcher import Launcher
-from gloveport.types import MIB
+from gloveport.sandbox.process_status import data_bytes, held_bytes
+from gloveport.sandbox.watchdog import WATCHDOG, ExceededLimit, Watch, Watched
+from gloveport.types import MIB, Limits
 
 READY_TIMEOUT_SECONDS = 30.0
 REAP_TIMEOUT_SECONDS = 10.0
 READ_BUFFER_BYTES = 256 * 1024
 MAX_STDERR_BYTES = 16 * 1024
-_NOT_RESIDENT = (b"VmPTE:", b"VmSwap:")  # memory that a process costs the machine beside its resident pages
+RESIDENT_SLACK_FACTOR = 1.1  # resident memory may exceed the limit by this factor
 
 
 class Worker:
@@ -28,8 +32,8 @@ class Worker:
     def __init__(self, guest: Guest, engine: str) -> None:
         self.guest = guest
         self.engine = engine
-        self._idle_data, *held = _status_bytes(guest.pid, b"VmData:", b"VmRSS:", *_NOT_RESIDENT)
-        self.idle_mb = sum(held) / MIB
+        self._idle_data = data_bytes(guest.pid)
+        self.idle_mb = held_bytes(guest.pid) / MIB
         self._cpu_clock = (~guest.pid << 3) | 2  # the kernel's clock id for the CPU time of a process
         self._idle_cpu = self.cpu_seconds()
         self._loop = asyncio.get_running_loop()
@@ -39,6 +43,7 @@ class Worker:
         self._unsent = bytearray()
         self._when_sent: Callable[[], None] | None = None
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
+        self._watch: Watch | None = None
 
     @classmethod
     async def start(cls, launcher: Launcher, greet: Callable[[Guest], Awaitable[str]] | None = None) -> Worker:
@@ -66,12 +71,41 @@ class Worker:
         """Return whether the process is still running."""
         return not self.guest.has_ended()
 
-    def limit(self, *, memory_mb: int, cpu_seconds: float) -> None:
-        """Set the run's limits on the process, from outside: memory above its idle size, CPU time as a backstop."""
+    def limit(self, limits: Limits, on_exceeded: Callable[[], None]) -> None:
+        """Set the run's limits, from outside, until the process is dead. `on_exceeded` is called in the loop, soon.
+
+        The kernel limits the memory that the program allocates above its idle size, and CPU time as a backstop. The
+        watchdog ends the process for the rest, and does not need the loop for that.
+        """
         self._idle_cpu = self.cpu_seconds()
-        self.guest.set_limits(
-            data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=int(self._idle_cpu + cpu_seconds) + 2
+        cpu_seconds = self._idle_cpu + limits.cpu_seconds
+        data_bytes = self._idle_data + limits.memory_mb * MIB
+        self.guest.set_limits(data_bytes=data_bytes, cpu_seconds=int(cpu_seconds) + 2)
+        self._watch = WATCHDOG.watch(
+            Watched(
+                self.guest.pid,
+                self.guest.pidfd,
+                deadline=time.monotonic() + limits.wall_seconds,
+                max_cpu_seconds=cpu_seconds,
+                max_held_bytes=(self.idle_mb + limits.memory_mb * RESIDENT_SLACK_FACTOR) * MIB,
+                max_threads=MAX_THREADS,
+                on_exceeded=partial(self._tell_loop, on_exceeded),
+            )
         )
+
+    def limit_memory(self, memory_mb: int) -> None:
+        """Limit the memory that the process allocates above its idle size."""
+        self.guest.set_limits(data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=None)
+
+    @property
+    def exceeded(self) -> ExceededLimit | None:
+        """The limit for which the watchdog has killed the process."""
+        return None if self._watch is None else self._watch.exceeded
+
+    def _tell_loop(self, on_exceeded: Callable[[], None], _: ExceededLimit) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            # By a timer, because a loop reads sockets before it runs timers: what the guest sent in time comes first.
+            self._loop.call_soon_threadsafe(self._loop.call_later, 0, on_exceeded)
 
     def cpu_seconds(self) -> float:
         """Return the CPU time that the process has used so far; 0 after it has ended."""
@@ -156,20 +190,6 @@ class Worker:
             if callback is not None:
                 callback()
 
-    def resident_mb(self) -> float:
-        """Return the memory that the process holds now; 0 after it has ended."""
-        try:
-            return held_bytes(self.guest.pid) / MIB
-        except OSError:
-            return 0.0
-
-    def threads(self) -> int:
-        """Return the number of threads of the process; 0 after it has ended."""
-        try:
-            return count_threads(self.guest.pid)
-        except OSError:
-            return 0
-
     def peak_mb(self) -> float:
         """Return the peak memory of the process; 0 after it has ended."""
         try:
@@ -190,6 +210,8 @@ class Worker:
         self._loop.remove_reader(self._fd)
         self._loop.remove_writer(self._fd)
         self.guest.kill()
+        if self._watch is not None:
+            self._watch.stop()
         try:
             async with asyncio.timeout(REAP_TIMEOUT_SECONDS):
                 exit_ = await self.guest.wait()
@@ -218,50 +240,3 @@ def _read_stderr(guest: Guest) -> str:
     with contextlib.suppress(OSError):
         return os.read(guest.stderr, MAX_STDERR_BYTES).decode("utf-8", "replace").strip()
     return ""
-
-
-def held_bytes(pid: int, pages: bytes = b"VmRSS:") -> int:
-    """Return the memory that a process costs the machine: resident pages, page tables and swap; OSError if it has ended.
-
-    A page table costs the kernel 4 KiB for each 2 MiB in which the process has read even one empty page. It is not part
-    of the resident size, and no limit bounds it.
-    """
-    return sum(_status_bytes(pid, pages, *_NOT_RESIDENT))
-
-
-def count_threads(pid: int) -> int:
-    """Return the number of threads of a process; OSError if it has ended."""
-    return _status(pid, b"Threads:")[0]
-
-
-def _status_bytes(pid: int, *fields: bytes) -> list[int]:
-    return [kilobytes * 1024 for kilobytes in _status(pid, *fields)]
-
-
-def _status(pid: int, *fields: bytes) -> list[int]:
-    text = _read_status(f"/proc/{pid}")
-    if b"\nVmRSS:" not in text:  # its first thread has ended; others may still run
-        threads = (_read_status(f"/proc/{pid}/task/{thread}") for thread in os.listdir(f"/proc/{pid}/task"))
-        text = next((status for status in threads if b"\nVmRSS:" in status), b"")
-    return [_read_number(text, field) for field in fields]
-
-
-def _read_status(folder: str) -> bytes:
-    try:
-        status = os.open(f"{folder}/status", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # it has ended
-        return b""
-    try:
-        return os.read(status, 4096)
-    except OSError:
-        return b""
-    finally:
-        os.close(status)
-
-
-def _read_number(text: bytes, field: bytes) -> int:
-    # Match at the start of a line: the first line holds the process's name, which it can set to any text.
-    _, found, rest = text.partition(b"\n" + field)
-    if not found:
-        raise OSError("the process has ended")
-    return int(rest.split(None, 1)[0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gloveport.prepare.argument_check import CallArguments, NamedValues
 from gloveport.prepare.call_check import TOOLS, CallSite, CertainCalls, Chain, ToolIndex
-from gloveport.prepare.typescript.parser import ParserTimeoutError, ScriptTooDeepError, parse, shape_of
+from gloveport.prepare.typescript.parser import ScriptTooDeepError, parse, shape_of
 from gloveport.prepare.typescript.survey import FUNCTIONS, kind_ids
 from gloveport.types import Program
 
@@ -74,7 +74,7 @@ def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
         return CertainCalls()
     try:
         parsed = parse(shape_of(code))
-    except (ScriptTooDeepError, ParserTimeoutError):
+    except ScriptTooDeepError:
         return CertainCalls()
     if parsed.root.has_error or not parsed.complete:
         return CertainCalls()

@@ -1,24 +1,17 @@
-"""Bounded parsing: text → syntax tree with offsets in characters, however hostile the text.
+"""Parsing: text → syntax tree with offsets in characters.
 
-The parser is C code that was not written for hostile text. Each known problem, and the defence against it:
+The parser is C code that was not written for hostile text. It runs in a process that is killed when a text keeps it busy
+for too long or overflows its stack. Two problems that honest mistakes cause too get a better answer here:
 
-- deep ambiguous nesting (`{a:` × 100,000) recurses until the stack overflows and the process dies → large texts are
-  parsed on a thread whose stack has room for one level per byte;
 - error recovery is quadratic (32 KB of `'a'b` take 3 s) → the parser gets the text in slices, and no more slices once
-  its time is used up;
-- `a<` × 400,000 takes 4 s and 1.2 GB, most of it after the last slice → nesting is checked before parsing (`lexer`);
-- `class<T/*>[[]}A<y>c ` never ends → the parser stops itself after some seconds. This uses a deprecated option: its
-  replacement in version 0.26 crashes the process.
+  its CPU time is used up: the first error is in what it has read;
+- deep nesting overflows the stack of the parser or of an engine → brackets are counted before parsing (`lexer`).
 """
 
 from __future__ import annotations
 
 import re
-import threading
 import time
-import warnings
-from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tree_sitter import Language, LogType, Parser
@@ -30,17 +23,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Point, Tree
 
 TYPESCRIPT = Language(language_typescript())
+_PARSER = Parser(TYPESCRIPT)
 MAX_BRACKET_DEPTH = 1000
 MAX_DIRECT_BYTES = 4096  # of a text that the parser gets in one piece
-MAX_INLINE_BYTES = 16 * 1024  # of a text that is parsed on the caller's stack
 SLICE_BYTES = 1024
-STACK_BYTES_PER_BYTE = 128
-MIN_STACK_BYTES = 16 << 20
-MAX_STACK_BYTES = 1 << 30
 BASE_SECONDS = 0.3  # until no more slices come, plus SECONDS_PER_BYTE
 SECONDS_PER_BYTE = 3.0 / (1 << 20)
-MAX_PARSE_SECONDS = 0.3  # until the parser stops itself
-MAX_LARGE_PARSE_SECONDS = 20.0
 
 
 class Parsed(NamedTuple):
@@ -62,45 +50,6 @@ class ScriptTooDeepError(Exception):
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
         self.offset = offset
-
-
-class ParserTimeoutError(Exception):
-    """The parser used up its time."""
-
-
-class _Parsers:
-    """Parsers with a time limit, each used by one thread at a time."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._idle: deque[Parser] = deque()
-
-    def parse(self, source: bytes | Callable[[int, Point], bytes]) -> Tree:
-        """Return the tree of a source; raise `ParserTimeoutError` after the time limit."""
-        try:
-            parser = self._idle.pop()
-        except IndexError:
-            parser = self._make()
-        began = time.thread_time()
-        try:
-            while True:
-                try:
-                    return parser.parse(source)
-                except ValueError:
-                    parser.reset()
-                # With less CPU time in all attempts together, the machine was busy: try again.
-                if time.thread_time() - began > self._seconds / 2:
-                    raise ParserTimeoutError
-        finally:
-            self._idle.append(parser)
-
-    def _make(self) -> Parser:
-        with warnings.catch_warnings():  # the replacement, a callback, crashes the process
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return Parser(TYPESCRIPT, timeout_micros=int(self._seconds * 1e6))
-
-
-_PARSERS, _PARSERS_LARGE = _Parsers(MAX_PARSE_SECONDS), _Parsers(MAX_LARGE_PARSE_SECONDS)
 
 
 class _Shapes(dict[int, str]):
@@ -134,21 +83,14 @@ def shape_of(source: str) -> str:
 
 
 def parse(shape: str) -> Parsed:
-    """Return the syntax tree of a shape, in bounded time and without ever overflowing the stack."""
+    """Return the syntax tree of a shape."""
     data = shape.encode("ascii")
-    if len(data) <= MAX_DIRECT_BYTES and len(data) <= MAX_BRACKET_DEPTH:
-        return Parsed(_PARSERS.parse(data), shape, True)
-    offset = too_deep(shape, data, MAX_BRACKET_DEPTH)
-    if offset is not None:
-        raise ScriptTooDeepError(offset)
+    if len(data) > MAX_BRACKET_DEPTH:
+        offset = too_deep(shape, data, MAX_BRACKET_DEPTH)
+        if offset is not None:
+            raise ScriptTooDeepError(offset)
     if len(data) <= MAX_DIRECT_BYTES:
-        return Parsed(_PARSERS.parse(data), shape, True)
-    if len(data) <= MAX_INLINE_BYTES:
-        return _parse_slices(_PARSERS, shape, data)
-    return _on_large_stack(lambda: _parse_slices(_PARSERS_LARGE, shape, data), len(data))
-
-
-def _parse_slices(parsers: _Parsers, shape: str, data: bytes) -> Parsed:
+        return Parsed(_PARSER.parse(data), shape, True)
     deadline = time.thread_time() + BASE_SECONDS + SECONDS_PER_BYTE * len(data)
     complete = True
 
@@ -159,35 +101,7 @@ def _parse_slices(parsers: _Parsers, shape: str, data: bytes) -> Parsed:
             return b""
         return data[offset : offset + SLICE_BYTES]
 
-    tree = parsers.parse(read)
-    return Parsed(tree, shape, complete)
-
-
-_stack_size = threading.Lock()
-
-
-def _on_large_stack(work: Callable[[], Parsed], size: int) -> Parsed:
-    """Return the result of `work`. `threading.stack_size` is global: it changes under a lock while the thread starts."""
-    results: list[Parsed | ParserTimeoutError] = []
-
-    def run() -> None:
-        try:
-            results.append(work())
-        except ParserTimeoutError as error:
-            results.append(error)
-
-    thread = threading.Thread(target=run, name="gloveport-parse", daemon=True)
-    stack = min(max(size * STACK_BYTES_PER_BYTE, MIN_STACK_BYTES), MAX_STACK_BYTES)
-    with _stack_size:
-        before = threading.stack_size(stack)
-        try:
-            thread.start()
-        finally:
-            threading.stack_size(before)
-    thread.join()
-    if isinstance(results[0], ParserTimeoutError):
-        raise results[0]
-    return results[0]
+    return Parsed(_PARSER.parse(read), shape, complete)
 
 
 _PROCESS = re.compile(r"process version:\d+, version_count:\d+, state:\d+, row:(\d+), col:(\d+)")
@@ -212,9 +126,13 @@ def stuck_at(shape: str) -> int | None:
         elif message.startswith("resume"):
             done = True
 
-    parser = Parser(TYPESCRIPT, logger=log)
-    parser.parse(lambda offset, _point: b"" if done else data[offset : offset + SLICE_BYTES])
-    if not done:
+    deadline = time.thread_time() + BASE_SECONDS
+
+    def read(offset: int, _point: Point) -> bytes:
+        return b"" if done or time.thread_time() > deadline else data[offset : offset + SLICE_BYTES]
+
+    Parser(TYPESCRIPT, logger=log).parse(read)
+    if not done or time.thread_time() > deadline:
         return None
     row, column = found
     start = 0

@@ -13,7 +13,7 @@ from gloveport.prepare import fences
 from gloveport.prepare.diagnostics import LINE_END, program_error
 from gloveport.prepare.positions import Edit
 from gloveport.prepare.typescript.lexer import in_literal, last_braces
-from gloveport.prepare.typescript.parser import Parsed, ParserTimeoutError, ScriptTooDeepError, parse, shape_of
+from gloveport.prepare.typescript.parser import Parsed, ScriptTooDeepError, parse, shape_of
 from gloveport.prepare.typescript.survey import VARIABLES, NestedTooDeeplyError, ScriptSurvey, literals, survey
 from gloveport.prepare.typescript.syntax_errors import explain, unterminated_string
 
@@ -69,9 +69,6 @@ def read(source: str) -> SourceText:
     except (ScriptTooDeepError, NestedTooDeeplyError) as error:
         hint = "split it into steps; keep large data in variables, or pass it as `input`"
         raise program_error(source, error.offset, "the program is nested too deeply", hint=hint) from None
-    except ParserTimeoutError:
-        hint = "look for a comment, a string or a bracket that is never closed"
-        raise program_error(source, 0, "the program can't be read: the parser ran out of time", hint=hint) from None
     items = [node for node in parsed.root.named_children if node.type not in NOT_CODE]
     source_text = SourceText(source, parsed, found, items)
     for start, end in outside:

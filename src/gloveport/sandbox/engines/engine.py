@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from gloveport.prepare.subset import Subset
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
@@ -36,7 +35,8 @@ class Engine(Protocol):
     """A way to run programs in a jailed process. Each engine is a folder here and a line in `registry`.
 
     `distribution` is the package that it comes with, if any. `substitute` names the engine that runs its languages where
-    the jail is too weak for this one.
+    the jail is too weak for this one. `subset` is the module whose `SUBSET` tells `prepare` what the engine lacks of its
+    languages; None when it lacks nothing. Only the processes that read programs import it.
     """
 
     name: str
@@ -44,11 +44,7 @@ class Engine(Protocol):
     distribution: str | None
     capabilities: tuple[Capability, ...]
     substitute: str | None
-
-    @property
-    def subset(self) -> Subset | None:
-        """What `prepare` must know about an engine that lacks a part of its languages; None when it lacks nothing."""
-        ...
+    subset: str | None
 
     def version(self) -> str:
         """Return the installed version. Raise SandboxError when the engine can't be used."""

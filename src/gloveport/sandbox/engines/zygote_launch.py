@@ -21,7 +21,6 @@ FLAGS = ("-S", "-s", "-P", "-B")
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC"}
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from gloveport.sandbox.jail.zygote import main; main(sys.argv[2])"
 
-_ENGINES = Path(__file__).parent
 _JAIL = Path(__file__).parents[1] / "jail"
 _ZYGOTE_MODULES = (
     "zygote",
@@ -39,7 +38,9 @@ _ZYGOTE_MODULES = (
 _EXCLUDED_MODULES = frozenset({"ensurepip", "idlelib", "test", "tkinter", "_tkinter", "turtle", "turtledemo"})
 
 
-def zygote_launch(files: Mapping[str, bytes], folders: Mapping[str, Folder], env: Mapping[str, str]) -> Launch:
+def zygote_launch(
+    files: Mapping[str, bytes], folders: Mapping[str, Folder], env: Mapping[str, str], *, own_code: bool = False
+) -> Launch:
     """Return how to start a zygote of this Python with a guest package and other files in its root."""
     program, library = find_python()
     inside = f"/usr/{sys.platlibdir}/{os.path.basename(library)}"
@@ -53,6 +54,7 @@ def zygote_launch(files: Mapping[str, bytes], folders: Mapping[str, Folder], env
         files={**_zygote_files(), **files},
         folders={**python, **folders},
         zygote=True,
+        own_code=own_code,
     )
 
 
@@ -97,10 +99,10 @@ def _zygote_files() -> dict[str, bytes]:
     return {f"{folder}/__init__.py": b"" for folder in folders} | modules
 
 
-def guest_files(engine: str) -> dict[str, bytes]:
-    """Return the files of the package that an engine's guests run."""
-    package = _ENGINES / engine / "guest" / PACKAGE
+def guest_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of the package that the guests of this folder run."""
+    package = folder / "guest" / PACKAGE
     found = {f"{GUEST_FOLDER}/{PACKAGE}/{path.relative_to(package)}": path for path in sorted(package.rglob("*.py"))}
     if not found:
-        raise SandboxError(f"the guest package of {engine} is missing", hint="reinstall gloveport")
+        raise SandboxError(f"the guest package of {folder.name} is missing", hint="reinstall gloveport")
     return {guest: path.read_bytes() for guest, path in found.items()}

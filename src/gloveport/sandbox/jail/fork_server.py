@@ -66,8 +66,8 @@ def main() -> None:
     spec = _spec(launch)
     try:
         confinement, report, guest_files, networks = prepare(spec)
-        client = ZygoteClient(confinement, guest_files, networks) if spec.zygote else None
-        if client is not None and holds_native_code(report):  # if not, the host refuses this jail
+        client = ZygoteClient(confinement, guest_files, networks, own_code=spec.own_code) if spec.zygote else None
+        if client is not None and (spec.own_code or holds_native_code(report)):  # if not, the host refuses this jail
             client.open()
     except (OSError, ValueError, SpawnError) as error:
         _send(control, {"op": "refused", "message": str(error)})
@@ -94,7 +94,8 @@ def _receive_launch(control: socket.socket) -> dict[str, Any]:
 def _spec(launch: dict[str, Any]) -> LaunchSpec:
     files = {path: base64.b64decode(content) for path, content in launch["files"].items()}
     folders = {place: filesystem.Folder(**folder) for place, folder in launch["folders"].items()}
-    return LaunchSpec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, launch["zygote"])
+    flags = launch["zygote"], launch["own_code"]
+    return LaunchSpec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, *flags)
 
 
 def prepare(
@@ -115,7 +116,9 @@ def prepare(
         filesystem.leave_host(layout, proc)
         guest_files, networks = filesystem.own_root_filesystem(spec, layout), NetworkPool(proc)
     else:
-        unreadable = probes.find_unreadable([folder.path for folder in spec.folders.values()])
+        # Guests of `own_code` read no file: the zygote has loaded everything, as the user of the host.
+        folders = () if spec.own_code else spec.folders.values()
+        unreadable = probes.find_unreadable([folder.path for folder in folders])
         if unreadable is not None:
             raise ValueError(
                 f"{unreadable} can't be read by the user that guests run as: install it where all users can read, or allow "

@@ -56,6 +56,7 @@ def main(folder: str) -> None:
     clone = namespaces.make_sibling_cloner(namespaces.CLONE_FLAGS if "namespaces" in confinement.holds else 0)
     table = mmap.mmap(-1, prefault.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     prefault_pages = prefault.make_prefaulter(table)
+    _forget_own_modules()
     package = _load(folder)
     _tidy()
     os.write(WAKE_FD, READY)
@@ -74,8 +75,8 @@ def _load(folder: str) -> ModuleType:
     return package
 
 
-def _tidy() -> None:
-    """Remove our modules and paths from what guests can see, and freeze the heap so that its pages stay shared."""
+def _forget_own_modules() -> None:
+    """Remove our modules and paths from what guests can see. A guest package may have modules of the same name."""
     own = __name__.partition(".")[0]
     for name in [name for name in sys.modules if name.partition(".")[0] == own]:
         del sys.modules[name]
@@ -83,6 +84,10 @@ def _tidy() -> None:
     sys.path.remove(ours)
     for place in [place for place in sys.path_importer_cache if place == ours or place.startswith(f"{ours}/")]:
         del sys.path_importer_cache[place]
+
+
+def _tidy() -> None:
+    """Remove what is left of our start, and freeze the heap so that its pages stay shared."""
     for finder in sys.path_importer_cache.values():
         # The folders never change, and at `kernel` strength the library's folder can't be listed a second time.
         if finder is not None:

@@ -46,8 +46,16 @@ class _Zygote:
 class ZygoteClient:
     """Starts one zygote and forks guests from it. The zygote holds no data of a run, so it can be replaced at any time."""
 
-    def __init__(self, confinement: Confinement, files: GuestFilesystem, networks: NetworkPool | NoNetworkPool) -> None:
+    def __init__(
+        self,
+        confinement: Confinement,
+        files: GuestFilesystem,
+        networks: NetworkPool | NoNetworkPool,
+        *,
+        own_code: bool = False,
+    ) -> None:
         self._confinement = confinement
+        self._own_code = own_code
         self._files = files
         self._networks = networks
         self._zygote: _Zygote | None = None
@@ -75,9 +83,13 @@ class ZygoteClient:
         except OSError:
             answer = b""
         wake.settimeout(_SPAWN_SECONDS)
-        if answer != zygote.READY or not all(self._warm_up_fork() for _ in range(_WARM_UP_FORKS)):
+        # A process that runs our own code serves many tasks, and need not be like the one before: it needs no preparation.
+        warm_ups = 0 if self._own_code else _WARM_UP_FORKS
+        if answer != zygote.READY or not all(self._warm_up_fork() for _ in range(warm_ups)):
             self.close()
             raise SpawnError(f"the zygote did not start: {_stderr_tail() or 'it ended without a message'}")
+        if self._own_code:
+            return
         try:
             table = self._record_pages(pid)
             wake.send(zygote.PREFAULT)
@@ -175,8 +187,10 @@ class ZygoteClient:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             with suppress(OSError):  # the probe of the layer `fixed addresses` reports it
                 fix_addresses()
-            assert self._confinement.ruleset is not None  # a jail that holds native code has Landlock
-            wanted = (wake, requests, self._confinement.proc, self._confinement.ruleset)
+            ruleset = self._confinement.ruleset
+            if ruleset is None:  # without Landlock, only our own code is run here, and nothing uses this descriptor
+                ruleset = self._confinement.proc
+            wanted = (wake, requests, self._confinement.proc, ruleset)
             apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, zygote.RULESET_FD + 1) for fd in wanted]
             for target, source in enumerate(apart, zygote.WAKE_FD):
                 os.dup2(source, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sysconfig
+from pathlib import Path
 
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, guest_files, zygote_launch
@@ -46,7 +47,7 @@ class CPythonEngine:
         """Return how to start a zygote of this Python, whose guests run the main of the guest package."""
         del options
         zones = {ZONES: Folder(ZONES)} if os.path.isdir(ZONES) else {}
-        return zygote_launch({**guest_files("cpython"), **_build_settings()}, zones, {})
+        return zygote_launch({**guest_files(Path(__file__).parent), **_build_settings()}, zones, {})
 
     async def start(self, launcher: Launcher) -> Worker:
         """Have the zygote fork a guest and return its worker once it is ready."""

@@ -7,16 +7,12 @@ import os
 import shutil
 import sysconfig
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
-
-if TYPE_CHECKING:
-    from gloveport.sandbox.engines.monty.subset import MontySubset
 
 PACKAGE = "pydantic-monty-runtime"
 SUPPORTED_VERSION = "1.4."
@@ -30,6 +26,7 @@ class MontyEngine:
     languages: tuple[Language, ...] = ("python",)
     distribution = PACKAGE
     substitute = None
+    subset = "gloveport.sandbox.engines.monty.subset"
     capabilities = (
         Capability(
             "python", "yes", "a part of the language and the standard library; what is missing is named before the run"
@@ -42,15 +39,6 @@ class MontyEngine:
         Capability("files", "no", "there is no file system; tools read and write on the host"),
         Capability("packages", "no", "only Monty's part of the standard library can be imported"),
     )
-
-    @property
-    def subset(self) -> MontySubset:
-        """The part of its language that the engine has."""
-        from gloveport.sandbox.engines.monty.subset import (
-            MontySubset,  # loads a parser, which `import gloveport` should not
-        )
-
-        return MontySubset()
 
     def version(self) -> str:
         """Return the version of the worker. Raise SandboxError when there is none, or one of another protocol."""

@@ -308,3 +308,6 @@ def _given(arguments: ast.arguments, given: list[str]) -> list[str]:
         if rest:
             out.append(rest.pop(rest.index(parameter.arg) if parameter.arg in rest else 0))
     return [*out, *rest] if arguments.vararg else out
+
+
+SUBSET = MontySubset()

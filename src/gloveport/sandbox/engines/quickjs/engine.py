@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from gloveport.errors import OptionError, SandboxError
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
@@ -21,9 +21,6 @@ from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
-
-if TYPE_CHECKING:
-    from gloveport.sandbox.engines.quickjs.subset import QuickJSSubset
 
 DISTRIBUTION = "quickjs-ng"
 SUPPORTED_VERSION = "0.17."
@@ -40,6 +37,7 @@ class QuickJSEngine:
     languages: tuple[Language, ...] = ("typescript", "javascript")
     distribution = DISTRIBUTION
     substitute = None
+    subset = "gloveport.sandbox.engines.quickjs.subset"
     capabilities = (
         Capability(
             "typescript", "yes", "types are erased; enums, namespaces, decorators and parameter properties are refused"
@@ -56,15 +54,6 @@ class QuickJSEngine:
         Capability("files", "no", "there is no file system; tools read and write on the host"),
         Capability("packages", "no", "import is refused"),
     )
-
-    @property
-    def subset(self) -> QuickJSSubset:
-        """The part of its language that the engine has."""
-        from gloveport.sandbox.engines.quickjs.subset import (
-            QuickJSSubset,  # loads a parser, which `import gloveport` should not
-        )
-
-        return QuickJSSubset()
 
     def version(self) -> str:
         """Return the installed version. Raise SandboxError when there is none, or one that is not supported."""
@@ -83,7 +72,7 @@ class QuickJSEngine:
         package = f"{GUEST_FOLDER}/{PACKAGE}"
         allow = "true" if options.allow_eval else "false"
         files = {
-            **guest_files("quickjs"),
+            **guest_files(Path(__file__).parent),
             f"{package}/options.js": f"globalThis.$$allowEval = {allow};\n".encode(),
             f"{package}/prelude.js": f"(() => {{\n{prelude('quickjs')}\n}})();\n".encode(),
         }

@@ -101,3 +101,6 @@ def _is_bound(node: Node, parent: Node) -> bool:
 def _is_question(parent: Node) -> bool:
     """Return whether a name stands in `typeof URL`, which asks whether it exists."""
     return parent.type == "unary_expression" and parent.child_count > 0 and parent.children[0].type == "typeof"
+
+
+SUBSET = QuickJSSubset()

@@ -1,0 +1,200 @@
+"""Reads programs in jailed processes: text → Program, checked against the catalog. The host parses no program itself.
+
+A program's text may take over the process that reads it. So the process gets only the tools that the text mentions, it
+reads texts of one agent alone, and its answer is untrusted: at worst, that agent gets another program than it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from gloveport.catalog import Catalog
+from gloveport.catalog.declarations import mentioned
+from gloveport.errors import GloveportError, ProgramError, SandboxError, TooComplexError
+from gloveport.prepare import TypeReport, check_text
+from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sandbox.tasks.launch import task_launch
+from gloveport.sandbox.tasks.pool import TaskPool
+from gloveport.sandbox.tasks.program_task import PACKAGES, PREPARE, REPORT_TYPES
+from gloveport.sandbox.tasks.task_process import TaskBudget
+from gloveport.types import MIB, Language, Program, Span, Strength, Tool, ToolAccess, TypeFinding
+
+BUDGET = TaskBudget(cpu_seconds=2.0, cpu_seconds_per_mib=3.0, memory_mb=768, max_result_bytes=64 * MIB)
+MAX_FACTS_BYTES = 512 * 1024
+MAX_SCHEMA_BYTES = 64 * 1024  # of a tool: of a larger one, the process gets the names of its parameters
+MAX_NAME_CHARS = 300
+MAX_FINDINGS = 1000
+DEFAULT_AGENT = "default"
+CODES = frozenset(
+    {"syntax-error", "code-too-large", "program-too-complex", "unknown-tool", "bad-arguments", "type-error"}
+    | {"import-refused", "engine-lacks", "source-failed"}
+)
+"""The codes of the errors that reading a program can have."""
+SUBSETS = tuple(engine.subset for engine in ENGINES.values() if engine.subset)
+
+
+class _Facts(msgspec.Struct):
+    """What a process says about a program, beside its code."""
+
+    dialect: Literal["javascript", "typescript", "python"]
+    entry: Literal["body", "function", "value"]
+    spans: list[tuple[int, int, int]]
+    tail: int | None
+    possible: bool
+    names: list[str]
+
+
+class ProgramReader:
+    """The jailed processes that read programs, one or a few for each agent."""
+
+    def __init__(self, minimum: Strength) -> None:
+        self.tasks = TaskPool(
+            lambda: task_launch((PREPARE, REPORT_TYPES), PACKAGES, SUBSETS), BUDGET, minimum=minimum, spare=1
+        )
+        self._catalog: Catalog | None = None
+        self._known: dict[str, bytes] = {}  # what a process is told about a tool of `_catalog`, by path
+
+    async def prepare(
+        self,
+        text: str,
+        *,
+        language: Language,
+        subset: str | None = None,
+        max_code_bytes: int,
+        catalog: Catalog | None = None,
+        agent: str = DEFAULT_AGENT,
+    ) -> Program:
+        """Return the program of a text. `subset` is the module that says what its engine lacks, if it lacks anything.
+
+        With a catalog, its tool calls are checked too. Raise ProgramError for a program that can't run as written.
+        """
+        check_text(text, max_code_bytes)
+        request = {"language": language, "subset": subset, "max_code_bytes": max_code_bytes}
+        result = await self._run(agent, PREPARE, request, text, catalog)
+        try:
+            return _program(language, text, result)
+        except (ValueError, IndexError, msgspec.DecodeError, RecursionError):
+            raise _broken_protocol() from None
+
+    async def report_types(
+        self,
+        program: Program,
+        findings: Sequence[TypeFinding],
+        lines_before: int,
+        *,
+        subset: str | None,
+        max_code_bytes: int,
+        catalog: Catalog,
+        agent: str = DEFAULT_AGENT,
+    ) -> TypeReport:
+        """Return what a type checker's findings mean for a program, at their places in the agent's text."""
+        if not findings:
+            return TypeReport()
+        request = {
+            "language": program.language,
+            "subset": subset,
+            "max_code_bytes": max_code_bytes,
+            "lines_before": lines_before,
+            "findings": [_row(found) for found in findings[:MAX_FINDINGS]],
+        }
+        try:
+            result = await self._run(agent, REPORT_TYPES, request, program.source, catalog)
+            return TypeReport(advice=msgspec.json.decode(result[0][:MAX_FACTS_BYTES], type=tuple[str, ...]))
+        except ProgramError as error:
+            return TypeReport(error)
+        except (IndexError, msgspec.DecodeError):
+            raise _broken_protocol() from None
+
+    async def _run(self, agent: str, task: str, request: dict[str, Any], text: str, catalog: Catalog | None) -> list[bytes]:
+        async def answer(question: bytes) -> bytes | None:
+            return None if catalog is None else _look_up(catalog, question.decode(errors="replace")[:MAX_NAME_CHARS])
+
+        known = self._mentioned(catalog, text) if catalog else b""
+        roots = sorted(catalog.roots) if catalog else None
+        header = msgspec.json.encode({**request, "roots": roots})[:-1] + b',"tools":{' + known + b"}}"
+        try:
+            return await self.tasks.run_for(agent, task, (header, text.encode()), answer=answer)
+        except ProgramError as error:
+            if error.code not in CODES:
+                raise _broken_protocol() from None
+            raise
+        except TooComplexError as error:
+            message = f"the program is too complex: {error.message}"
+            hint = "split the program, and pass large data as `input`, not as code"
+            raise ProgramError(message, code=error.code, hint=hint) from None
+        except GloveportError as error:
+            if error.code == "wire-violation":
+                raise _broken_protocol() from None
+            raise
+
+    def _mentioned(self, catalog: Catalog, text: str) -> bytes:
+        """Return what the process needs to know about the tools that a text mentions, so that it need not ask."""
+        if catalog is not self._catalog:
+            self._catalog, self._known = catalog, {}
+        known: dict[str, bytes] = {}
+        for path, tool in mentioned(catalog, text):
+            if path not in self._known:
+                self._known[path] = _entries(catalog, path, tool)
+            known[path] = self._known[path]
+        return b",".join(known.values())
+
+
+def _row(found: TypeFinding) -> tuple[int, int, int, int, str, str]:
+    return found.line, found.column, found.end_line, found.end_column, found.message, found.code
+
+
+def _entries(catalog: Catalog, path: str, tool: Tool) -> bytes:
+    names = path.split(".")
+    prefixes = [".".join(names[:count]) for count in range(1, len(names) + 1)]
+    return b",".join(msgspec.json.encode(name) + b":" + _look_up(catalog, name) for name in prefixes)
+
+
+def _look_up(catalog: Catalog, name: str) -> bytes:
+    """Return the answer to the question what the catalog has under a name."""
+    tool, problem, similar = catalog.find(name), None, ()
+    is_namespace = catalog.is_namespace(name)
+    if tool is None and not is_namespace:
+        problem = catalog.source_problem(name)
+        similar = () if problem else catalog.suggest(name)
+    found = {"tool": tool and _shown(tool), "namespace": is_namespace, "problem": problem, "similar": similar}
+    return msgspec.json.encode(found)
+
+
+def _shown(tool: Tool) -> dict[str, Any]:
+    schema = dict(tool.input_schema)
+    if len(msgspec.json.encode(schema)) > MAX_SCHEMA_BYTES:
+        schema = {"properties": {name: {} for name in tool.parameters}, "required": schema.get("required", ())}
+    return {"address": tool.address, "named": tool.parameters, "schema": schema}
+
+
+def _program(language: Language, source: str, result: list[bytes]) -> Program:
+    """Return the program that a process describes, or raise ValueError for one that no honest process describes."""
+    if len(result[0]) > MAX_FACTS_BYTES:
+        raise ValueError("too many facts")
+    facts = msgspec.json.decode(result[0], type=_Facts)
+    code = result[1].decode()
+    spans = tuple(Span(*span) for span in facts.spans)
+    before = 0
+    for span in spans:
+        inside = span.code + span.length <= len(code) and 0 <= span.source <= len(source) - span.length
+        if span.code < before or span.length < 0 or not inside:
+            raise ValueError("spans that are out of order or out of range")
+        before = span.code + span.length
+    return Program(
+        language,
+        source,
+        code,
+        facts.dialect,
+        facts.entry,
+        spans,
+        facts.tail,
+        erased=result[2].decode() if len(result) > 2 else None,
+        tool_access=ToolAccess(frozenset(facts.names), facts.possible),
+    )
+
+
+def _broken_protocol() -> SandboxError:
+    return SandboxError("the process that read the program broke the protocol", code="wire-violation")

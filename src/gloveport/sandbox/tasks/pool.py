@@ -1,0 +1,99 @@
+"""Hands tasks to jailed processes: each to a fresh one, or to one that serves a single agent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from gloveport.sandbox.launcher import Launch
+from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.tasks.task_process import Answer, TaskBudget, TaskProcess
+from gloveport.types import Strength
+
+MAX_PROCESSES_PER_AGENT = os.cpu_count() or 1
+MAX_IDLE_PROCESSES = 8
+MAX_TASKS_PER_PROCESS = 1000  # a process is replaced after this many tasks, so that nothing they left in it lasts
+
+
+class TaskPool:
+    """Runs tasks of one kind. A process that reads texts of an agent never reads another agent's."""
+
+    def __init__(self, launch: Callable[[], Launch], budget: TaskBudget, *, minimum: Strength, spare: int) -> None:
+        self._launch = launch
+        self._budget = budget
+        self._minimum: Strength = minimum
+        self._spare = spare
+        self._pool: Pool | None = None
+        self._idle: OrderedDict[str, list[TaskProcess]] = OrderedDict()  # by agent, the least recently used first
+        self._turns: dict[str, asyncio.Semaphore] = {}
+
+    async def open(self) -> None:
+        """Start the zygote and the spare processes."""
+        await self._started().open()
+
+    async def run(self, task: str, parts: Sequence[bytes], *, answer: Answer | None = None) -> list[bytes]:
+        """Run a task in a process of its own, and return what it yields."""
+        process = await self._take()
+        try:
+            return await process.run(task, parts, answer)
+        finally:
+            self._retire(process)
+
+    async def run_for(self, agent: str, task: str, parts: Sequence[bytes], *, answer: Answer | None = None) -> list[bytes]:
+        """Run a task in a process that reads only texts of this agent, and return what it yields."""
+        turns = self._turns.setdefault(agent, asyncio.Semaphore(MAX_PROCESSES_PER_AGENT))
+        async with turns:
+            idle = self._idle.get(agent)
+            process = idle.pop() if idle else await self._take()
+            try:
+                return await process.run(task, parts, answer)
+            finally:
+                self._give_back(agent, process)
+
+    async def close(self) -> None:
+        """End every process."""
+        for processes in self._idle.values():
+            for process in processes:
+                self._retire(process)
+        self._idle.clear()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+
+    def abandon(self) -> None:
+        """End every process after the event loop has closed."""
+        self._idle.clear()
+        self._turns.clear()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.abandon()
+
+    def _started(self) -> Pool:
+        if self._pool is None:
+            self._pool = Pool(self._launch(), size=self._spare, minimum=self._minimum)
+        return self._pool
+
+    async def _take(self) -> TaskProcess:
+        pool = self._started()
+        process = TaskProcess(await pool.take(), self._budget)
+        pool.refill()
+        return process
+
+    def _retire(self, process: TaskProcess) -> None:
+        if self._pool is not None:
+            self._pool.retire(process.worker)
+
+    def _give_back(self, agent: str, process: TaskProcess) -> None:
+        worn_out = process.tasks >= MAX_TASKS_PER_PROCESS or not process.worker.alive()
+        if self._pool is None or not process.usable or worn_out:
+            self._retire(process)
+            return
+        self._idle.setdefault(agent, []).append(process)
+        self._idle.move_to_end(agent)
+        while sum(map(len, self._idle.values())) > MAX_IDLE_PROCESSES:
+            oldest, processes = next(iter(self._idle.items()))
+            self._retire(processes.pop(0))
+            if not processes:
+                del self._idle[oldest]

@@ -1,0 +1,96 @@
+"""Tasks run in jailed processes: within a budget, one agent in a process, and nothing that they say is believed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from gloveport.errors import GloveportError, SandboxError, TooComplexError
+from gloveport.sandbox.tasks.launch import task_launch
+from gloveport.sandbox.tasks.pool import MAX_IDLE_PROCESSES, TaskPool
+from gloveport.sandbox.tasks.task_process import TaskBudget
+
+pytestmark = pytest.mark.integration
+
+MODULE = "tests.sandbox.tasks.programs"
+NAMES = ("echo", "ask_back", "spin", "allocate", "recurse", "die", "fail", "flood", "reach_out")
+BUDGET = TaskBudget(cpu_seconds=0.5, cpu_seconds_per_mib=0, memory_mb=64, max_result_bytes=1 << 20)
+
+
+def name_of(task: str) -> str:
+    return f"{MODULE}:{task}"
+
+
+@pytest.fixture(scope="module")
+async def pool() -> AsyncIterator[TaskPool]:
+    tasks = TaskPool(lambda: task_launch([*map(name_of, NAMES)], ["tests"]), BUDGET, minimum="kernel", spare=1)
+    yield tasks
+    await tasks.close()
+
+
+async def test_a_task_yields_what_it_was_given(pool: TaskPool) -> None:
+    parts = [b"", b"a", bytes(range(256)) * 1000]
+    assert await pool.run(name_of("echo"), parts) == parts
+
+
+async def test_a_task_may_ask_the_host(pool: TaskPool) -> None:
+    async def answer(question: bytes) -> bytes | None:
+        return question.upper() if question != b"b" else None
+
+    assert await pool.run(name_of("ask_back"), [b"a", b"b"], answer=answer) == [b"A", b"nothing"]
+
+
+@pytest.mark.parametrize(
+    ("task", "problem"),
+    [
+        ("spin", "reading it takes too much CPU time"),
+        ("allocate", "memory"),
+        ("recurse", "it is nested too deeply, or takes too much memory to read"),
+        ("die", "reading it makes the parser fail"),
+        ("flood", "reading it"),
+    ],
+)
+async def test_a_task_over_its_budget_is_killed_and_the_next_one_works(pool: TaskPool, task: str, problem: str) -> None:
+    with pytest.raises(TooComplexError, match=problem):
+        await pool.run_for("agent", name_of(task), [])
+    assert await pool.run_for("agent", name_of("echo"), [b"a"]) == [b"a"]
+
+
+async def test_a_task_reaches_no_file_no_network_and_no_process(pool: TaskPool) -> None:
+    assert await pool.run(name_of("reach_out"), []) == []
+
+
+async def test_a_defect_is_logged_and_shows_nothing(pool: TaskPool, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR), pytest.raises(SandboxError) as caught:
+        await pool.run(name_of("fail"), [])
+    assert caught.value.code == "internal-error"
+    assert "ZeroDivisionError" in caplog.text and "ZeroDivisionError" not in caught.value.message
+
+
+async def test_a_cancelled_task_leaves_no_process_in_the_middle_of_it(pool: TaskPool) -> None:
+    running = asyncio.create_task(pool.run_for("other", name_of("spin"), []))
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await pool.run_for("other", name_of("echo"), [b"a"]) == [b"a"]
+
+
+async def test_idle_processes_are_bounded_whatever_the_number_of_agents(pool: TaskPool) -> None:
+    for agent in range(3 * MAX_IDLE_PROCESSES):
+        await pool.run_for(f"agent {agent}", name_of("echo"), [])
+    assert sum(map(len, pool._idle.values())) <= MAX_IDLE_PROCESSES
+
+
+async def test_a_task_without_a_jail_of_the_required_strength_does_not_run() -> None:
+    # The launch names no such file, so no jail can be made: there is no other place where the task would run.
+    launch = task_launch([name_of("echo")], ["tests"])
+    broken = TaskPool(lambda: replace(launch, executable="/nonexistent"), BUDGET, minimum="full", spare=0)
+    with pytest.raises(GloveportError) as caught:
+        await broken.run(name_of("echo"), [])
+    assert caught.value.code == "sandbox-unavailable"
+    await broken.close()
