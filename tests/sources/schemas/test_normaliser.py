@@ -61,7 +61,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "many large patterns": {"properties": {f"p{n}": {"pattern": rf"^\p{{L}}{n}$"} for n in range(600)}},
     "many values": {"properties": {"p": {"enum": [{"a": n} for n in range(50_000)]}}},
     "many names": {"properties": {"p": {"required": [f"a{n}" for n in range(50_000)]}}},
-    "many properties": {"properties": {f"p{n}": {"properties": {f"q{m}": {} for m in range(50)}} for n in range(400)}},
+    "many properties": {"properties": {f"p{n}": {"properties": {f"q{m}": {} for m in range(50)}} for n in range(800)}},
 }  # fmt: skip
 
 
