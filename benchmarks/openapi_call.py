@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx2
 import msgspec
+from tests.sources.in_process_tasks import InProcessTasks
 
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
@@ -60,7 +61,7 @@ def _source(url: str, folder: Path, egress: Egress) -> OpenApiSource:
     texts = [(name, msgspec.json.encode(CompiledOperation(operation, {}))) for name, operation in OPERATIONS.items()]
     return OpenApiSource(
         config,
-        SourceContext(egress, EnvironmentCredentials({}, {}), folder),
+        SourceContext(egress, EnvironmentCredentials({}, {}), folder, InProcessTasks()),
         DefinitionCache.build(folder, "bench", heads, texts, [], {}),
     )
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.corpus import npm
+from tests.sources.in_process_tasks import InProcessTasks
 
 from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
@@ -38,7 +39,8 @@ async def declare(paths: list[Path], folder: Path) -> int:
     for number, path in enumerate(paths):
         config = SourceConfig("api", "openapi", str(path), base_url="https://api.example.com")
         try:
-            source = await open_openapi(config, SourceContext(egress, EnvironmentCredentials({}), folder / "cache"))
+            context = SourceContext(egress, EnvironmentCredentials({}), folder / "cache", InProcessTasks())
+            source = await open_openapi(config, context)
         except SourceError as error:
             print(f"left out: {error.message}")
             continue

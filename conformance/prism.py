@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 
 import orjson
+from tests.sources.in_process_tasks import InProcessTasks
 
 from conformance.arguments import Maker, Unmade
 from conformance.styles import document_for_prism
@@ -145,7 +146,7 @@ async def judge(document: Path, calls: int, seed: int) -> Judgement:
         with tempfile.TemporaryDirectory() as folder:
             config = SourceConfig("it", "openapi", str(document), base_url=url, allow_private=True)
             environment = dict.fromkeys([f"GLOVEPORT_IT_{slot}" for slot in ("KEY", "LOGIN", "TOKEN")], "user:secret")
-            outside = SourceContext(witness, EnvironmentCredentials({}, environment), Path(folder))
+            outside = SourceContext(witness, EnvironmentCredentials({}, environment), Path(folder), InProcessTasks())
             source = await open_openapi(config, outside)
             tools = list(source.tools())
             random.shuffle(tools)

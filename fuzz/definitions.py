@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 from graphql import build_schema, introspection_from_schema
+from tests.sources.openapi.compiled import compile_here
 
 from fuzz.mutation import mutate_bytes, mutate_json, mutate_tokens
 from fuzz.target import BrokenPromise, Target
@@ -20,7 +21,6 @@ from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.sources.graphql.opening import build_source
-from gloveport.sources.openapi.opening import compile_to_cache
 from gloveport.sources.openapi.operation import CompiledOperation
 from gloveport.types import Tool
 
@@ -151,7 +151,7 @@ def judge_openapi(data: bytes) -> None:
     """Compile to tools with valid schemas and valid stubs, or fail with a SourceError."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            made = compile_to_cache(data, URL, "the definition", Path(folder))
+            made = compile_here(data, URL, Path(folder))
         except SourceError:
             return
         with closing(made) as cache:

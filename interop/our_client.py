@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.sources.in_process_tasks import InProcessTasks
+
 from gloveport import Gloveport
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
@@ -56,7 +58,7 @@ async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
 async def ask(config: SourceConfig) -> None:
     """Call every tool, with a user who accepts elicitations."""
     egress = Egress()
-    outside = SourceContext(egress, EnvironmentCredentials({}), Path())
+    outside = SourceContext(egress, EnvironmentCredentials({}), Path(), InProcessTasks())
     source = await open_mcp(config, outside, on_elicit=answer)
     try:
         found = {tool.address: tool for tool in source.tools()}

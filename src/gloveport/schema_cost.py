@@ -14,7 +14,7 @@ not handle a recursive schema and value at all. Ours remembers the result for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ import msgspec
 
 MAX_BRANCHES = 2000
 MAX_PATTERN_STATES = 4096
-MAX_SCHEMA_SIZE = 30_000
+MAX_SCHEMA_SIZE = 32_000
 MAX_STATES_OF_ONE_PATTERN = 1024
 MAX_PATTERN_CHARS = 1000
 MAX_UNICODE_CLASSES = 20
@@ -147,25 +147,26 @@ def schema_cost(schema: Mapping[str, Any]) -> SchemaCost:
     return SchemaCost(explorer.branches, explorer.pattern_states, size)
 
 
-def is_normal(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
-    """Return True when a schema has only keywords of the normal form, and refers only to a name in `defs`."""
+def is_normal(schema: Mapping[str, Any], defs: Container[str]) -> bool:
+    """Return True when a schema has only keywords of the normal form, and refers only to a name in `defs`.
+
+    The schemas in it are not looked at.
+    """
     if not KEYWORDS.issuperset(schema) or not all(isinstance(schema[key], SHAPES[key]) for key in SHAPES.keys() & schema):
         return False
     if "dependentRequired" in schema and not all(isinstance(names, list) for names in schema["dependentRequired"].values()):
         return False
-    reference = schema.get("$ref")
-    return reference is None or (
-        isinstance(reference, str)
-        and reference.startswith(REFERENCE_PREFIX)
-        and (name := reference.removeprefix(REFERENCE_PREFIX)) in defs
-        and name.isascii()
-        and name.replace("_", "").isalnum()
+    if not all(isinstance(each, (dict, bool)) for each in below(schema)):
+        return False
+    name = reference_of(schema)
+    return name is None or (
+        schema["$ref"] == REFERENCE_PREFIX + name and name in defs and name.isascii() and name.replace("_", "").isalnum()
     )
 
 
 def size_of(schema: Mapping[str, Any]) -> int:
     """Return what one schema adds to the size, without the schemas in it."""
-    size = 1 + len(schema)
+    size = 1 + len(schema) + ("$ref" in schema)  # a reference takes as long as two keywords
     for key in DATA_KEYWORDS.intersection(schema):
         value = schema[key]
         if isinstance(value, str):

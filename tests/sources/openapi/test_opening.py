@@ -13,9 +13,10 @@ from gloveport.errors import SourceError, ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reply
 from gloveport.sources.context import SourceContext
-from gloveport.sources.openapi import opening
+from gloveport.sources.openapi.frames import COMPILE_TASK
 from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import open_definition, open_openapi
+from tests.sources.in_process_tasks import InProcessTasks
 from tests.sources.openapi.compiled import openapi, operation, returning
 
 
@@ -37,7 +38,7 @@ NOWHERE = ToolError("nothing listens there", code="source-unreachable", hint="st
 
 
 def outside(folder: Path, reply: Reply | ToolError = NOWHERE) -> SourceContext:
-    return SourceContext(Fetching(reply), EnvironmentCredentials({}, {}), folder / "cache")
+    return SourceContext(Fetching(reply), EnvironmentCredentials({}, {}), folder / "cache", InProcessTasks())
 
 
 def configured(location: Path | str, **rest: Any) -> SourceConfig:
@@ -52,19 +53,16 @@ def api(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_definition_is_compiled_once(tmp_path: Path, api: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache, warnings = await open_definition(configured(api), outside(tmp_path))
+async def test_a_definition_is_compiled_once(tmp_path: Path, api: Path) -> None:
+    world = outside(tmp_path)
+    cache, warnings = await open_definition(configured(api), world)
     with closing(cache):
         heads = cache.heads()
         assert len(heads) == 1 and warnings == ()
-
-    def parsed_again(*_: object) -> None:
-        raise AssertionError("the document was parsed again")
-
-    monkeypatch.setattr(opening, "parse_document", parsed_again)
-    cache, _ = await open_definition(configured(api, base_url="https://other.example"), outside(tmp_path))
+    cache, _ = await open_definition(configured(api, base_url="https://other.example"), world)
     with closing(cache):
         assert cache.heads() == heads
+    assert isinstance(world.tasks, InProcessTasks) and world.tasks.ran == [COMPILE_TASK]
 
 
 def make_change(change: str, folder: Path, api: Path) -> None:

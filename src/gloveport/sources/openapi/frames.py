@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -9,6 +10,8 @@ import msgspec
 from gloveport.sources.compiled_definition import CredentialSlot
 
 COMPILE_TASK = "gloveport.sources.openapi.compile.task:compile_definition"
+COMPILE_PACKAGES = ("jsonschema_rs", "msgspec", "orjson", "yaml")
+"""The installed packages that the compiler uses."""
 COMPILER_VERSION = b"openapi 5"
 
 MAX_DOCUMENT_BYTES = 50_000_000
@@ -25,6 +28,9 @@ MAX_WARNING_CHARS = 1000
 MAX_SERVERS = 100
 MAX_URL_CHARS = 2000
 MAX_SLOTS = 500
+
+SERVER_URL = re.compile(r"(?:https?://|\{)[!-~\u00a1-\U0010ffff ]*", re.IGNORECASE)
+"""The URL of a server; its variables, in braces, may stand at its start."""
 
 TOOL = b"T"
 """A frame with the head of a tool, a line feed, and its CompiledOperation; both as JSON on one line."""

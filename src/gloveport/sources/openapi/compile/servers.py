@@ -6,7 +6,7 @@ import re
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from gloveport.sources.openapi.frames import MAX_SERVERS, MAX_URL_CHARS, is_url
+from gloveport.sources.openapi.frames import MAX_SERVERS, MAX_URL_CHARS, SERVER_URL, is_url
 
 Variables = dict[str, dict[str, Any]]
 """The variables of each server URL by name: `{"default": …, "enum": [...]}`."""
@@ -21,7 +21,7 @@ def server_urls(nodes: Any, base: str, variables: Variables) -> tuple[tuple[str,
         if not isinstance(url, str) or len(url) > MAX_URL_CHARS:
             continue
         whole = _absolute(url.strip(), base)
-        if whole is None:
+        if whole is None or not SERVER_URL.fullmatch(whole):
             left_out = True
             continue
         found[whole] = None
