@@ -26,7 +26,7 @@ class Watch:
 async def main():
     global watching
     egress = gloveport.policy.egress.client.Egress()
-    outside = SourceContext(egress, EnvironmentCredentials({}, {}), Path("/nonexistent"), InProcessTasks())
+    outside = SourceContext(egress, EnvironmentCredentials({}, {}), Path("/nonexistent"), tasks=None)
     location = ("/nonexistent/command",) if sys.argv[1] == "mcp" else "/nonexistent/definition"
     config = SourceConfig("far", sys.argv[1], location, base_url="https://example.com")
     await asyncio.to_thread(int)  # which loads what threads need
@@ -54,7 +54,7 @@ import sys
 import gloveport.sources.graphql.compile.compiler
 import gloveport.sources.graphql.compile.definition
 import gloveport.sources.mcp.compile.tools
-from tests.sources.in_process_tasks import InProcessTasks
+import gloveport.sources.openapi.compile.task
 print(*(name for name in sys.modules if name.startswith(("gloveport.policy", "gloveport.sandbox", "httpx2"))))
 """
 
