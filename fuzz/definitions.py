@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 from graphql import build_schema, introspection_from_schema
+from tests.sources.openapi.compiled import compile_here
 
 from fuzz.mutation import mutate_bytes, mutate_json, mutate_tokens
 from fuzz.target import BrokenPromise, Target
@@ -23,7 +24,6 @@ from gloveport.sources.definition_cache import DefinitionCache
 from gloveport.sources.graphql.compile.task import compile_schema_text
 from gloveport.sources.graphql.row_check import CheckedRows
 from gloveport.sources.graphql.source import GraphQLSource
-from gloveport.sources.openapi.opening import compile_to_cache
 from gloveport.sources.openapi.operation import CompiledOperation
 from gloveport.types import Tool
 
@@ -154,7 +154,7 @@ def judge_openapi(data: bytes) -> None:
     """Compile to tools with valid schemas and valid stubs, or fail with a SourceError."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            made = compile_to_cache(data, URL, "the definition", Path(folder))
+            made = compile_here(data, URL, Path(folder))
         except SourceError:
             return
         with closing(made) as cache:
