@@ -9,11 +9,10 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from gloveport.catalog import typescript_stubs
-from gloveport.config import Config, SourceConfig, load_config
+from gloveport.config import Config, SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
@@ -23,6 +22,7 @@ from gloveport.suggestions import did_you_mean, question
 from gloveport.surfaces.cli.arguments import parse_json
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.documents import answer_document, to_text, write_document
+from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
 from gloveport.types import Tool
 from gloveport.values import to_json
@@ -46,9 +46,9 @@ class ViewOptions:
         """Standard error, for everything else."""
         return stream(sys.stderr, self.color)
 
-    def settings(self) -> Config:
+    def settings(self, *, quiet: bool = False) -> Config:
         """Return the settings of this user and this project."""
-        return load_config(Path(self.config) if self.config else None)
+        return load_settings(self.config, color=self.color, quiet=quiet)
 
 
 def list_command(view: ViewOptions, source: str | None) -> int:

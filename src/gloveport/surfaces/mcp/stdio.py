@@ -12,7 +12,6 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TextIO, cast
 
 import anyio
@@ -20,13 +19,13 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 
-from gloveport.config import load_config
 from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceSpec
 from gloveport.sources.detection import check
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
 from gloveport.surfaces.mcp.server import AgentServer
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_message
+from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import Strength
 
@@ -54,7 +53,7 @@ class ServedSources:
         """
         for text in self.sources:
             check(text)
-        settings = load_config(Path(self.config) if self.config else None)
+        settings = load_settings(self.config)
         sources = [SourceSpec(text, allow_private=self.private) for text in self.sources]
         return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
 
