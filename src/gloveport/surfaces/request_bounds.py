@@ -14,8 +14,7 @@ from gloveport import bounded_json
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 MAX_REQUEST_DEPTH = 64
-MAX_REQUEST_CONTAINERS = 10_000
-MAX_REQUEST_ITEMS = 25_000
+REQUEST_LIMITS = bounded_json.JsonLimits(containers=10_000, items=25_000, depth=MAX_REQUEST_DEPTH)
 MAX_NUMBER_DIGITS = 64
 MAX_MESSAGE_MEMBERS = 8  # JSON-RPC defines six
 
@@ -44,7 +43,7 @@ def check_json(data: bytes) -> None:
     """Raise JsonLimitError when a text exceeds a bound, ValueError when its brackets don't match."""
     if len(data) > MAX_REQUEST_BYTES:
         raise bounded_json.JsonLimitError(f"has more than {MAX_REQUEST_BYTES:,} bytes")
-    bounded_json.check(data, MAX_REQUEST_CONTAINERS, MAX_REQUEST_ITEMS, MAX_REQUEST_ITEMS, MAX_REQUEST_DEPTH)
+    bounded_json.check(data, REQUEST_LIMITS)
     if _has_overlong_number(data) and _has_overlong_number(_without_strings(data)):
         raise bounded_json.JsonLimitError(f"has a number of more than {MAX_NUMBER_DIGITS} digits")
 

@@ -28,7 +28,7 @@ COMPILE_TASK = "gloveport.sources.graphql.compile.task:compile_schema_text"
 MAX_SCHEMA_FILE_BYTES = 32 * MIB
 # An endpoint that gives no schema answers with a few errors. A larger reply goes to the task without being read here.
 MAX_ERROR_BYTES = MIB
-MAX_ERROR_CONTAINERS = 10_000
+ERROR_LIMITS = bounded_json.JsonLimits(containers=10_000, items=50_000)
 GIVE_A_FILE = 'give its schema as a file (SDL or introspection JSON) instead, and the endpoint as base_url = "https://…"'
 
 
@@ -114,10 +114,10 @@ def _errors(reply: Reply) -> object | None:
     if len(reply.body) > MAX_ERROR_BYTES:
         return ()
     try:
-        bounded_json.check(reply.body, MAX_ERROR_CONTAINERS)
+        bounded_json.check(reply.body, ERROR_LIMITS)
         found = msgspec.json.decode(reply.body, type=_ErrorReply)
     except bounded_json.JsonLimitError:
         return ()
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return found.errors or (() if bytes(found.data).lstrip().startswith(b"{") else None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.sources import SourceInfo
 from gloveport.sources.compiled_definition import ToolHead
 from gloveport.sources.definition_cache import DefinitionCache, LazySchema
@@ -73,7 +74,8 @@ class GraphQLSource:
         select = None if row.select is None else args.get(row.select)
         text = None if select is None else select_text(select)
         document = self._documents.document(address, tuple(sorted(variables)), text, paged=paged)
-        return value_of(await self._endpoint.send(document, variables), row.name)
+        reply = await self._endpoint.send(document, variables)
+        return await off_loop_if(len(reply.body) > LARGE_BYTES, value_of, reply, row.name)
 
     def _address(self, tool: Tool) -> str:
         return tool.address.removeprefix(f"{self.name}.")

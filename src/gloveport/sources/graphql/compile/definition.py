@@ -24,7 +24,7 @@ MAX_SDL_BYTES = 4 * MIB
 MAX_SDL_TOKENS = 500_000
 MAX_TYPES = 20_000
 MAX_TYPE_MEMBERS = 200_000
-MAX_JSON_CONTAINERS = 3_000_000
+JSON_LIMITS = bounded_json.JsonLimits(containers=3_000_000, items=15_000_000, depth=1000)
 MAX_ROOT_FIELDS = 10_000
 MAX_LIST_DEPTH = 10
 # What graphql-core raises for definitions that it does not expect; it promises no error type of its own.
@@ -84,7 +84,7 @@ def _from_json(raw: bytes) -> GraphQLSchema:
     if len(raw) > MAX_JSON_BYTES:
         raise SourceError(f"the definition has {len(raw):,} bytes; at most {MAX_JSON_BYTES:,} are read")
     try:
-        bounded_json.check(raw, MAX_JSON_CONTAINERS)
+        bounded_json.check(raw, JSON_LIMITS)
     except bounded_json.JsonLimitError as problem:
         raise SourceError(f"the definition is too much JSON: it {problem}") from None
     result = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"), type=_IntrospectionResult)
