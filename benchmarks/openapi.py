@@ -18,10 +18,7 @@ from benchmarks.sampling import Row
 MEASURE = """
 import asyncio, json, sys, time
 from pathlib import Path
-from gloveport.sandbox.tasks.launch import task_launch
-from gloveport.sandbox.tasks.pool import TaskPool
-from gloveport.sandbox.tasks.task_process import TaskBudget
-from gloveport.sources.openapi.frames import COMPILE_PACKAGES, COMPILE_TASK, MAX_COMPILED_BYTES
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import compile_to_cache
 import orjson
@@ -30,17 +27,16 @@ def peak():  # not ru_maxrss: exec keeps the high-water mark of the parent proce
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
 async def main():
-    budget = TaskBudget(cpu_seconds=30, cpu_seconds_per_mib=3, memory_mb=2048, max_result_bytes=MAX_COMPILED_BYTES)
-    pool = TaskPool(lambda: task_launch((COMPILE_TASK,), COMPILE_PACKAGES), budget, minimum="none", spare=1)
+    tasks = DefinitionTasks("none")
     path, before, began = Path(sys.argv[1]), peak(), time.perf_counter()
     definition = LoadedDefinition(path.read_bytes(), "https://example.com/")
-    cache = await compile_to_cache(definition, "it", Path(sys.argv[2]), pool)
+    cache = await compile_to_cache(definition, "it", Path(sys.argv[2]), tasks)
     seconds, memory = time.perf_counter() - began, peak() - before
     began = time.perf_counter()
     orjson.loads(definition.raw)
     print(json.dumps([seconds, memory, len(cache.heads()), time.perf_counter() - began]))
     cache.close()
-    await pool.close()
+    await tasks.close()
 
 asyncio.run(main())
 """

@@ -10,11 +10,11 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.corpus import npm
-from tests.sources.in_process_tasks import InProcessTasks
 
 from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
@@ -39,8 +39,9 @@ async def declare(paths: list[Path], folder: Path) -> int:
     for number, path in enumerate(paths):
         config = SourceConfig("api", "openapi", str(path), base_url="https://api.example.com")
         try:
-            context = SourceContext(egress, EnvironmentCredentials({}), folder / "cache", InProcessTasks())
-            source = await open_openapi(config, context)
+            source = await open_openapi(
+                config, SourceContext(egress, EnvironmentCredentials({}), folder / "cache", DefinitionTasks("kernel"))
+            )
         except SourceError as error:
             print(f"left out: {error.message}")
             continue

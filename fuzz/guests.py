@@ -118,7 +118,7 @@ class Guests:
 def _values(data: bytes) -> Iterator[Any]:
     """Return the values of an input that are data."""
     try:
-        bounded_json.check(data, max_depth=MAX_DEPTH)
+        bounded_json.check(data, bounded_json.JsonLimits(depth=MAX_DEPTH))
         listed = orjson.loads(data)
     except (bounded_json.JsonLimitError, ValueError):
         return

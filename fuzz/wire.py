@@ -122,7 +122,7 @@ def judge_python_codec(data: bytes) -> None:
     """Require that the guest's codec decodes what the host encodes to the same value, and the other way round."""
     decode, send = _guest_codec()
     try:
-        bounded_json.check(data, max_depth=MAX_DEPTH)
+        bounded_json.check(data, bounded_json.JsonLimits(depth=MAX_DEPTH))
     except (bounded_json.JsonLimitError, ValueError):
         return
     try:

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.sources.in_process_tasks import InProcessTasks
-
 from gloveport import Gloveport
 from gloveport.config import SourceConfig
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
@@ -58,7 +57,7 @@ async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
 async def ask(config: SourceConfig) -> None:
     """Call every tool, with a user who accepts elicitations."""
     egress = Egress()
-    outside = SourceContext(egress, EnvironmentCredentials({}), Path(), InProcessTasks())
+    outside = SourceContext(egress, EnvironmentCredentials({}), Path(), DefinitionTasks("kernel"))
     source = await open_mcp(config, outside, on_elicit=answer)
     try:
         found = {tool.address: tool for tool in source.tools()}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+import msgspec
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gloveport import bounded_json
+from gloveport.bounded_json import JsonLimits
+from tests.holding import MAX_HOLD_MS, longest_hold_ms
 
 
 @given(
@@ -23,10 +28,10 @@ def test_the_depth_check_agrees_with_the_real_depth(value: object) -> None:
 
     text = orjson.dumps(value)
     real = depth(value)
-    bounded_json.check(text, max_depth=real)
+    bounded_json.check(text, JsonLimits(depth=real))
     if real:
         with pytest.raises(bounded_json.JsonLimitError):
-            bounded_json.check(text, max_depth=real - 1)
+            bounded_json.check(text, JsonLimits(depth=real - 1))
 
 
 def test_brackets_and_commas_in_strings_do_not_count() -> None:
@@ -37,7 +42,7 @@ def test_brackets_and_commas_in_strings_do_not_count() -> None:
 @pytest.mark.parametrize("tail", [b"", b"\\"])
 def test_an_unclosed_string_takes_linear_time(tail: bytes) -> None:
     with pytest.raises(bounded_json.JsonLimitError):
-        bounded_json.read(b"," * (bounded_json.MAX_ITEMS + 1) + b'"' + b'\\"' * 5_000_000 + tail)
+        bounded_json.read(b"[" + b"1," * (JsonLimits().items + 1) + b'"' + b'\\"' * 5_000_000 + tail)
 
 
 @pytest.mark.parametrize(
@@ -45,17 +50,69 @@ def test_an_unclosed_string_takes_linear_time(tail: bytes) -> None:
     [
         (b"[[],[],[]]", "holds more than 3 lists and objects"),
         (b"[1,2,3,4,5,6]", "holds more than 4 items"),
-        (b'["[", "a", "b", "[["]', "holds more than 3 strings"),
         (b"[[[1]]]", "is nested deeper than 2 levels"),
     ],
 )
 def test_the_error_names_the_limit(text: bytes, problem: str) -> None:
     with pytest.raises(bounded_json.JsonLimitError, match=f"^{problem}$"):
-        bounded_json.check(text, max_containers=3, max_items=4, max_strings=3, max_depth=2)
+        bounded_json.check(text, JsonLimits(containers=3, items=4, depth=2))
 
 
-@pytest.mark.parametrize("text", [b"[[[", b"]]][[[", b'[[["'])
+@pytest.mark.parametrize("text", [b"[][][", b"]]][[[", b'[][]["'])
 def test_brackets_that_do_not_match_are_no_json_when_the_depth_is_checked(text: bytes) -> None:
     with pytest.raises(ValueError, match="brackets"):
-        bounded_json.check(text, max_depth=2)
-    bounded_json.check(text)
+        bounded_json.check(text, JsonLimits(depth=2))
+
+
+ODD_TEXTS = st.text() | st.sampled_from(['"', "\\", '\\"', "[", "},{", ",", "\\\\"])
+VALUES = st.recursive(
+    ODD_TEXTS | st.integers() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner) | st.dictionaries(ODD_TEXTS, inner),
+    max_leaves=60,
+)
+
+
+@pytest.mark.parametrize(("piece_bytes", "tail_bytes"), [(7, 3), (16, 4), (100, 20)])
+@given(value=VALUES, indent=st.sampled_from([None, 1]), change=st.tuples(st.integers(0), st.sampled_from('[]{},":\\ 1')))
+def test_a_text_read_in_pieces_gives_the_same_as_one_read_at_once(
+    piece_bytes: int, tail_bytes: int, value: object, indent: int | None, change: tuple[int, str]
+) -> None:
+    text = json.dumps([value, value], indent=indent).encode()
+    place = change[0] % len(text)
+    broken = text[:place] + change[1].encode() + text[place + 1 :]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounded_json, "PIECE_BYTES", piece_bytes)
+        patch.setattr(bounded_json, "_TAIL_BYTES", tail_bytes)
+        patch.setattr(bounded_json, "_holds_little", lambda data, limits: False)
+        assert bounded_json.read(text) == [value, value]
+        try:
+            expected = msgspec.json.decode(broken)
+        except ValueError:
+            with pytest.raises(ValueError):
+                bounded_json.read(broken)
+        else:
+            if json.dumps(expected).count('"') == broken.count(b'"'):  # no key occurs twice
+                assert json.dumps(bounded_json.read(broken)) == json.dumps(expected)
+
+
+M = 16 * 2**20
+SHAPES = {
+    "lists": b"[" + b"[]," * (M // 3) + b"[]]",
+    "numbers": b"[" + b"1," * (M // 2) + b"1]",
+    "keys": b"{" + b",".join(b'"a%d":1' % number for number in range(M // 12)) + b"}",
+    "deep lists": b"[" + (b"[" * 100 + b"]" * 100 + b",") * (M // 201) + b"1]",
+    "open": b"[" * M,
+    "closed": b"]" * M,
+    "backslashes": b'["' + b"\\" * M + b'"' + b",[]" * 200 + b"]",
+    "escaped quotes": b'["' + b'\\"' * (M // 2) + b'"' + b",[]" * 200 + b"]",
+    "brackets in strings": b"[" + b'"[",' * (M // 4) + b"1]",
+    "long numbers": b"[" + (b"9" * 4000 + b",") * (M // 4001) + b"1]",
+    "quotes": b'"' * M,
+    "commas": b"," * M,
+    "just many": b"[" + b'{"a":[1,"x"]},' * 100_000 + b"1]",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_text_holds_the_interpreter_lock_for_long(shape: str) -> None:
+    assert longest_hold_ms(bounded_json.read, SHAPES[shape]) < MAX_HOLD_MS

@@ -161,12 +161,33 @@ async def test_a_checker_is_as_sealed_as_a_guest(port: Gloveport) -> None:
 
 async def test_a_checker_that_was_killed_is_replaced(port: Gloveport) -> None:
     assert port._types is not None
-    server = port._types._checkers["typescript"]._server
-    assert server is not None
+    server = await port._types._checkers["typescript"]._server()
     server._guest.kill()
     await server._guest.wait()
     outcome = await port.run("const n = 1; await tools.get_weather({city: n})")
     assert outcome.error is not None
+    assert outcome.error.code == "type-error"
+
+
+ENDLESS_TYPE = """
+type Permutations<T, K = T> = [T] extends [never] ? [] : K extends K ? [K, ...Permutations<Exclude<T, K>>] : never;
+const n: Permutations<"a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"> = ["q"];
+n
+"""
+
+
+async def test_a_text_that_keeps_the_checker_busy_costs_other_runs_no_more_than_their_check(
+    port: Gloveport, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert port._types is not None
+    checker = port._types._checkers["typescript"]
+    server = await checker._server()
+    outcome = await port.run(ENDLESS_TYPE)
+    assert outcome.ok, outcome.error
+    assert "the type check was skipped" in caplog.text
+    assert not server.alive
+    assert (await port.run("1 + 1")).value == 2  # its check may be skipped: a replacement is starting
+    await checker._server()
     outcome = await port.run("const n = 1; await tools.get_weather({city: n})")
     assert outcome.error is not None
     assert outcome.error.code == "type-error"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -29,22 +28,46 @@ MAX_DEPTH = 128
 MAX_VALUE_DEPTH = MAX_DEPTH - 16
 MAX_INTEGER_DIGITS = 4000
 HASH_MODULUS = 2**61 - 1  # CPython hashes integers modulo this prime
-MAX_WIDE_KEYS = 1000
+# Python does not salt the hashes of numbers: a guest can choose numbers that collide, and a dict or set of n of them takes
+# n² steps. The worst 3,000 take 10 ms, and the worst 500 that all have the same hash 2 ms.
+MAX_NUMBER_KEYS = 3000
+MAX_WIDE_KEYS = 500
+LONG_TEXT_CHARS = 256 * 1024  # a longer text is encoded and decoded in steps
 KEY_TAGS = ("number", "bigint", "date", "bytes")
-BARE = frozenset({str, bool, type(None)})
+PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def encode(value: Any, name: str = "value") -> bytes:
     """Return the JSON bytes for a Python value. Raise ValueCrossingError, with the path below `name`, if it can't cross."""
     try:
-        wire = value if type(value) in BARE else to_wire(value)
+        wire = to_wire(value)
     except _Crossing as problem:
         raise ValueCrossingError(f"{name}{problem.path()} {problem.reason}") from None
     try:
         return orjson.dumps(wire)
     except orjson.JSONEncodeError:  # a lone surrogate, which UTF-8 can't encode
-        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        return orjson.dumps(_without_surrogates(wire))
+
+
+def _without_surrogates(wire: Any) -> Any:
+    kind = type(wire)
+    if kind is str:
+        return wire if wire.isascii() else wire.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if kind is dict:
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in wire.items()}
+    return [_without_surrogates(item) for item in wire] if kind is list else wire
+
+
+def _long_text_to_wire(text: str) -> orjson.Fragment:
+    """Return the JSON of a long text, encoded in steps."""
+    parts = [b'"']
+    for at in range(0, len(text), LONG_TEXT_CHARS):
+        part = text[at : at + LONG_TEXT_CHARS]
+        try:
+            parts.append(orjson.dumps(part)[1:-1])
+        except orjson.JSONEncodeError:
+            parts.append(orjson.dumps(_without_surrogates(part))[1:-1])
+    return orjson.Fragment(b"".join([*parts, b'"']))
 
 
 class Foreign:
@@ -69,7 +92,9 @@ class _Crossing(Exception):
 def to_wire(value: Any, depth: int = 0) -> Any:
     """Return the JSON form of a value, tags included."""
     kind = type(value)
-    if kind is str or value is None or kind is bool:
+    if kind is str:
+        return value if len(value) <= LONG_TEXT_CHARS else _long_text_to_wire(value)
+    if value is None or kind is bool:
         return value
     if kind is int:
         return value if -SAFE_INTEGER <= value <= SAFE_INTEGER else _wide_integer(value)
@@ -156,7 +181,7 @@ def _other_to_wire(value: Any, depth: int) -> Any:
     if isinstance(value, BaseException):
         return _error_to_wire(error_value(value), depth)
     if isinstance(value, str):
-        return str.__str__(value)
+        return to_wire(str.__str__(value))
     if isinstance(value, (int, float)):
         return to_wire(int(value) if isinstance(value, int) else float(value), depth)
     if isinstance(value, Mapping):
@@ -199,18 +224,45 @@ def _error_to_wire(error: ErrorValue, depth: int) -> dict[str, Any]:
 
 
 def from_wire(value: Any) -> Any:
-    """Return the Python value for decoded JSON. Raise WireError for a malformed tag."""
+    """Return the Python value for decoded JSON. Raise WireError for a malformed tag, or for too many numbers as keys."""
+    return _from_wire(value, _KeyBudget())
+
+
+class _KeyBudget:
+    """Counts the numbers among the keys of maps and the members of sets, in the whole of one value."""
+
+    __slots__ = ("numbers", "wide")
+
+    def __init__(self) -> None:
+        self.numbers = self.wide = 0
+
+    def spend(self, keys: list[Any]) -> None:
+        """Count the keys of one map, or the members of one set; raise WireError when there are too many."""
+        numbers = [key for key in keys if type(key) is int or type(key) is float]
+        self.numbers += len(numbers)
+        self.wide += sum(1 for number in numbers if abs(number) >= HASH_MODULUS)
+        if self.numbers > MAX_NUMBER_KEYS or self.wide > MAX_WIDE_KEYS:
+            wide = "" if self.numbers > MAX_NUMBER_KEYS else " beyond 2^61"
+            most = MAX_WIDE_KEYS if wide else MAX_NUMBER_KEYS
+            message = f"a value has more than {most:,} numbers{wide} as keys of maps or members of sets"
+            raise WireError(message, code="bad-value", hint="use strings as keys, or a list instead of a map or set")
+
+
+def _from_wire(value: Any, budget: _KeyBudget) -> Any:
     kind = type(value)
     if kind is dict:
         if "$" in value:
-            return _untag(value)
-        return {(key[1:] if key.startswith("$") else key): from_wire(item) for key, item in value.items()}
+            return _untag(value, budget)
+        return {
+            (key[1:] if key.startswith("$") else key): item if type(item) in PLAIN else _from_wire(item, budget)
+            for key, item in value.items()
+        }
     if kind is list:
-        return [from_wire(item) for item in value]
+        return [item if type(item) in PLAIN else _from_wire(item, budget) for item in value]
     return value
 
 
-def _untag(value: dict[str, Any]) -> Any:
+def _untag(value: dict[str, Any], budget: _KeyBudget) -> Any:
     content = value.get("v")
     try:
         match value["$"]:
@@ -223,42 +275,50 @@ def _untag(value: dict[str, Any]) -> Any:
             case "date" if type(content) is int:  # whole milliseconds are all that an honest prelude sends
                 return EPOCH + timedelta(milliseconds=content)
             case "bytes" if isinstance(content, str):
-                return base64.b64decode(content, validate=True)
+                return _bytes_from_base64(content)
             case "map" if isinstance(content, list):
-                return dict(zip(_keys([key for key, _ in content]), [from_wire(item) for _, item in content], strict=True))
+                items = [_from_wire(item, budget) for _, item in content]
+                return dict(zip(_keys([key for key, _ in content], budget), items, strict=True))
             case "set" if isinstance(content, list):
-                return _unset(content)
+                return _unset(content, budget)
             case "error" if isinstance(content, dict):
-                return _unerror(content)
+                return _unerror(content, budget)
     except (ValueError, TypeError, OverflowError, binascii.Error):
         pass
     raise WireError(f"a value carries a malformed tag {str(value['$'])[:40]!r}")
 
 
-def _keys(content: list[Any]) -> list[Any]:
-    """Return the decoded keys. Limit wide integers: they can be chosen to collide, which takes quadratic time."""
-    keys = [from_wire(key) for key in content]
-    wide = sum(1 for key in keys if type(key) is int and abs(key) >= HASH_MODULUS)
-    if wide > MAX_WIDE_KEYS:
-        raise WireError(f"a map or set holds more than {MAX_WIDE_KEYS:,} integers beyond 2^61", code="bad-value")
+def _bytes_from_base64(text: str) -> bytes:
+    if len(text) <= LONG_TEXT_CHARS:
+        return binascii.a2b_base64(text, strict_mode=True)
+    steps = (text[at : at + LONG_TEXT_CHARS] for at in range(0, len(text), LONG_TEXT_CHARS))
+    parts = [binascii.a2b_base64(step, strict_mode=True) for step in steps]
+    if any(len(part) * 4 != LONG_TEXT_CHARS * 3 for part in parts[:-1]):
+        raise ValueError("padding before the end")
+    return b"".join(parts)
+
+
+def _keys(content: list[Any], budget: _KeyBudget) -> list[Any]:
+    keys = [_from_wire(key, budget) for key in content]
+    budget.spend(keys)
     return keys
 
 
-def _unset(content: list[Any]) -> Any:
+def _unset(content: list[Any], budget: _KeyBudget) -> Any:
     """Return a set, or a list when its members (objects, arrays) can't be members of a Python set."""
-    items = _keys(content)
+    items = _keys(content, budget)
     try:
         return set(items)
     except TypeError:
         return items
 
 
-def _unerror(content: dict[str, Any]) -> ErrorValue:
+def _unerror(content: dict[str, Any], budget: _KeyBudget) -> ErrorValue:
     name, message, cause = content.get("name"), content.get("message"), content.get("cause")
-    data = from_wire(content.get("data") or {})
+    data = _from_wire(content.get("data") or {}, budget)
     if not (isinstance(name, str) and isinstance(message, str) and isinstance(data, dict)):
         raise ValueError("malformed error")
-    below = from_wire(cause)
+    below = _from_wire(cause, budget)
     if below is not None and not isinstance(below, ErrorValue):
         below = ErrorValue(type(below).__name__, str(below)[:1000])
     return ErrorValue(name, message, below, data)
@@ -266,11 +326,22 @@ def _unerror(content: dict[str, Any]) -> ErrorValue:
 
 def to_json(value: Any) -> Any:
     """Return the plain JSON form of a value, without tags, for surfaces that speak JSON."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int:
+        return value if -SAFE_INTEGER <= value <= SAFE_INTEGER else str(value)
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind is dict:
+        return {key if type(key) is str else str(key): to_json(item) for key, item in value.items()}
+    if kind is list:
+        return [to_json(item) for item in value]
+    return _other_to_json(value)
+
+
+def _other_to_json(value: Any) -> Any:
     match value:
-        case float() if not math.isfinite(value):
-            return None
-        case int() if not isinstance(value, bool) and abs(value) > SAFE_INTEGER:
-            return str(value)
         case datetime():
             return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case bytes():
@@ -279,9 +350,15 @@ def to_json(value: Any) -> Any:
             return {str(key): to_json(item) for key, item in value.items()}
         case set() | frozenset():
             return [to_json(item) for item in sorted(value, key=repr)]
-        case list() | tuple():
+        case tuple():
             return [to_json(item) for item in value]
         case ErrorValue():
             plain: dict[str, Any] = {"name": value.name, "message": value.message, **to_json(dict(value.data))}
             return plain | ({"cause": to_json(value.cause)} if value.cause else {})
+        case float() if not math.isfinite(value):
+            return None
+        case int() if not isinstance(value, bool) and abs(value) > SAFE_INTEGER:
+            return str(value)
+        case list():
+            return [to_json(item) for item in value]
     return value

@@ -30,6 +30,7 @@ MAX_QUESTIONS = 10_000
 QUESTION_COST = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MAX_SUGGESTIONS = 50
 MAX_CUT_SEARCHES = 10
+MAX_NAME_CHARS = 5000
 MAX_RECORDED_ARGUMENT_BYTES = 2 * 1024 * 1024
 ARGUMENTS_NOT_RECORDED = {"…": "not kept: the calls of this run were too large"}
 
@@ -207,6 +208,7 @@ class RunBridge:
             self._waiting_for_slot.popleft().cancel()
 
     def _look_up(self, name: str) -> Contract:
+        name = name[:MAX_NAME_CHARS]  # no tool has a longer one: catalog names are shorter
         found = self._bridge.contract(name)
         if found is None:
             self._suggestions_made += 1

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import orjson
 
 from gloveport.errors import GloveportError, ToolError, ValueCrossingError, WireError
+from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_soon
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
 from gloveport.sandbox.exit_reason import GuestNotes, exit_error, limit_error
 from gloveport.sandbox.guest import Exit
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
-from gloveport.values import encode, from_wire
+from gloveport.values import encode
 
 MAX_SYNC_CALLS = 10_000
 MAX_TIMER_MICROSECONDS = 2**62  # distance of a timer from the epoch
@@ -35,7 +36,6 @@ MAX_SLICE_SECONDS = 0.01  # for handling frames in one turn of the loop
 HIGH_WATER_BYTES = 8 * MIB  # unread replies; above this, no more frames of the guest are handled
 MAX_UNSENT_BYTES = 128 * MIB
 MAX_IN_FLIGHT_BYTES = 64 * MIB
-MAX_ERROR_DATA_BYTES = 1 * MIB
 MAX_TIMERS = 1_000_000
 MAX_TOTAL_BYTES = 512 * MIB
 LOG_LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
@@ -129,6 +129,9 @@ class RunAttempt:
         self._outgoing_bytes = 0
         self._outgoing: list[bytes] = []
         self._receiving = False
+        self._decoding: asyncio.Future[list[Any]] | None = None  # a large frame; meanwhile, all others wait
+        self._encoding = 0  # large replies; meanwhile, no frames are handled: the program could make many more
+        self._waits_for_encoding = False
         self._epoch = 0
         self._began = 0
 
@@ -155,6 +158,8 @@ class RunAttempt:
                 self._timer.cancel()
             self._starter.close()
             self._worker.end()
+            if self._decoding is not None:
+                self._decoding.cancel()
             await self._abandon_calls()
         return self._result(end, *usage)
 
@@ -201,12 +206,7 @@ class RunAttempt:
                 message = f"more than {MAX_UNSENT_BYTES:,} bytes of replies wait for the program to read them"
                 self._end("error", {"code": "frame-too-large", "message": message})
 
-    def _reply(self, call_id: int, value: Any, name: str) -> None:
-        try:
-            payload = encode(value, "result")
-        except ValueCrossingError as error:
-            self._reply_error(call_id, ToolError(f"tools.{name}: {error.message}", code=error.code, tool=name))
-            return
+    def _reply(self, call_id: int, payload: bytes, name: str) -> None:
         if len(payload) > self._limits.max_frame_bytes:
             size = f"{len(payload):,} bytes, over the limit of {self._limits.max_frame_bytes:,}"
             error = ToolError(f"the result of tools.{name} has {size}", code="frame-too-large", tool=name)
@@ -215,17 +215,7 @@ class RunAttempt:
         self._event(b'["reply",%d,%d,true,%b]' % (self._now(), call_id, payload))
 
     def _reply_error(self, call_id: int, error: ToolError) -> None:
-        fields = {"code": error.code, "message": error.message, "tool": error.tool, "hint": error.hint}
-        shown: dict[str, Any] = {name: _sendable(text) for name, text in fields.items() if text}
-        shown["retryable"] = error.retryable
-        if error.status is not None:
-            shown["status"] = error.status
-        payload = encode(shown)
-        with contextlib.suppress(ValueCrossingError):
-            data = encode(error.data) if error.data else b""
-            if 0 < len(data) <= MAX_ERROR_DATA_BYTES:
-                payload = payload[:-1] + b',"data":' + data + b"}"
-        self._event(b'["reply",%d,%d,false,%b]' % (self._now(), call_id, payload))
+        self._event(wire.error_reply(self._now(), call_id, error))
 
     # ── frames from the guest ──
 
@@ -238,18 +228,25 @@ class RunAttempt:
         self._process(data)
 
     def _process(self, data: bytes = b"") -> None:
+        self._guard(self._take, data)
+
+    def _take(self, data: bytes) -> None:
+        frames = self._reader.feed(data) if data else []
+        if self._queued_bytes is not None:
+            self._queue(frames, len(data))
+        elif len(frames) == 1 and not self._frames and not self._encoding and len(frames[0]) <= LARGE_BYTES:
+            self._handle(frames[0])
+        else:
+            self._frames.extend(frames)
+            self._handle_queued()
+
+    def _guard(self, handle: Callable[..., None], *args: Any) -> None:
+        """Handle frames: end the run when one can't be handled, and send what they led to."""
         self._receiving = True
         try:
-            frames = self._reader.feed(data) if data else []
-            if self._queued_bytes is not None:
-                self._queue(frames, len(data))
-            elif len(frames) == 1 and not self._frames:
-                self._handle(frames[0])
-            else:
-                self._frames.extend(frames)
-                self._handle_queued()
+            handle(*args)
         except GloveportError as error:
-            self._end("error", {"code": error.code, "message": error.message})
+            self._end("error", {"code": error.code, "message": error.message, "hint": error.hint})
         except Exception as error:  # noqa: BLE001 - the outer edge: a defect of ours ends the run, not the host
             defect = self._host.report_defect(error)
             self._end("error", {"code": defect.code, "message": defect.message})
@@ -262,11 +259,32 @@ class RunAttempt:
         until = self._loop.time() + MAX_SLICE_SECONDS
         frames = self._frames
         while frames and not self._ended.done():
-            self._handle(frames.popleft())
+            if self._encoding:
+                self._worker.pause()
+                self._waits_for_encoding = True
+                return
+            frame = frames.popleft()
+            if len(frame) > LARGE_BYTES:
+                self._decode_large(frame)
+                return
+            self._handle(frame)
             if frames and (self._loop.time() > until or self._outgoing_bytes > HIGH_WATER_BYTES):
                 self._worker.pause()
                 self._loop.call_soon(self._resume)
                 return
+
+    def _decode_large(self, frame: bytes) -> None:
+        """Decode a frame away from the loop. Until it is handled, the next frames wait: they keep their order."""
+        self._record(frame)
+        self._worker.pause()
+        self._decoding = off_loop(wire.decode, frame)
+        self._decoding.add_done_callback(partial(self._handle_decoded, len(frame)))
+
+    def _handle_decoded(self, size: int, decoded: asyncio.Future[list[Any]]) -> None:
+        self._decoding = None
+        if not self._ended.done() and not decoded.cancelled():
+            self._guard(lambda: self._dispatch(decoded.result(), size))
+            self._resume()
 
     def _resume(self) -> None:
         if self._ended.done():
@@ -288,14 +306,17 @@ class RunAttempt:
             self._worker.pause()
 
     def _handle(self, frame: bytes) -> None:
+        self._record(frame)
+        self._dispatch(wire.decode(frame), len(frame))
+
+    def _record(self, frame: bytes) -> None:
         if self._recorder is not None:
             self._recorder.frame(frame)
-        message = wire.parse(frame)
-        if b'"$' in frame:
-            message = [from_wire(part) for part in message]
+
+    def _dispatch(self, message: list[Any], size: int) -> None:
         # Calls come first and without `match`, which would take as long as the rest of this method.
         if message[0] == "call" and len(message) == 4:
-            self._call(message[1], message[2], message[3], len(frame))
+            self._call(message[1], message[2], message[3], size)
             return
         match message:
             case ["call_sync", int(call_id), str(name), list(args)]:
@@ -307,11 +328,11 @@ class RunAttempt:
             case ["log", str(level), str(text)] if level in LOG_LEVELS:
                 self._log(level, text)
             case ["emit", value]:
-                self._emit(value, len(frame))
+                self._emit(value, size)
             case ["done", "value", value, dict(notes)]:
-                self._done(value, notes, len(frame))
+                self._done(value, notes, size)
             case ["done", "error", dict(error), dict(notes)]:
-                self._done_error(error, notes, len(frame))
+                self._done_error(error, notes, size)
             case _:
                 raise WireError(f"a message of kind {message[0][:40]!r} is malformed")
 
@@ -329,7 +350,11 @@ class RunAttempt:
     async def _serve(self, call: ToolCall) -> None:
         self._in_flight += call.size
         try:
-            self._reply(call.id, await self._host.call(call), call.name)
+            value = await self._host.call(call)
+            payload = await self._encode_large(value) if is_large(value) else encode(value, "result")
+            self._reply(call.id, payload, call.name)
+        except ValueCrossingError as error:
+            self._reply_error(call.id, wire.crossing_error(error, call.name))
         except ToolError as error:
             self._reply_error(call.id, error)
         except GloveportError as error:
@@ -339,6 +364,16 @@ class RunAttempt:
         finally:
             self._in_flight -= call.size
 
+    async def _encode_large(self, value: Any) -> bytes:
+        self._encoding += 1
+        try:
+            return await off_loop_soon(encode, value, "result")
+        finally:
+            self._encoding -= 1
+            if not self._encoding and self._waits_for_encoding:
+                self._waits_for_encoding = False
+                self._loop.call_soon(self._resume)
+
     def _call_sync(self, call_id: int, name: str, args: list[Any]) -> None:
         if call_id <= self._last_id:
             raise WireError("a call's id was used before")
@@ -347,11 +382,11 @@ class RunAttempt:
         if self._sync_calls > MAX_SYNC_CALLS:
             raise WireError(f"the program made more than {MAX_SYNC_CALLS:,} look-ups", code="call-limit")
         try:
-            value = self._host.call_sync(name, args)
+            self._reply(call_id, encode(self._host.call_sync(name, args), "result"), name)
+        except ValueCrossingError as error:
+            self._reply_error(call_id, wire.crossing_error(error, name))
         except ToolError as error:
             self._reply_error(call_id, error)
-        else:
-            self._reply(call_id, value, name)
 
     def _set_timer(self, at: float | None) -> None:
         self._timers += 1
@@ -449,8 +484,3 @@ class _End:
     kind: str
     content: Any
     notes: Mapping[str, Any] | None
-
-
-def _sendable(text: str) -> str:
-    """Return text that UTF-8 can encode: surrogates, as Python uses for undecodable file names, become `?`."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

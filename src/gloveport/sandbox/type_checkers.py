@@ -12,22 +12,28 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 
-from gloveport.errors import SandboxError
+from gloveport.errors import GloveportError, SandboxError
 from gloveport.sandbox.engines.deno.engine import ENVIRONMENT as DENO_ENVIRONMENT
 from gloveport.sandbox.engines.deno.engine import STACK_MAP, find_deno
 from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.launcher import Launch, Launcher
-from gloveport.types import Strength, TypeFinding
+from gloveport.sandbox.watchdog import WATCHDOG, Watched
+from gloveport.types import MIB, Strength, TypeFinding
 
 GUEST_FOLDER = "/guest"
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-FIRST_CHECK_SECONDS, CHECK_SECONDS = 30.0, 3.0
-MAX_MEMORY_BYTES = 2 * 1024 * 1024 * 1024
+MAX_MESSAGE_BYTES = 1024 * 1024
+START_SECONDS = 30.0  # until the first check is done: the server loads its libraries
+MAX_CPU_SECONDS = 3.0  # for one check, of all threads of the server
+MAX_WAIT_SECONDS = 15.0  # for the answer of a server that does nothing
+MAX_TURN_SECONDS = 3.0  # that a run waits for earlier checks, and for a server that replaces a killed one
+MAX_MEMORY_MB = 2048
+MAX_FINDINGS = 1000
 # A server is replaced after this many programs, so that nothing they left in it lasts.
 MAX_CHECKS_PER_SERVER = 2000
 _SETTINGS = {"enable": True, "lint": False}
@@ -50,44 +56,71 @@ def python_launch() -> Launch:
 
 
 class TypeChecker:
-    """One language server. It checks one text at a time."""
+    """One language server. It checks one text at a time.
+
+    A server that a text keeps busy for too long is killed. Its replacement starts at once, and no run waits long for it.
+    """
 
     def __init__(self, launch: Launch, *, language: str, minimum: Strength) -> None:
         self._launch = launch
         self._language = language
         self._minimum: Strength = minimum
         self._turn = asyncio.Lock()
-        self._server: _LanguageServer | None = None
-        self._checks = 0
+        self._starting: asyncio.Task[_LanguageServer] | None = None
+        self._replaced = False
 
     async def check(self, text: str) -> tuple[TypeFinding, ...]:
         """Return the findings in a text; SandboxError when the checker can't run, TimeoutError when it takes too long."""
-        # The wait for its turn has its own timeout: earlier checks may be slow.
-        async with asyncio.timeout(CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS):
+        async with asyncio.timeout(MAX_TURN_SECONDS if self._replaced else START_SECONDS):
             await self._turn.acquire()
         try:
-            async with asyncio.timeout(CHECK_SECONDS if self._server else FIRST_CHECK_SECONDS):
-                return await self._check(text)
-        except BaseException:
-            await self._end()
-            raise
+            server = await self._server()
+            try:
+                return await self._check(server, text)
+            except BaseException:
+                await self._replace()
+                raise
         finally:
             self._turn.release()
 
-    async def _check(self, text: str) -> tuple[TypeFinding, ...]:
-        if self._server is None or self._checks >= MAX_CHECKS_PER_SERVER or not self._server.alive:
-            await self._end()
-            self._server = await _LanguageServer.start(self._launch, self._minimum)
-            self._checks = 0
-        self._checks += 1
+    async def _server(self) -> _LanguageServer:
+        """Return the server, which may be starting. A start that fails is tried again by the next check."""
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start())
+        try:
+            async with asyncio.timeout(MAX_TURN_SECONDS if self._replaced else START_SECONDS):
+                server = await asyncio.shield(self._starting)
+        except SandboxError:
+            self._starting = None
+            raise
+        if server.checks >= MAX_CHECKS_PER_SERVER or not server.alive:
+            await self._replace()
+            return await self._server()
+        return server
+
+    async def _start(self) -> _LanguageServer:
+        server = await _LanguageServer.start(self._launch, self._minimum)
+        try:
+            await self._check(server, "", START_SECONDS)
+        except BaseException:
+            await server.end()
+            raise
+        return server
+
+    async def _check(
+        self, server: _LanguageServer, text: str, max_cpu_seconds: float = MAX_CPU_SECONDS
+    ) -> tuple[TypeFinding, ...]:
+        server.checks += 1
         # One file name for all programs: for a new one, Deno analyses its whole project again, for 10 ms.
         uri = f"file://{GUEST_FOLDER}/program.{'ts' if self._language == 'typescript' else 'py'}"
-        document = {"uri": uri, "languageId": self._language, "version": self._checks, "text": text}
-        self._server.notify("textDocument/didOpen", {"textDocument": document})
-        answer = await self._server.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
-        self._server.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        document = {"uri": uri, "languageId": self._language, "version": server.checks, "text": text}
+        with server.limited(max_cpu_seconds):
+            async with asyncio.timeout(max(MAX_WAIT_SECONDS, max_cpu_seconds)):
+                server.notify("textDocument/didOpen", {"textDocument": document})
+                answer = await server.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        server.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         try:
-            return tuple(_finding(item) for item in answer.get("items", ()))
+            return tuple(_finding(item) for item in answer.get("items", ())[:MAX_FINDINGS])
         except (AttributeError, KeyError, TypeError):
             raise SandboxError("the type checker broke the protocol", code="wire-violation") from None
 
@@ -96,10 +129,20 @@ class TypeChecker:
         async with self._turn:
             await self._end()
 
+    async def _replace(self) -> None:
+        """End the server and start another, which later checks will use."""
+        await self._end()
+        self._replaced = True
+        self._starting = asyncio.create_task(self._start())
+
     async def _end(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            await server.end()
+        starting, self._starting = self._starting, None
+        if starting is None:
+            return
+        if not starting.done():
+            starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, GloveportError, TimeoutError):
+            await (await starting).end()
 
 
 class _LanguageServer:
@@ -111,6 +154,7 @@ class _LanguageServer:
         self._launcher, self._guest, self._reader, self._writer = launcher, guest, reader, writer
         self._last = 0
         self._unsent_notifications = b""
+        self.checks = 0
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._listening = asyncio.create_task(self._listen())
 
@@ -121,7 +165,7 @@ class _LanguageServer:
         try:
             await launcher.start()
             guest = await launcher.spawn()
-            guest.set_limits(data_bytes=MAX_MEMORY_BYTES, cpu_seconds=None)
+            guest.set_limits(data_bytes=MAX_MEMORY_MB * MIB, cpu_seconds=None)
             reader, writer = await asyncio.open_connection(sock=guest.socket, limit=MAX_MESSAGE_BYTES)
         except BaseException:
             await launcher.close()
@@ -143,6 +187,23 @@ class _LanguageServer:
     def alive(self) -> bool:
         """Whether the server can still answer."""
         return not self._listening.done()
+
+    @contextlib.contextmanager
+    def limited(self, max_cpu_seconds: float) -> Iterator[None]:
+        """Have the watchdog kill the server if it uses more than this CPU time, or too much memory, in this block."""
+        used = time.clock_gettime((~self._guest.pid << 3) | 2) if self.alive else 0.0
+        watch = WATCHDOG.watch(
+            Watched(
+                self._guest.pid,
+                self._guest.pidfd,
+                max_cpu_seconds=used + max_cpu_seconds,
+                max_held_bytes=MAX_MEMORY_MB * MIB,
+            )
+        )
+        try:
+            yield
+        finally:
+            watch.stop()
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Queue a notification to go out with the next request: each write wakes the server."""

@@ -11,20 +11,22 @@ the bytes received, and never more than the budget allows.
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, cast
 
 import orjson
 
-from gloveport.bounded_json import JsonLimitError, check
-from gloveport.errors import WireError
-from gloveport.values import MAX_DEPTH
+from gloveport.bounded_json import JsonLimitError, JsonLimits, read
+from gloveport.errors import ToolError, ValueCrossingError, WireError
+from gloveport.large_values import is_large
+from gloveport.values import MAX_DEPTH, encode, from_wire
 
 HEADER_BYTES = 4
 PROTOCOL_VERSION = 1
 
-# Limits beside the size of a message: Python spends up to a microsecond and a hundred bytes on each of these.
-MAX_CONTAINERS = 100_000
-MAX_ITEMS = 2_000_000
+# Beside its size: Python spends up to a microsecond and a hundred bytes on each of these.
+TOO_MUCH_HINT = "return a summary, or pass fewer values at a time"
+MESSAGE_LIMITS = JsonLimits(containers=100_000, items=500_000, depth=MAX_DEPTH)
 
 
 class FrameReader:
@@ -70,16 +72,46 @@ def pack(payload: bytes) -> bytes:
     return len(payload).to_bytes(HEADER_BYTES) + payload
 
 
+def decode(payload: bytes) -> list[Any]:
+    """Return the message in a frame, with its tagged values decoded; WireError for anything else."""
+    message = parse(payload)
+    return cast("list[Any]", from_wire(message)) if b'"$' in payload else message
+
+
 def parse(payload: bytes) -> list[Any]:
     """Return the JSON array in a frame; WireError for anything else."""
     try:
-        if len(payload) > MAX_DEPTH:  # before any JSON library sees it: a million levels have crashed a host inside one
-            check(payload, MAX_CONTAINERS, MAX_ITEMS, MAX_ITEMS, MAX_DEPTH)
-        message = orjson.loads(payload)
+        # A text longer than the limit of the depth is checked before any JSON library sees it: a million levels have
+        # crashed a host inside one.
+        message = orjson.loads(payload) if len(payload) <= MAX_DEPTH else read(payload, MESSAGE_LIMITS, orjson.loads)
     except JsonLimitError as problem:
-        raise WireError(f"a message {problem}", code="bad-value") from None
+        raise WireError(f"a message {problem}", code="bad-value", hint=TOO_MUCH_HINT) from None
     except ValueError as problem:
         raise WireError(f"a message is not JSON: {problem}") from None
     if not isinstance(message, list) or not message or not isinstance(message[0], str):
         raise WireError("a message is not an array that starts with its kind")
     return message
+
+
+def error_reply(now: int, call_id: int, error: ToolError) -> bytes:
+    """Return the event that tells the guest how a call failed; without the error's data if that is too large."""
+    fields = {"code": error.code, "message": error.message, "tool": error.tool, "hint": error.hint}
+    shown: dict[str, Any] = {name: _sendable(text) for name, text in fields.items() if text}
+    shown["retryable"] = error.retryable
+    if error.status is not None:
+        shown["status"] = error.status
+    payload = encode(shown)
+    if error.data and not is_large(error.data):
+        with contextlib.suppress(ValueCrossingError):
+            payload = payload[:-1] + b',"data":' + encode(error.data) + b"}"
+    return b'["reply",%d,%d,false,%b]' % (now, call_id, payload)
+
+
+def crossing_error(error: ValueCrossingError, tool: str) -> ToolError:
+    """Return the error of a call whose result can't be sent."""
+    return ToolError(f"tools.{tool}: {error.message}", code=error.code, tool=tool)
+
+
+def _sendable(text: str) -> str:
+    """Return text that UTF-8 can encode: surrogates, as Python uses for undecodable file names, become `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -10,8 +10,6 @@ import msgspec
 from gloveport.sources.compiled_definition import CredentialSlot
 
 COMPILE_TASK = "gloveport.sources.openapi.compile.task:compile_definition"
-COMPILE_PACKAGES = ("jsonschema_rs", "msgspec", "orjson", "yaml")
-"""The installed packages that the compiler uses."""
 COMPILER_VERSION = b"openapi 5"
 
 MAX_DOCUMENT_BYTES = 50_000_000

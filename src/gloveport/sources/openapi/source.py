@@ -13,6 +13,7 @@ import msgspec
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Reach, Reply, Request
 from gloveport.sources import SourceInfo
@@ -102,7 +103,8 @@ class OpenApiSource:
     async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
         """Return the value of the reply; raises ToolError when the reply is an error or there is none."""
         plan = self._plan(tool)
-        return response.read_value(plan.operation, await self._send(tool, plan, args), tool.address)
+        reply = await self._send(tool, plan, args)
+        return await off_loop_if(len(reply.body) > LARGE_BYTES, response.read_value, plan.operation, reply, tool.address)
 
     async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
         """Return one page, and the cursor of the next."""
@@ -111,7 +113,8 @@ class OpenApiSource:
         if used is not None:
             args = paging.with_paging_argument(plan.operation, args, used)
         reply = await self._send(tool, plan, args, used.url if used else None)
-        value = response.read_value(plan.operation, reply, tool.address)
+        large = len(reply.body) > LARGE_BYTES
+        value = await off_loop_if(large, response.read_value, plan.operation, reply, tool.address)
         if plan.operation.paging and paging.is_repeated(reply, used):
             return Page(paging.without_items(plan.operation.paging, value))
         following = paging.next_page(plan.operation, args, reply, value, used=used, hidden=self._credentials.in_query)

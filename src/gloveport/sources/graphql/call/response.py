@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from gloveport import bounded_json
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply
@@ -21,15 +19,14 @@ RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
 RATE_LIMIT_CODES = frozenset({"RATE_LIMITED", "RATE_LIMIT", "THROTTLED", "TOO_MANY_REQUESTS"})
 
 
-def read_body(reply: Reply, max_containers: int = bounded_json.MAX_CONTAINERS) -> Mapping[str, Any] | None:
+def read_body(reply: Reply, limits: bounded_json.JsonLimits = bounded_json.DEFAULT_LIMITS) -> Mapping[str, Any] | None:
     """Return the body of a GraphQL reply, None when it is something else; raise ToolError `reply-too-large`."""
     try:
-        bounded_json.check(reply.body, max_containers)
-        body = orjson.loads(reply.body)
+        body = bounded_json.read(reply.body, limits)
     except bounded_json.JsonLimitError as problem:
         message = f"the endpoint's answer is too much JSON: it {problem}"
         raise ToolError(message, code="reply-too-large", hint="select less, or a page at a time") from None
-    except orjson.JSONDecodeError:
+    except ValueError:
         return None
     if not isinstance(body, dict) or not (isinstance(body.get("data"), dict) or body.get("errors")):
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from gloveport import bounded_json
 from gloveport.errors import ToolError
+from gloveport.large_values import decode_text
 from gloveport.policy.egress import Reply
 from gloveport.sources.openapi.operation import Operation
 
@@ -60,7 +61,7 @@ def _value(reply: Reply, operation: Operation | None = None) -> Any:
     if media_type.endswith(("/json", "+json")):
         return _json(reply.body, options)
     if TEXT_MEDIA_TYPE.fullmatch(media_type):
-        return reply.body.decode(_charset(options), "replace")
+        return decode_text(reply.body, _charset(options))
     return reply.body
 
 
@@ -69,7 +70,7 @@ def _json(body: bytes, options: str) -> Any:
     try:
         return bounded_json.read(body if charset == "utf-8" else body.decode(charset).encode())
     except ValueError:
-        return body.decode(charset, "replace")
+        return decode_text(body, charset)
 
 
 def _unlabelled(body: bytes, operation: Operation | None) -> Any:
