@@ -5,7 +5,6 @@ It also reports requests of the server that nobody here can answer.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from mcp_types import INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from gloveport.large_values import off_loop
 from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
 from gloveport.sources.mcp.messages import MessageLimitError, check_result, holds_more
 from gloveport.sources.mcp.tool_list import ListedPage, read_page
@@ -48,7 +48,7 @@ class TolerantDispatcher(JSONRPCDispatcher[TransportContext]):
         if self._modern or method == "server/discover":
             raw.setdefault("resultType", "complete")  # the protocol's default; the library refuses a result without it
         if method == "tools/list" and isinstance(raw.get("tools"), list):
-            page = await asyncio.to_thread(read_page, raw["tools"], modern=self._modern)
+            page = await off_loop(read_page, raw["tools"], modern=self._modern)
             self.listed.append(page)
             raw["tools"] = page.with_headers
         try:

@@ -7,7 +7,6 @@ it. The library gets a reference in its place.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +14,8 @@ from typing import Any
 import msgspec
 
 from gloveport import bounded_json
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 
-LARGE_BYTES = 32 * 1024
-"""A message of more bytes is decoded in a thread."""
 MAX_KEPT_RESULTS = 16
 MAX_RESULT_KEYS = 1000
 MAX_LISTED_ITEMS = 1500
@@ -36,7 +34,7 @@ class MessageLimitError(Exception):
 async def decode(data: bytes) -> Any:
     """Return the JSON value; raise ValueError for other text, MessageLimitError for too much."""
     try:
-        return await asyncio.to_thread(bounded_json.read, data) if len(data) > LARGE_BYTES else bounded_json.read(data)
+        return await off_loop_if(len(data) > LARGE_BYTES, bounded_json.read, data)
     except bounded_json.JsonLimitError as problem:
         raise MessageLimitError(f"is too much JSON: it {problem}") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import binascii
 from base64 import b64decode
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ import mcp_types as mcp
 
 from gloveport import bounded_json
 from gloveport.errors import ToolError
-from gloveport.sources.mcp.messages import LARGE_BYTES
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 
 MAX_MESSAGE_CHARS = 4000
 MAX_SMALL_BLOCKS = 50
@@ -23,7 +22,7 @@ async def value_of(result: mcp.CallToolResult, tool: str) -> Any:
     """Return the structured content, else the one content, a list of several, or None; raise ToolError for `isError`."""
     if result.structured_content is not None and not result.is_error:
         return result.structured_content
-    return await asyncio.to_thread(_value, result, tool) if _is_large(result.content) else _value(result, tool)
+    return await off_loop_if(_is_large(result.content), _value, result, tool)
 
 
 def _value(result: mcp.CallToolResult, tool: str) -> Any:

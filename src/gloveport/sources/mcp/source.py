@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError, ToolError
+from gloveport.large_values import off_loop
 from gloveport.sources import SourceInfo
 from gloveport.sources.context import TaskRunner
 from gloveport.sources.mcp.connection import ActiveCall, ServerConnection
@@ -292,14 +293,14 @@ class McpSource:
 
     async def _compile(self, listed: list[ListedTool], warnings: list[str]) -> dict[str, CompiledTool]:
         """Return the compiled tools of a list; a task compiles it unless it is the same list as before."""
-        parts = await asyncio.to_thread(to_parts, listed)
-        key = await asyncio.to_thread(digest, parts)
+        parts = await off_loop(to_parts, listed)
+        key = await off_loop(digest, parts)
         if self._compiled is None or self._compiled[0] != key:
             try:
                 batches = await self._tasks.run(COMPILE_TASK, parts)
                 trusted = self._config.trust_annotations
                 hints = read_only_hints(listed)
-                checked = await asyncio.to_thread(check_rows, self.name, batches, hints, trust_annotations=trusted)
+                checked = await off_loop(check_rows, self.name, batches, hints, trust_annotations=trusted)
             except (SourceError, TooComplexError) as error:
                 code = "definition-too-complex" if isinstance(error, TooComplexError) else error.code
                 raise ToolError(error.message, code=code, hint=error.hint) from None

@@ -35,3 +35,10 @@ def compile_tool_list(parts: list[bytes], ask: Callable[[bytes], bytes | None]) 
         size += len(text)
     batch += [msgspec.json.encode(WarningRow(text[:MAX_WARNING_CHARS])) for text in warnings[:MAX_WARNINGS]]
     yield b"[" + b",".join(batch) + b"]"
+
+
+def rehearse() -> None:
+    """Compile a small list, so that the modules are loaded and warm when a process is forked."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^a+$"}, "b": {"$ref": "#/$defs/B"}}}
+    tool = {"name": "a-b", "description": "É", "inputSchema": {**schema, "$defs": {"B": {"anyOf": [{"type": "null"}]}}}}
+    list(compile_tool_list([msgspec.json.encode([tool, {**tool, "outputSchema": schema, "name": "b"}])], lambda _: None))
