@@ -66,11 +66,11 @@ class EscapedText:
             first, spent = self._before.longest(backwards, len(data) - start)
             steps -= spent
             if first is not None:
-                start, done = max(len(data) - first, done), last
-                yield start, done
+                yield max(len(data) - first, done), last
+                done = last
 
     def _anchors(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Yield where the anchor occurs. A text without letters and digits begins at any spelling of its first character."""
+        """Yield where the anchor occurs. Without letters and digits, a text begins at any spelling of its first character."""
         if not self._anchor:
             yield from ((found.start(), found.start()) for found in _beginning(self._tokens[0]).finditer(data))
             return
