@@ -46,6 +46,8 @@ class Launch:
     With `zygote`, the engine is exec'd once and forks guests that are ready to run (see `jail.zygote`). That needs a jail
     that holds native code: strength `full`, or `kernel` with the layer `signal scope`.
 
+    With `joins_threads`, the engine's main thread waits for another to end, by a shared futex (see `jail.seccomp`).
+
     Each guest receives `first_input` on its standard input. A pool sends `idle_input` to a guest that no run waits for
     yet, so that it can use the time to speed up its run.
     """
@@ -56,6 +58,7 @@ class Launch:
     files: Mapping[str, bytes]
     folders: Mapping[str, Folder] = field(default_factory=dict)
     zygote: bool = False
+    joins_threads: bool = False
     first_input: bytes = b""
     idle_input: bytes = b""
 
@@ -374,6 +377,7 @@ def _describe(launch: Launch) -> bytes:
             "env": dict(launch.env),
             "folders": {place: asdict(folder) for place, folder in launch.folders.items()},
             "zygote": launch.zygote,
+            "joins_threads": launch.joins_threads,
             "files": {path: base64.b64encode(content).decode() for path, content in launch.files.items()},
         }
     ).encode()

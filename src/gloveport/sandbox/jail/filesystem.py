@@ -51,7 +51,8 @@ class Folder:
 class LaunchSpec:
     """What a fork server starts for each guest. The paths in `files` and `folders` are guest paths.
 
-    With `zygote`, the fork server starts it once, and it forks the guests.
+    With `zygote`, the fork server starts it once, and it forks the guests. With `joins_threads`, its main thread waits for
+    another to end.
     """
 
     executable: str
@@ -60,6 +61,7 @@ class LaunchSpec:
     files: Mapping[str, bytes]
     folders: Mapping[str, Folder] = field(default_factory=dict)
     zygote: bool = False
+    joins_threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
