@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fuzz.definitions import DISCOVERY, INTROSPECTED, OPENAPI, SDL, SWAGGER, YAML
-from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take
+from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take, use_empty_folders
 from fuzz.stall.programs import MARKS
 from fuzz.stall.service import Service, service
 from gloveport import Gloveport
@@ -29,7 +27,7 @@ async def opened() -> AsyncIterator[Take]:
 
         async def take(document: Document) -> Attack:
             config = source_config(hostile, document["kind"], document["text"].encode("utf-8", "surrogatepass"))
-            os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(dir=os.getcwd())  # nothing is cached
+            use_empty_folders()
 
             async def attack() -> Refusal | None:
                 port = Gloveport(sources=[config], spare=0)
@@ -68,7 +66,7 @@ def source_config(hostile: Service, kind: str, data: bytes, **options: Any) -> S
             return SourceConfig("api", "mcp", f"{hostile.url}/mcp", **options)
         case "mcp-stdio":
             hostile.put("tools.list", data)
-            return SourceConfig("api", "mcp", hostile.stdio)
+            return SourceConfig("api", "mcp", hostile.stdio, writes="allow")
     raise ValueError(f"no kind of definition: {kind!r:.40}")
 
 
@@ -130,8 +128,7 @@ SEEDS: dict[str, Document] = {
     "openapi-version-path": _paths('"/v', _times(28, "1"), f'x/y":{GET}'),
     "openapi-marks-operation": _paths('"/a":{"get":{"operationId":"', _times(20_000, "\u0345\u0301"), '","responses":{}}}'),
     "openapi-marks-path": _paths('"/', _times(20_000, "\u0345\u0301"), f'":{GET}'),
-    "openapi-file-version-path": {
-        **_paths('"/v', _times(28, "1"), f'x/y":{GET}'), "kind": "openapi-file"},
+    "openapi-file-version-path": {**_paths('"/v', _times(28, "1"), f'x/y":{GET}'), "kind": "openapi-file"},
     "openapi-long-names": _paths('"/a":{"get":{"operationId":"', _times(40_000, "\ufdfa"), '","responses":{}}}'),
     # OpenAPI
     "openapi": _openapi(json.dumps(OPENAPI)),
@@ -143,20 +140,35 @@ SEEDS: dict[str, Document] = {
     "openapi-path-parameters": _paths('"', {"count": 2_000, "of": "/{a<i>}"}, f'":{GET}'),
     "openapi-path-digits": _paths('"/', _times(100_000, "1a"), f'":{GET}'),
     "openapi-path-braces": _paths('"/', _times(100_000, "{"), f'":{GET}'),
-    "openapi-parameters": _paths('"/a":{"get":{"parameters":[', _many(5_000, '{"name":"p<i>","in":"query","schema":{}}'), '],"responses":{}}}'),
+    "openapi-parameters": _paths(
+        '"/a":{"get":{"parameters":[', _many(5_000, '{"name":"p<i>","in":"query","schema":{}}'), '],"responses":{}}}'
+    ),
     "openapi-properties": _schemas('"A0":{"type":"object","properties":{', _many(20_000, '"p<i>":{"type":"string"}'), "}}"),
     "openapi-references": _schemas(_many(5_000, '"A<i>":{"$ref":"#/components/schemas/A<j>"}')),
-    "openapi-fan-out": _schemas(_many(200, '"A<i>":{"anyOf":[{"$ref":"#/components/schemas/A<j>"},{"$ref":"#/components/schemas/A<j>"}]}')),
-    "openapi-all-of": _schemas(_many(100, '"A<i>":{"allOf":[{"$ref":"#/components/schemas/A<j>"},{"$ref":"#/components/schemas/A<j>"}],"properties":{"a<i>":{}}}')),
+    "openapi-fan-out": _schemas(
+        _many(200, '"A<i>":{"anyOf":[{"$ref":"#/components/schemas/A<j>"},{"$ref":"#/components/schemas/A<j>"}]}')
+    ),
+    "openapi-all-of": _schemas(
+        _many(
+            100,
+            '"A<i>":{"allOf":[{"$ref":"#/components/schemas/A<j>"},{"$ref":"#/components/schemas/A<j>"}],"properties":{"a<i>":{}}}',
+        )
+    ),
     "openapi-nesting": _schemas('"A0":', {"nest": 2_000, "open": '{"properties":{"a":', "in": "{}", "close": "}}"}),
     "openapi-enum": _schemas('"A0":{"enum":[', _many(100_000, '"v<i>"'), "]}"),
     "openapi-description": _paths('"/a":{"get":{"description":"', _times(2_000_000, "x"), '","responses":{}}}'),
     "openapi-marks-description": _paths('"/a":{"get":{"description":"', _times(500_000, MARKS), '","responses":{}}}'),
     "openapi-lines-description": _paths('"/a":{"get":{"description":"', _times(500_000, "\\n \\t"), '","responses":{}}}'),
     "openapi-tags": _paths('"/a":{"get":{"tags":[', _many(50_000, '"t<i>"'), '],"responses":{}}}'),
-    "openapi-servers": _openapi('{"openapi":"3.1.0","paths":{},"servers":[', _many(20_000, '{"url":"https://a<i>.example"}'), "]}"),
-    "openapi-server-variables": _openapi('{"openapi":"3.1.0","paths":{},"servers":[{"url":"https://', _times(50_000, "{a}"), '"}]}'),
-    "openapi-security": _openapi('{"openapi":"3.1.0","paths":{"/a":', GET, '},"security":[', _many(20_000, '{"s<i>":[]}'), "]}"),
+    "openapi-servers": _openapi(
+        '{"openapi":"3.1.0","paths":{},"servers":[', _many(20_000, '{"url":"https://a<i>.example"}'), "]}"
+    ),
+    "openapi-server-variables": _openapi(
+        '{"openapi":"3.1.0","paths":{},"servers":[{"url":"https://', _times(50_000, "{a}"), '"}]}'
+    ),
+    "openapi-security": _openapi(
+        '{"openapi":"3.1.0","paths":{"/a":', GET, '},"security":[', _many(20_000, '{"s<i>":[]}'), "]}"
+    ),
     "openapi-responses": _paths('"/a":{"get":{"responses":{', _many(20_000, '"<i>":{"description":""}'), "}}}"),
     "openapi-media-types": _paths('"/a":{"get":{"responses":{"200":{"content":{', _many(20_000, '"a/b<i>":{}'), "}}}}}"),
     "openapi-similar-names": _paths(_many(3_000, '"/p<i>":{"get":{"operationId":"same","responses":{}}}')),
@@ -175,8 +187,16 @@ SEEDS: dict[str, Document] = {
     "yaml-quotes": _openapi("openapi: 3.0.0\na: '", _times(500_000, "''"), "\n"),
     "yaml-comments": _openapi("openapi: 3.0.0\n", _times(300_000, "# \n")),
     "yaml-anchors": _openapi("openapi: 3.0.0\n", {"count": 20_000, "of": "- &a<i> b\n"}),
-    "discovery-resources": _openapi('{"kind":"discovery#restDescription","rootUrl":"https://a.example/","resources":', {"nest": 2_000, "open": '{"r":{"resources":', "in": "{}", "close": "}}"}, "}"),
-    "swagger-definitions": _openapi('{"swagger":"2.0","paths":{"/a":{"post":{"parameters":[{"in":"body","name":"b","schema":{"$ref":"#/definitions/A0"}}],"responses":{}}}},"definitions":{', _many(3_000, '"A<i>":{"properties":{"n":{"$ref":"#/definitions/A<j>"}}}'), "}}"),
+    "discovery-resources": _openapi(
+        '{"kind":"discovery#restDescription","rootUrl":"https://a.example/","resources":',
+        {"nest": 2_000, "open": '{"r":{"resources":', "in": "{}", "close": "}}"},
+        "}",
+    ),
+    "swagger-definitions": _openapi(
+        '{"swagger":"2.0","paths":{"/a":{"post":{"parameters":[{"in":"body","name":"b","schema":{"$ref":"#/definitions/A0"}}],"responses":{}}}},"definitions":{',
+        _many(3_000, '"A<i>":{"properties":{"n":{"$ref":"#/definitions/A<j>"}}}'),
+        "}}",
+    ),
     "openapi-search": {**_openapi(json.dumps(OPENAPI)), "search": True},
     "openapi-search-paths": {**_paths(_many(5_000, f'"/p<i>/{{id}}":{GET}')), "search": True},
     # GraphQL
@@ -185,16 +205,30 @@ SEEDS: dict[str, Document] = {
     "sdl-fields": _sdl("type Query {", {"count": 10_000, "of": " f<i>: Int"}, "}"),
     "sdl-arguments": _sdl("type Query { f(", {"count": 5_000, "of": " a<i>: Int"}, "): Int }"),
     "sdl-types": _sdl("type Query { f: A0 }", {"count": 5_000, "of": " type A<i> { n: A<j> m: A<j> }"}, " scalar A5000"),
-    "sdl-inputs": _sdl("type Query { f(a: I0): Int }", {"count": 3_000, "of": " input I<i> { n: I<j> m: I<j> }"}, " input I3000 { a: Int }"),
-    "sdl-interfaces": _sdl("type Query { f: N0 }", {"count": 300, "of": " interface N<i> { a: Int }"}, " type T implements ", {"count": 300, "of": "N<i>", "join": " & "}, " { a: Int }"),
-    "sdl-union": _sdl("type Query { f: U } union U = ", {"count": 3_000, "of": "T<i>", "join": "|"}, {"count": 3_000, "of": " type T<i> { a: Int }"}),
+    "sdl-inputs": _sdl(
+        "type Query { f(a: I0): Int }", {"count": 3_000, "of": " input I<i> { n: I<j> m: I<j> }"}, " input I3000 { a: Int }"
+    ),
+    "sdl-interfaces": _sdl(
+        "type Query { f: N0 }",
+        {"count": 300, "of": " interface N<i> { a: Int }"},
+        " type T implements ",
+        {"count": 300, "of": "N<i>", "join": " & "},
+        " { a: Int }",
+    ),
+    "sdl-union": _sdl(
+        "type Query { f: U } union U = ",
+        {"count": 3_000, "of": "T<i>", "join": "|"},
+        {"count": 3_000, "of": " type T<i> { a: Int }"},
+    ),
     "sdl-lists": _sdl("type Query { f: ", {"nest": 10_000, "open": "[", "in": "Int", "close": "]"}, " }"),
     "sdl-values": _sdl("type Query { f(a: [Int] = ", {"nest": 10_000, "open": "[", "in": "1", "close": "]"}, "): Int }"),
     "sdl-strings": _sdl('"""', _times(300_000, '\\"""'), '""" type Query { f: Int }'),
     "sdl-block-lines": _sdl('"""', _times(100_000, "\n a"), '""" type Query { f: Int }'),
     "sdl-escapes": _sdl('"', _times(200_000, "\\u0041"), '" type Query { f: Int }'),
     "sdl-enum": _sdl("enum E {", {"count": 20_000, "of": " V<i>"}, "} type Query { f: E }"),
-    "sdl-misspelt": _sdl("type Query {", {"count": 500, "of": " f<i>: Typ<i>"}, "}", {"count": 2_000, "of": " scalar Type<i>"}),
+    "sdl-misspelt": _sdl(
+        "type Query {", {"count": 500, "of": " f<i>: Typ<i>"}, "}", {"count": 2_000, "of": " scalar Type<i>"}
+    ),
     "sdl-directives": _sdl("type Query { f: Int", _times(20_000, " @deprecated"), "}"),
     "sdl-extends": _sdl("type Query { f: Int }", {"count": 5_000, "of": " extend type Query { f<i>: Int }"}),
     "sdl-commas": _sdl(_times(1_000_000, ","), "type Query { f: Int }"),
@@ -208,11 +242,37 @@ SEEDS: dict[str, Document] = {
     "mcp-confusable-names": _mcp(_many(3_000, _tool("g\u0435t-t<i>"))),
     "mcp-description": _mcp(_tool("t", description=_times(2_000_000, "x\\n"))),
     "mcp-marks-description": _mcp(_tool("t", description=_times(300_000, MARKS))),
-    "mcp-nested-schema": _mcp(_tool("t", {"nest": 2_000, "open": '{"type":"object","properties":{"a":', "in": "{}", "close": "}}"})),
-    "mcp-wide-schema": _mcp(_tool("t", ['{"type":"object","properties":{', _many(5_000, '"p<i>":{"type":"string"}'), "}}"])),
-    "mcp-wide-schemas": _mcp(_many(40, _tool("t<i>", ['{"type":"object","properties":{', {"times": 2_000, "of": '"p":{"type":"string"}', "join": ","}, "}}"]))),
-    "mcp-patterns": _mcp(_tool("t", ['{"type":"object","properties":{', _many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}$"}'), "}}"])),
-    "mcp-fan-out": _mcp(_tool("t", ['{"type":"object","$defs":{', _many(200, '"A<i>":{"anyOf":[{"$ref":"#/$defs/A<j>"},{"$ref":"#/$defs/A<j>"}]}'), ',"A200":{}},"properties":{"a":{"$ref":"#/$defs/A0"}}}'])),
+    "mcp-nested-schema": _mcp(
+        _tool("t", {"nest": 2_000, "open": '{"type":"object","properties":{"a":', "in": "{}", "close": "}}"})
+    ),
+    "mcp-wide-schema": _mcp(
+        _tool("t", ['{"type":"object","properties":{', _many(5_000, '"p<i>":{"type":"string"}'), "}}"])
+    ),
+    "mcp-wide-schemas": _mcp(
+        _many(
+            40,
+            _tool(
+                "t<i>",
+                ['{"type":"object","properties":{', {"times": 2_000, "of": '"p":{"type":"string"}', "join": ","}, "}}"],
+            ),
+        )
+    ),
+    "mcp-patterns": _mcp(
+        _tool(
+            "t",
+            ['{"type":"object","properties":{', _many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}$"}'), "}}"],
+        )
+    ),
+    "mcp-fan-out": _mcp(
+        _tool(
+            "t",
+            [
+                '{"type":"object","$defs":{',
+                _many(200, '"A<i>":{"anyOf":[{"$ref":"#/$defs/A<j>"},{"$ref":"#/$defs/A<j>"}]}'),
+                ',"A200":{}},"properties":{"a":{"$ref":"#/$defs/A0"}}}',
+            ],
+        )
+    ),
     "mcp-numbers": _mcp(_tool("t", ['{"type":"object","minProperties":', _times(500_000, "9"), "}"])),
     "mcp-depth": _mcp({"nest": 300_000, "open": "[", "in": "", "close": "]"}),
     "mcp-items": _mcp(_many(300_000, "1")),
@@ -221,8 +281,50 @@ SEEDS: dict[str, Document] = {
     "mcp-stdio-marks-name": _mcp(_tool(["a", _times(40_000, "\u0345\u0301")]), kind="mcp-stdio"),
 }
 WORDS = (
-    *('"$ref":"#/components/schemas/A0"', '"$anchor":"a"', '"$id":"x"', '"allOf":[', '"anyOf":[', '"properties":{', '"pattern":"', '"enum":['),
-    *('"type":"object"', '"items":', '"operationId":"', '"parameters":[', "{a}", "/v1", "&a ", "*a", "<<: ", "- ", ": ", "\n", "  "),
-    *("type ", "input ", "interface ", "implements ", "union ", "enum ", "[", "]", "{", "}", "!", "@", '"""', "\u0345", "\ufdfa", "9", "%25", "~1"),
+    *(
+        '"$ref":"#/components/schemas/A0"',
+        '"$anchor":"a"',
+        '"$id":"x"',
+        '"allOf":[',
+        '"anyOf":[',
+        '"properties":{',
+        '"pattern":"',
+        '"enum":[',
+    ),
+    *(
+        '"type":"object"',
+        '"items":',
+        '"operationId":"',
+        '"parameters":[',
+        "{a}",
+        "/v1",
+        "&a ",
+        "*a",
+        "<<: ",
+        "- ",
+        ": ",
+        "\n",
+        "  ",
+    ),
+    *(
+        "type ",
+        "input ",
+        "interface ",
+        "implements ",
+        "union ",
+        "enum ",
+        "[",
+        "]",
+        "{",
+        "}",
+        "!",
+        "@",
+        '"""',
+        "\u0345",
+        "\ufdfa",
+        "9",
+        "%25",
+        "~1",
+    ),
 )
-ENTRANCE = Entrance("definitions", opened, SEEDS, _openapi(json.dumps(OPENAPI)), WORDS, 8 * MIB)
+ENTRANCE = Entrance("definitions", __name__, opened, SEEDS, _openapi(json.dumps(OPENAPI)), WORDS, 8 * MIB)

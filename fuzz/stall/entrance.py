@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fuzz.stall.recipe import expand
@@ -14,9 +17,17 @@ from gloveport.types import Outcome
 
 MIB = 1024 * 1024
 Document = Mapping[str, Any]
-Attack = Callable[[], Awaitable["Refusal | None"]]
+Attack = Callable[[], Awaitable["Refusal | Elsewhere | None"]]
 Take = Callable[[Document], Awaitable[Attack]]
 """Gets ready to give an input to the host, and returns the coroutine function that does it. Only that is measured."""
+
+
+def use_empty_folders() -> None:
+    """Let the host find nothing cached, accepted or trusted; what it stored before is gone."""
+    folder = Path.cwd() / "folders"
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        os.environ[name] = str(folder / name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +54,23 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The result of an attack on a loop of another process: its longest gap, with the stacks, and the refusal."""
+
+    seconds: float
+    stacks: str
+    refusal: Refusal | None
+
+
+@dataclass(frozen=True, slots=True)
 class Entrance:
-    """`open` starts the host and yields `Take`, which gets inputs whose recipes `prepared` has expanded.
+    """The attribute ENTRANCE of `module`. `open` starts the host and yields `Take`, which gets what `prepared` returns.
 
     `honest` is an input that must succeed: it warms the host up, and is given again after every hostile one.
     """
 
     name: str
+    module: str
     open: Callable[[], AbstractAsyncContextManager[Take]]
     seeds: Mapping[str, Document]
     honest: Document

@@ -123,7 +123,9 @@ SEEDS: dict[str, Document] = {
     "set-of-sets": _value("[", _many(33_000, _tag("set", "[1,2]")), "]"),
     "set-of-texts": _value(_tag("set", "[", _many(600_000, '"a<i>"'), "]")),
     "error-value": _value(_tag("error", '{"name":"E","message":"', LONG, '"}')),
-    "error-causes": _value({"nest": 40, "open": '{"$":"error","v":{"name":"E","message":"m","cause":', "in": "null", "close": "}}"}),
+    "error-causes": _value(
+        {"nest": 40, "open": '{"$":"error","v":{"name":"E","message":"m","cause":', "in": "null", "close": "}}"}
+    ),
     "error-data": _value(_tag("error", '{"name":"E","message":"m","data":{', _many(300_000, '"k<i>":1'), "}}")),
     # errors of the guest
     "message": _error('"message":"', LONG, '"'),
@@ -136,8 +138,12 @@ SEEDS: dict[str, Document] = {
     "wide-error": _error(_many(600_000, '"k<i>":1')),
     "data-error": _error('"message":"m","data":{', _many(600_000, '"k<i>":1'), "}"),
     "tool-error": _error('"message":"m","tool":"', LONG, '","code":"', LONG, '"'),
-    "wide-notes": {"frames": ['["done","value",1,{"pending":[', _many(1_000_000, "<i>"), '],"unhandled":[', _many(50_000, "{}"), "]}]"]},
-    "long-notes": {"frames": ['["done","value",1,{"unhandled":[', _many(20, ['{"type":"', {"times": 300_000, "of": "a"}, '"}']), "]}]"]},
+    "wide-notes": {
+        "frames": ['["done","value",1,{"pending":[', _many(1_000_000, "<i>"), '],"unhandled":[', _many(50_000, "{}"), "]}]"]
+    },
+    "long-notes": {
+        "frames": ['["done","value",1,{"unhandled":[', _many(20, ['{"type":"', {"times": 300_000, "of": "a"}, '"}']), "]}]"]
+    },
     "nested-notes": {"frames": ['["done","value",1,{"unhandled":[{"type":[', _many(99_000, "[]"), "]}]}]"]},
     # calls
     "long-name": {"frames": ['["call",1,"', {"times": 15_000_000, "of": "a"}, '",[]]', SEPARATOR, DONE]},
@@ -162,8 +168,19 @@ SEEDS: dict[str, Document] = {
     "failing": _call("fail", '{"message":"', {"times": 1_000_000, "of": "/etc/x:"}, '"}'),
     "failing-quotes": _call("fail", '{"message":"', {"times": 4_000_000, "of": "'/"}, '"}'),
     "failing-data": _call("fail", '{"data":{', _many(600_000, '"k<i>":1'), "}}"),
-    "many-calls": {"frames": [{"count": 1000, "first": 1, "of": ['["call",<i>,"echo",[{"value":"', {"times": 10_000, "of": "x"}, '"}]]', SEPARATOR]}, DONE]},
-    "many-small-calls": {"frames": [{"count": 1000, "first": 1, "of": ['["call",<i>,"echo",[{"value":1}]]', SEPARATOR]}, DONE]},
+    "many-calls": {
+        "frames": [
+            {
+                "count": 1000,
+                "first": 1,
+                "of": ['["call",<i>,"echo",[{"value":"', {"times": 10_000, "of": "x"}, '"}]]', SEPARATOR],
+            },
+            DONE,
+        ]
+    },
+    "many-small-calls": {
+        "frames": [{"count": 1000, "first": 1, "of": ['["call",<i>,"echo",[{"value":1}]]', SEPARATOR]}, DONE]
+    },
     # questions
     "search": _ask("search", '"', LONG, '"'),
     "search-words": _ask("search", '"', {"count": 100_000, "of": "w<i> "}, '"'),
@@ -187,9 +204,44 @@ SEEDS: dict[str, Document] = {
     "wide-frame": {"frames": ["[", _many(1_900_000, '"done"'), "]"]},
 }
 WORDS = (
-    *('{"$":"map","v":[', '{"$":"set","v":[', '{"$":"bigint","v":"', '{"$":"date","v":', '{"$":"error","v":{', '{"$":"bytes","v":"'),
-    *('["call",1,"echo",[', '["call_sync",1,"search",[', '["log","log","', '["emit",', '["done","value",', '["done","error",'),
-    *("[", "]", "{", "}", '"', ",", ":", "\\", "\\ud800", "\\u0301", "1e5", "0.1", "null", '"$":', SEPARATOR, "\u0345", "/home/", "'"),
+    *(
+        '{"$":"map","v":[',
+        '{"$":"set","v":[',
+        '{"$":"bigint","v":"',
+        '{"$":"date","v":',
+        '{"$":"error","v":{',
+        '{"$":"bytes","v":"',
+    ),
+    *(
+        '["call",1,"echo",[',
+        '["call_sync",1,"search",[',
+        '["log","log","',
+        '["emit",',
+        '["done","value",',
+        '["done","error",',
+    ),
+    *(
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        ",",
+        ":",
+        "\\",
+        "\\ud800",
+        "\\u0301",
+        "1e5",
+        "0.1",
+        "null",
+        '"$":',
+        SEPARATOR,
+        "\u0345",
+        "/home/",
+        "'",
+    ),
 )
 
-ENTRANCE = Entrance("frames", opened, SEEDS, {"frames": ['["call",1,"echo",[{"value":[1]}]]', SEPARATOR, DONE]}, WORDS, 15 * MIB)
+ENTRANCE = Entrance(
+    "frames", __name__, opened, SEEDS, {"frames": ['["call",1,"echo",[{"value":[1]}]]', SEPARATOR, DONE]}, WORDS, 15 * MIB
+)

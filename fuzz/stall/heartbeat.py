@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 MAX_GAP_SECONDS = 0.05
 BEAT_SECONDS = 0.002  # short: the CPU time of other threads between two beats counts, too
@@ -21,7 +22,10 @@ class Heartbeat:
     once, even while the interpreter is inside a C function.
     """
 
+    of_process: ClassVar[Heartbeat | None] = None
+
     def __init__(self) -> None:
+        Heartbeat.of_process = self
         self.longest = 0.0
         self.is_measuring = False
         self._last = 0.0
@@ -50,6 +54,12 @@ class Heartbeat:
         """Return the stacks of the moments at which a beat was late."""
         self._stacks.seek(0)
         return self._stacks.read().decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Give SIGPROF back."""
+        faulthandler.unregister(signal.SIGPROF)
+        self._stacks.close()
+        Heartbeat.of_process = None
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         if self.is_measuring:

@@ -1,20 +1,23 @@
-"""The host under attack, in a process of its own: `python -m fuzz.stall.host ENTRANCE` takes inputs and writes verdicts."""
+"""The host under attack, in a process of its own: `python -m fuzz.stall.host MODULE` takes inputs and writes verdicts."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import json
 import logging
 import os
 import sys
 import tempfile
 import threading
+import traceback
 from typing import Any
 
-from fuzz.stall.entrance import Entrance, Take
+from fuzz.stall.entrance import Elsewhere, Entrance, Refusal, Take, use_empty_folders
 from fuzz.stall.heartbeat import Heartbeat
 from fuzz.target import BrokenPromise
+from gloveport.errors import GloveportError
 
 WARM_UP_ROUNDS = 5
 MAX_STACK_CHARS = 6000
@@ -52,15 +55,22 @@ async def _judge(entrance: Entrance, take: Take, heartbeat: Heartbeat, document:
     problem, refusal = "", None
     with heartbeat.measure():
         await asyncio.sleep(0)
-        refusal = await attack()
+        try:
+            refusal = await attack()
+        except GloveportError as error:
+            refusal = Refusal.of(error)
+        except Exception:  # noqa: BLE001 - any other error is a defect
+            problem = traceback.format_exc(limit=-6)
         await asyncio.sleep(0.01)
     seconds, stacks = heartbeat.longest, heartbeat.stacks()
+    if isinstance(refusal, Elsewhere):
+        seconds, stacks, refusal = refusal.seconds, refusal.stacks, refusal.refusal
     try:
         if refusal is not None:
             refusal.check()
         await _be_honest(entrance, take)
     except BrokenPromise as broken:
-        problem = str(broken)
+        problem = problem or str(broken)
     shown = None if refusal is None else [refusal.code[:60], refusal.message[:300]]
     return {"seconds": seconds, "refusal": shown, "problem": problem, "stacks": stacks[:MAX_STACK_CHARS]}
 
@@ -68,14 +78,15 @@ async def _judge(entrance: Entrance, take: Take, heartbeat: Heartbeat, document:
 async def _be_honest(entrance: Entrance, take: Take) -> None:
     attack = await take(entrance.prepared(entrance.honest))
     refusal = await attack()
+    if isinstance(refusal, Elsewhere):
+        refusal = refusal.refusal
     if refusal is not None:
         raise BrokenPromise(f"an honest input was refused: {refusal}")
 
 
 def main() -> None:
-    """Serve one entrance until standard input ends."""
-    from fuzz.stall.entrances import ENTRANCES
-
+    """Serve the entrance of a module until standard input ends."""
+    entrance = importlib.import_module(sys.argv[1]).ENTRANCE
     requests, verdicts = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(2, 1)  # what the host prints is not a verdict
@@ -92,10 +103,9 @@ def main() -> None:
 
     asyncio.set_event_loop_policy(Policy())
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-            os.environ[name] = folder
         os.chdir(folder)
-        asyncio.run(serve(ENTRANCES[sys.argv[1]], heartbeat, requests, verdicts))
+        use_empty_folders()
+        asyncio.run(serve(entrance, heartbeat, requests, verdicts))
 
 
 if __name__ == "__main__":

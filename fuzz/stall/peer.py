@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +49,15 @@ def serve_http(folder: Path) -> None:
 
 
 def _serve_connection(folder: Path, connection: socket.socket) -> None:
-    with connection, connection.makefile("rb") as file:
-        while True:
-            line = file.readline(65536)
-            if not line:
-                return
+    with suppress(OSError), connection, connection.makefile("rb") as file:
+        while line := file.readline(65536):
             method, path, _ = line.decode("latin-1").split(" ", 2)
             size = 0
             while (header := file.readline(65536).strip()) != b"":
                 name, _, value = header.partition(b":")
                 size = int(value) if name.lower() == b"content-length" else size
             body = file.read(size)
-            try:
-                connection.sendall(_http_reply(folder, method, path, body))
-            except OSError:
-                return
+            connection.sendall(_http_reply(folder, method, path, body))
 
 
 def _http_reply(folder: Path, method: str, path: str, body: bytes) -> bytes:

@@ -143,13 +143,19 @@ SEEDS: dict[str, Document] = {
     "deep-result": _ts("let x: any = 1; for (let i = 0; i < 110; i++) x = [x]; return Array(700).fill(x)"),
     "bigints": _ts("return Array.from({length: 3000}, () => 10n ** 3999n)"),
     "dates": _ts("return Array.from({length: 90000}, (_, i) => new Date(i * 1e9))"),
-    "errors": _ts("let e: any = new Error('a'); for (let i = 0; i < 40; i++) e = new Error('b'.repeat(9999), {cause: e}); throw e"),
+    "errors": _ts(
+        "let e: any = new Error('a'); for (let i = 0; i < 40; i++) e = new Error('b'.repeat(9999), {cause: e}); throw e"
+    ),
     "long-error": _ts("throw new Error(`${'/home/x '.repeat(400000)}`)"),
     "name-error": _ts("const e = new ReferenceError('a'.repeat(2000000) + ' is not defined'); throw e"),
-    "wide-argument": _ts("await tools.echo({value: Object.fromEntries(Array.from({length: 600000}, (_, i) => ['k' + i, i]))})"),
+    "wide-argument": _ts(
+        "await tools.echo({value: Object.fromEntries(Array.from({length: 600000}, (_, i) => ['k' + i, i]))})"
+    ),
     "list-argument": _ts("await tools.echo({value: Array.from({length: 1500000}, (_, i) => i)})"),
     "bytes-argument": _ts("await tools.echo({value: new Uint8Array(10_000_000)})"),
-    "bad-arguments": _ts("await (tools as any).add(Object.fromEntries(Array.from({length: 300000}, (_, i) => ['k' + i, i])))"),
+    "bad-arguments": _ts(
+        "await (tools as any).add(Object.fromEntries(Array.from({length: 300000}, (_, i) => ['k' + i, i])))"
+    ),
     "many-logs": _ts("for (let i = 0; i < 100000; i++) console.log('a')"),
     "long-log": _ts("console.log('\\u0301'.repeat(4_000_000))"),
     "many-calls": _ts("await Promise.all(Array.from({length: 200}, (_, i) => tools.echo({value: 'x'.repeat(50000)})))"),
@@ -159,9 +165,43 @@ SEEDS: dict[str, Document] = {
 }
 
 WORDS = (
-    *("await ", "tools.echo(", "return ", "=> ", "async ", "function ", "class A ", "extends ", "<T>", "as any", "satisfies "),
+    *(
+        "await ",
+        "tools.echo(",
+        "return ",
+        "=> ",
+        "async ",
+        "function ",
+        "class A ",
+        "extends ",
+        "<T>",
+        "as any",
+        "satisfies ",
+    ),
     *("/*", "*/", "//", "`", "${", "}", "'", '"', "\\", "```", "\n", "def f(): ", "lambda: ", "if ", "else ", "in ", 'f"{'),
-    *("\u0301", "\u0345", "\u202e", "\u00df", "\ufb03", "9", "0x", "1e", "*", "**", "<", ">", "=", "?", ":", ",", ";", "@", "#"),
+    *(
+        "\u0301",
+        "\u0345",
+        "\u202e",
+        "\u00df",
+        "\ufb03",
+        "9",
+        "0x",
+        "1e",
+        "*",
+        "**",
+        "<",
+        ">",
+        "=",
+        "?",
+        ":",
+        ",",
+        ";",
+        "@",
+        "#",
+    ),
 )
 
-ENTRANCE = Entrance("programs", opened, SEEDS, _ts("await tools.search('a'); await tools.add({a: 1, b: 2})"), WORDS, MIB)
+ENTRANCE = Entrance(
+    "programs", __name__, opened, SEEDS, _ts("await tools.search('a'); await tools.add({a: 1, b: 2})"), WORDS, MIB
+)

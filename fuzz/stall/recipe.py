@@ -1,10 +1,10 @@
 """Recipes: short JSON documents that describe long texts, so that a campaign can scale one dimension of an input.
 
-    "text"                                             itself
-    [recipe, …]                                        one after the other
-    {"times": n, "of": recipe, "join": ","}            n times the same
-    {"count": n, "of": recipe, "first": 0, "step": 1}  n times, with `<i>` as its number and `<j>` as the next one
-    {"nest": n, "open": recipe, "in": recipe, "close": recipe}
+"text"                                             itself
+[recipe, …]                                        one after the other
+{"times": n, "of": recipe, "join": ","}            n times the same
+{"count": n, "of": recipe, "first": 0, "step": 1}  n times, with `<i>` as its number and `<j>` as the next one
+{"nest": n, "open": recipe, "in": recipe, "close": recipe}
 """
 
 from __future__ import annotations
@@ -113,17 +113,31 @@ def mutate_recipe(words: Sequence[str]) -> Callable[[bytes, bytes, Random], byte
     return mutate
 
 
-def _changed_text(text: str, words: Sequence[str], of_tokens: Callable[[bytes, bytes, Random], bytes], chance: Random) -> Any:
+def _changed_text(
+    text: str, words: Sequence[str], of_tokens: Callable[[bytes, bytes, Random], bytes], chance: Random
+) -> Any:
     match chance.randrange(6):
         case 0:
             return {"times": chance.choice((2, 50, 1000, 20_000)), "of": text or "x"}
         case 1:
-            return {"nest": chance.choice((50, 1000, 20_000)), "open": chance.choice("([{<"), "in": text, "close": chance.choice(")]}>")}
+            return {
+                "nest": chance.choice((50, 1000, 20_000)),
+                "open": chance.choice("([{<"),
+                "in": text,
+                "close": chance.choice(")]}>"),
+            }
         case 2:
             return [text, {"times": chance.choice((2, 100, 10_000)), "of": chance.choice(words)}]
         case 3:
             return chance.choice((*words, *TEXTS)).encode("utf-8", "replace").decode()
         case 4:
-            return [text, {"count": chance.choice((2, 100, 10_000)), "of": f"{chance.choice(words)}<i>", "join": chance.choice((",", " ", ""))}]
+            return [
+                text,
+                {
+                    "count": chance.choice((2, 100, 10_000)),
+                    "of": f"{chance.choice(words)}<i>",
+                    "join": chance.choice((",", " ", "")),
+                },
+            ]
         case _:
             return of_tokens(text.encode("utf-8", "replace"), b"", chance).decode("utf-8", "replace")
