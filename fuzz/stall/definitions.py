@@ -159,6 +159,7 @@ SEEDS: dict[str, Document] = {
     "openapi-description": _paths('"/a":{"get":{"description":"', _times(2_000_000, "x"), '","responses":{}}}'),
     "openapi-marks-description": _paths('"/a":{"get":{"description":"', _times(500_000, MARKS), '","responses":{}}}'),
     "openapi-lines-description": _paths('"/a":{"get":{"description":"', _times(500_000, "\\n \\t"), '","responses":{}}}'),
+    "openapi-description-spaces": _paths('"/a":{"get":{"description":"\u00e9', _times(17_000, " "), 'x","responses":{}}}'),
     "openapi-tags": _paths('"/a":{"get":{"tags":[', _many(50_000, '"t<i>"'), '],"responses":{}}}'),
     "openapi-servers": _openapi(
         '{"openapi":"3.1.0","paths":{},"servers":[', _many(20_000, '{"url":"https://a<i>.example"}'), "]}"
@@ -241,6 +242,7 @@ SEEDS: dict[str, Document] = {
     "mcp-same-names": _mcp(_many(9_000, _tool("same"))),
     "mcp-confusable-names": _mcp(_many(3_000, _tool("g\u0435t-t<i>"))),
     "mcp-description": _mcp(_tool("t", description=_times(2_000_000, "x\\n"))),
+    "mcp-description-spaces": _mcp(_tool("t", description=["\u00e9", _times(17_000, " "), "x"])),
     "mcp-marks-description": _mcp(_tool("t", description=_times(300_000, MARKS))),
     "mcp-nested-schema": _mcp(
         _tool("t", {"nest": 2_000, "open": '{"type":"object","properties":{"a":', "in": "{}", "close": "}}"})

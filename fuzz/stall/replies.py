@@ -199,7 +199,10 @@ SEEDS: dict[str, Document] = {
     "graphql-message-list": _graphql('{"errors":[{"message":[', _many(1_000_000, "1"), "]}]}"),
     "graphql-path": _graphql('{"errors":[{"message":"m","path":[', _many(500_000, '"p<i>"'), "]}]}"),
     "graphql-steps": _graphql('{"errors":[{"message":"m","path":[{', _many(500_000, '"p<i>":1'), "}]}]}"),
+    "graphql-http-error-spaces": {**_graphql("\u00e9", _times(17_000, " "), "x"), "status": 500},
+    "graphql-message-spaces": _graphql('{"errors":[{"message":"\u00e9', _times(17_000, " "), 'x"}]}'),
     # MCP
+    "mcp-error-spaces": _mcp('{"isError":true,"content":[{"type":"text","text":"\u00e9', _times(17_000, " "), 'x"}]}'),
     "mcp-text": _mcp('{"content":[{"type":"text","text":"', _times(15_000_000, "x"), '"}]}'),
     "mcp-parts": _mcp('{"content":[', _many(100_000, '{"type":"text","text":"t<i>"}'), "]}"),
     "mcp-json-text": _mcp('{"content":[{"type":"text","text":"[', _many(2_000_000, "1"), ']"}]}'),

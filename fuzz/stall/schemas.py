@@ -118,16 +118,23 @@ SEEDS: dict[str, Document] = {
     ),
     "repeated-pattern": _value('{"type":"string","pattern":"(?:x{1,50}){1,50}y"}', '"', _times(100_000, "x"), '"'),
     "pattern-properties": _value(
-        ['{"patternProperties":{', _many(300, '"^.*<i>?":{"type":"object"}'), "}}"], "{", _many(1_000, '"k<i>":{}'), "}"
+        '{"$ref":"#/$defs/A0"}',
+        {"nest": 14, "open": '{"k":', "in": "0", "close": "}"},
+        defs=_fan_out(
+            14,
+            '"A<i>":{"patternProperties":{"k":{"$ref":"#/$defs/A<j>"},"^k":{"$ref":"#/$defs/A<j>"},"k$":{"$ref":"#/$defs/A<j>"}}}',
+        ),
     ),
     "items-contains": _value(
-        '{"items":{"contains":{"contains":{"const":0}}},"contains":{"items":{"contains":{"const":0}}}}',
-        "[",
-        {"times": 100, "of": ["[", {"times": 100, "of": "[1]", "join": ","}, "]"], "join": ","},
-        "]",
+        '{"$ref":"#/$defs/A0"}',
+        {"nest": 22, "open": "[", "in": "0", "close": "]"},
+        defs=_fan_out(22, '"A<i>":{"items":{"$ref":"#/$defs/A<j>"},"contains":{"$ref":"#/$defs/A<j>"}}'),
+    ),
+    "wide-pattern-properties": _value(
+        ['{"patternProperties":{', _many(300, '"^.*<i>?":{"type":"object"}'), "}}"], "{", _many(1_000, '"k<i>":{}'), "}"
     ),
     "many-patterns": _mcp(
-        ['{"type":"object","properties":{', _many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}$"}'), "}}"],
+        ['{"type":"object","properties":{', _many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}<i>$"}'), "}}"],
         '{"p1":"',
         _times(60, "a"),
         '"}',
