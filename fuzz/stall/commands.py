@@ -264,4 +264,4 @@ WORDS = (
         "\u0345",
     ),
 )
-ENTRANCE = Entrance("commands", __name__, opened, SEEDS, _run_file("return 1"), WORDS, MIB)
+ENTRANCE = Entrance("commands", __name__, opened, SEEDS, _command("version"), WORDS, MIB)

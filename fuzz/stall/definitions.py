@@ -126,10 +126,12 @@ GET = '{"get":{"responses":{}}}'
 SEEDS: dict[str, Document] = {
     # known ways
     "openapi-version-path": _paths('"/v', _times(28, "1"), f'x/y":{GET}'),
-    "openapi-marks-operation": _paths('"/a":{"get":{"operationId":"', _times(20_000, "\u0345\u0301"), '","responses":{}}}'),
-    "openapi-marks-path": _paths('"/', _times(20_000, "\u0345\u0301"), f'":{GET}'),
+    "openapi-marks-operation": _paths(
+        '"/a":{"get":{"operationId":"a', _times(20_000, "\u0345\u0301"), '","responses":{}}}'
+    ),
+    "openapi-marks-path": _paths('"/a', _times(20_000, "\u0345\u0301"), f'":{GET}'),
     "openapi-file-version-path": {**_paths('"/v', _times(28, "1"), f'x/y":{GET}'), "kind": "openapi-file"},
-    "openapi-long-names": _paths('"/a":{"get":{"operationId":"', _times(40_000, "\ufdfa"), '","responses":{}}}'),
+    "openapi-long-names": _paths('"/a":{"get":{"operationId":"a', _times(40_000, "\ufdfa"), '","responses":{}}}'),
     # OpenAPI
     "openapi": _openapi(json.dumps(OPENAPI)),
     "swagger": _openapi(json.dumps(SWAGGER)),

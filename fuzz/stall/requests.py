@@ -145,10 +145,10 @@ SEEDS: dict[str, Document] = {
     "tool-chain-comment": _call("execute", '"code":"return 1 // tools', _times(100_000, ".a"), '"'),
     "tool-mentions": _call("execute", '"code":"', {"count": 20_000, "of": "tools.list_things_<i>;"}, '"'),
     "tool-spaces": _call("execute", '"code":"', _times(500, ["tools", _times(1_000, " ")]), '"'),
-    "type-errors": _call("execute", '"code":"', {"count": 2_000, "of": "const a<i>: string = <i>;"}, '"'),
+    "type-errors": _call("execute", '"code":"', {"count": 200, "of": "const a<i>: string = <i>;"}, '"'),
     "types": _call(
         "execute",
-        '"code":"type A<T, N extends any[] = []> = N[\'length\'] extends 900 ? N : A<T, [...N, T]>; const a: A<1> = 1 as any; return 1"',
+        '"code":"type A<T, N extends any[] = []> = N[\'length\'] extends 90 ? N : A<T, [...N, T]>; const a: A<1> = 1 as any; return 1"',
     ),
     "python-chain": _call("execute", '"language":"python","code":"tools', _times(20_000, ".a"), '"'),
     "result-id": _call("execute", '"result_id":"', _times(3_000_000, "r"), '"'),
