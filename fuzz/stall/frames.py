@@ -132,6 +132,7 @@ SEEDS: dict[str, Document] = {
     "marks-message": _error('"message":"', MANY_MARKS, '"'),
     "paths-message": _error('"message":"', {"times": 500_000, "of": "/home/x "}, '"'),
     "name-error": _error('"type":"ReferenceError","message":"', LONG, ' is not defined"'),
+    "commas-message": _error('"message":"', {"times": 8_000_000, "of": ","}, '"'),
     "lines-message": _error('"message":"', {"times": 500_000, "of": "\\n"}, '"'),
     "place": _error('"message":"m","line":1,"column":1,"hint":"', LONG, '"'),
     "causes": _error('"message":"m","cause":', {"nest": 60, "open": '{"message":"a","cause":', "in": "null", "close": "}"}),
@@ -242,6 +243,5 @@ WORDS = (
     ),
 )
 
-ENTRANCE = Entrance(
-    "frames", __name__, opened, SEEDS, {"frames": ['["call",1,"echo",[{"value":[1]}]]', SEPARATOR, DONE]}, WORDS, 15 * MIB
-)
+HONEST = ['["call",1,"echo",[{"value":[1]}]]', SEPARATOR, '["call_sync",2,"search",["a"]]', SEPARATOR, DONE]
+ENTRANCE = Entrance("frames", __name__, opened, SEEDS, {"frames": HONEST}, WORDS, 15 * MIB)

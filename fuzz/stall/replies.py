@@ -173,6 +173,7 @@ SEEDS: dict[str, Document] = {
     "long-floats": _http("[", _many(3_000, ["0.", _times(4_000, "1")]), "]"),
     "depth": _http({"nest": 1_000_000, "open": "[", "in": "", "close": "]"}),
     "nests": _http("[", {"times": 3_000, "of": {"nest": 100, "open": "[", "in": "1", "close": "]"}, "join": ","}, "]"),
+    "commas": _http('"', _times(15_000_000, ","), '"'),
     "quotes": _http(_times(8_000_000, '"')),
     "spaces": _http(_times(15_000_000, " "), "1"),
     "surrogates": _http('"', _times(2_000_000, "\\ud800"), '"'),
