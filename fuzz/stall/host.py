@@ -49,7 +49,7 @@ async def serve(entrance: Entrance, heartbeat: Heartbeat, requests: int, verdict
 async def _judge(entrance: Entrance, take: Take, heartbeat: Heartbeat, document: Any) -> dict[str, Any]:
     try:
         attack = await take(entrance.prepared(document))
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         return {"seconds": 0.0}  # a mutation that is no input of this entrance any more
     gc.collect()  # of what the expansion left
     problem, refusal = "", None
