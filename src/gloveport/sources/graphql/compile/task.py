@@ -18,18 +18,6 @@ class CompileHeader(msgspec.Struct, frozen=True):
     form: str = "file"
 
 
-def rehearse() -> None:
-    """Compile small schemas, so that everything is loaded."""
-    types = b'type Q { a: Int b: [Q!]! } input I { a: String = "b" } enum E { A B }'
-    sdl = b'"""A."""\ntype Query { a(b: I, c: [E!]): Q } ' + types
-    for text in (sdl, b"type Query {", b'{"__schema": {}}'):
-        for form in ("file", "reply"):
-            try:
-                list(compile_schema_text([msgspec.json.encode({"form": form}), text], lambda _: None))
-            except SourceError:
-                continue
-
-
 def compile_schema_text(parts: list[bytes], ask: Callable[[bytes], bytes | None]) -> Iterator[bytes]:
     """Yield the compiled schema as batches, each a JSON list of rows; raise SourceError. `parts` are header and text."""
     header = msgspec.json.decode(parts[0], type=CompileHeader)

@@ -10,16 +10,6 @@ from gloveport.sources.mcp.compile.tools import compile_tools
 from gloveport.sources.mcp.tool_rows import MAX_BATCH_BYTES, MAX_WARNING_CHARS, MAX_WARNINGS, WarningRow
 
 
-def rehearse() -> None:
-    """Compile a small list, so that everything is loaded."""
-    tool = {
-        "name": "a-b",
-        "description": "A tool.",
-        "inputSchema": {"type": "object", "properties": {"a": {"pattern": "^a"}}},
-    }
-    list(compile_tool_list([msgspec.json.encode([tool, {**tool, "name": "é"}])], lambda _: None))
-
-
 def compile_tool_list(parts: list[bytes], ask: Callable[[bytes], bytes | None]) -> Iterator[bytes]:
     """Yield the compiled tools as batches, each a JSON list of rows. `parts` are JSON lists of tools, as they were sent."""
     warnings: list[str] = []
