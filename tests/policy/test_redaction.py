@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gloveport.policy.credentials import Attachment, Secret
 from gloveport.policy.egress import Request
 from gloveport.policy.redaction import Redaction
+from tests.holding import MAX_HOLD_MS, cpu_ms, longest_hold_ms
 from tests.policy.servers import LOCAL, ok, send, serving
 
 SECRETS = [
@@ -143,6 +144,52 @@ def test_no_run_of_escapes_makes_the_search_take_long(first: str, slash: bytes) 
     run = slash * (1_000_000 // len(slash))
     assert redaction(f"{first}abcdefgh1234").clean(run + b"! abcdefgh1234").startswith(run)
     assert redaction(f"zz{first}{first}abcdefgh1234").clean(b"zz" + run + b"! abcdefgh1234").startswith(b"zz" + run)
+
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwi-_aWF0IjoxNTE2fQ.SflKxwRJSM-eKKF2QT4fw-pMeJf36P_Ok6yJV_ad"
+SIGNS = "-_./+=%&\\;#!?@$^*()[]{}<>|~`':, "
+NEAR_MISSES = {
+    "a token": (JWT, JWT[:-1] + " "),
+    "a token in a URL": (JWT, quote(JWT[:-1]).replace("-", "%2D").replace("_", "%255f").replace(".", "%2e") + " "),
+    "a token in JSON": (JWT, JWT[:-1].replace("-", "\\u002d").replace("_", "\\\\u005f") + " "),
+    "signs": (SIGNS, SIGNS[:-1] + "!"),
+    "signs in a URL": (SIGNS, quote(SIGNS[:-1], safe="") + "!"),
+    "percent signs": ("%" * 30 + "x", "%25"),
+    "percent signs and digits": ("%25" * 20 + "x1", "%2525"),
+    "ampersands": ("&amp;" * 15 + "z", "&amp;amp;"),
+    "backslashes": ("ab" + "\\" * 20 + "c1", "ab" + "\\" * 200),
+    "only backslashes": ("\\" * 20 + "<", "\\"),
+    "dashes": ("-" * 40 + "_", "-"),
+    "overlapping anchors": ("a-2525", "25"),
+}
+
+
+@pytest.mark.parametrize("name", NEAR_MISSES)
+def test_near_misses_take_linear_time(name: str) -> None:
+    secret, unit = NEAR_MISSES[name]
+    clean = redaction(secret).clean
+    text = unit.encode() * (400_000 // len(unit))
+    clean(text[:1000])  # compiles the patterns
+    once, twice = cpu_ms(clean, text), cpu_ms(clean, text * 2)
+    assert twice < 4 * once + 20
+    assert twice < 2000
+    assert longest_hold_ms(clean, text * 5) < MAX_HOLD_MS
+
+
+@pytest.mark.parametrize("name", NEAR_MISSES)
+def test_among_near_misses_no_secret_comes_back(name: str) -> None:
+    secret, unit = NEAR_MISSES[name]
+    for times in (1, 100, 20_000):
+        text = unit.encode() * times + secret.encode() + unit.encode() * times
+        assert secret.encode() not in redaction(secret).clean(text)
+
+
+@given(
+    secret=st.text("ab%25&;\\-u", min_size=4, max_size=12), first=st.sampled_from(ESCAPES), second=st.sampled_from(ESCAPES)
+)
+def test_no_secret_of_characters_that_escapes_consist_of_comes_back(secret: str, first: str, second: str) -> None:
+    echo = ENCODINGS[second](ENCODINGS[first](secret))  # type: ignore[arg-type]
+    assert "•••".encode() in redaction(secret).clean(f"x {echo} y".encode())
 
 
 @pytest.mark.parametrize("secret", ["ab\\<cd1234", "ab\\\u00e9cd1234", "ab\\\\\U0001f511cd1234"])

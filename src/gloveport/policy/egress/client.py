@@ -117,7 +117,7 @@ class Egress:
             try:
                 location = incoming.location if request.method in _FOLLOWED and request.body is None else None
                 if location is None:
-                    body = redaction.clean(await self._body(incoming, reach))
+                    body = await redaction.clean_body(await self._body(incoming, reach))
                     return Reply(incoming.status, incoming.headers(redaction), body, redaction.clean_text(str(url)))
             finally:
                 await incoming.close()

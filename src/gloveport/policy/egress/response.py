@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -56,10 +57,12 @@ class StreamedResponse:
         size, events = 0, self.is_events
         async for chunk in self._response.aiter_stream():
             for piece in decoder.feed(chunk):
-                ends = [match.end() for match in EVENT_END.finditer(piece)] if events else []
-                size = len(piece) - ends[-1] if ends else size + len(piece)
+                end = _last_event_end(piece) if events else 0
+                size = len(piece) - end if end else size + len(piece)
                 self._count(size)
                 yield piece
+                if not decoder.identity:
+                    await asyncio.sleep(0)  # one chunk may give a thousand pieces
         decoder.finish()
 
     def explain(self, error: BaseException) -> ToolError:
@@ -81,6 +84,11 @@ class StreamedResponse:
             if key.lower() == name:
                 return "".join(chr(byte) if byte < 128 else f"%{byte:02X}" for byte in value)
         return ""
+
+
+def _last_event_end(piece: bytes) -> int:
+    """Return where the last event in the piece ends, 0 when none does."""
+    return max(piece.rfind(end) + len(end) if end in piece else 0 for end in (b"\n\n", b"\n\r\n", b"\r\r"))
 
 
 def _text(value: bytes) -> str:

@@ -70,11 +70,11 @@ class _Stream(httpx2.AsyncByteStream):
         async for piece in self._timed():
             end = _lines_end(piece) if self._redaction else len(piece)
             if end:
-                yield self._redaction.clean(b"".join([*held, piece[:end]]))
+                yield await self._redaction.clean_body(b"".join([*held, piece[:end]]))
                 held.clear()
             held.append(piece[end:])
         if rest := b"".join(held):
-            yield self._redaction.clean(rest)
+            yield await self._redaction.clean_body(rest)
 
     async def aclose(self) -> None:
         await self._incoming.close()
