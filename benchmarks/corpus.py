@@ -22,10 +22,10 @@ from pathlib import Path
 
 import jsonschema_rs
 import msgspec
+from tests.sources.openapi.compiled import compile_here
 
 from gloveport.errors import SourceError
 from gloveport.sources.definition_cache import DefinitionCache
-from gloveport.sources.openapi.opening import compile_to_cache
 from gloveport.sources.openapi.operation import CompiledOperation
 from gloveport.tool_names import problem_with
 
@@ -88,9 +88,7 @@ def look_at(path: Path) -> Report:
     report = Report(str(path.relative_to(FOLDER)))
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with closing(
-                compile_to_cache(path.read_bytes(), "https://example.com/", "the definition", Path(folder))
-            ) as cache:
+            with closing(compile_here(path.read_bytes(), "https://example.com/", Path(folder))) as cache:
                 report.operations = len(cache.heads())
                 report.warnings = len(cache.facts["warnings"])
                 report.faults = [*names_at_fault(cache), *schemas_at_fault(cache)]

@@ -21,6 +21,7 @@ import httpx2
 from graphql import build_client_schema, parse, validate
 
 from gloveport.config import SourceConfig
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
@@ -42,7 +43,7 @@ async def rows(rounds: int) -> list[Row]:
 async def _measured(rounds: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         file = _fetched(Path(folder))
-        outside = SourceContext(Egress(), EnvironmentCredentials({}, {}), Path(folder))
+        outside = SourceContext(Egress(), EnvironmentCredentials({}, {}), Path(folder), DefinitionTasks("kernel"))
         config = SourceConfig("github", "graphql", str(file), base_url="https://api.github.com/graphql")
         opening = await _loads(config, outside, max(3, rounds // 8))
         found = [opening, _valid(file)]

@@ -13,6 +13,7 @@ import httpx2
 import msgspec
 
 from gloveport.config import SourceConfig
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.compiled_definition import ToolHead
@@ -60,7 +61,7 @@ def _source(url: str, folder: Path, egress: Egress) -> OpenApiSource:
     texts = [(name, msgspec.json.encode(CompiledOperation(operation, {}))) for name, operation in OPERATIONS.items()]
     return OpenApiSource(
         config,
-        SourceContext(egress, EnvironmentCredentials({}, {}), folder),
+        SourceContext(egress, EnvironmentCredentials({}, {}), folder, DefinitionTasks("kernel")),
         DefinitionCache.build(folder, "bench", heads, texts, [], {}),
     )
 

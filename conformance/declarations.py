@@ -14,6 +14,7 @@ from benchmarks.corpus import npm
 from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
@@ -38,7 +39,9 @@ async def declare(paths: list[Path], folder: Path) -> int:
     for number, path in enumerate(paths):
         config = SourceConfig("api", "openapi", str(path), base_url="https://api.example.com")
         try:
-            source = await open_openapi(config, SourceContext(egress, EnvironmentCredentials({}), folder / "cache"))
+            source = await open_openapi(
+                config, SourceContext(egress, EnvironmentCredentials({}), folder / "cache", DefinitionTasks("kernel"))
+            )
         except SourceError as error:
             print(f"left out: {error.message}")
             continue

@@ -24,6 +24,7 @@ from conformance.styles import document_for_prism
 from gloveport.bridge.arguments import Contract
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import Attachment, EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reach, Reply, Request
 from gloveport.sources.context import SourceContext
@@ -145,7 +146,9 @@ async def judge(document: Path, calls: int, seed: int) -> Judgement:
         with tempfile.TemporaryDirectory() as folder:
             config = SourceConfig("it", "openapi", str(document), base_url=url, allow_private=True)
             environment = dict.fromkeys([f"GLOVEPORT_IT_{slot}" for slot in ("KEY", "LOGIN", "TOKEN")], "user:secret")
-            outside = SourceContext(witness, EnvironmentCredentials({}, environment), Path(folder))
+            outside = SourceContext(
+                witness, EnvironmentCredentials({}, environment), Path(folder), DefinitionTasks("kernel")
+            )
             source = await open_openapi(config, outside)
             tools = list(source.tools())
             random.shuffle(tools)

@@ -24,6 +24,7 @@ import orjson
 from gloveport.bridge.arguments import Contract
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
@@ -67,7 +68,7 @@ async def opened(definition: Path, base_url: str, key: str = KEY) -> AsyncIterat
     with tempfile.TemporaryDirectory() as folder:
         config = SourceConfig("it", "openapi", str(definition), base_url=base_url, allow_private=True)
         secrets = dict.fromkeys(("GLOVEPORT_IT_APIKEYHEADER", "GLOVEPORT_IT_APIKEY"), key)
-        outside = SourceContext(egress, EnvironmentCredentials({}, secrets), Path(folder))
+        outside = SourceContext(egress, EnvironmentCredentials({}, secrets), Path(folder), DefinitionTasks("kernel"))
         source = await open_openapi(config, outside)
         yield Service(source)
         await source.close()

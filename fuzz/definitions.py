@@ -13,14 +13,17 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 from graphql import build_schema, introspection_from_schema
+from tests.sources.openapi.compiled import compile_here
 
 from fuzz.mutation import mutate_bytes, mutate_json, mutate_tokens
 from fuzz.target import BrokenPromise, Target
 from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.sources.graphql.opening import build_source
-from gloveport.sources.openapi.opening import compile_to_cache
+from gloveport.sources.definition_cache import DefinitionCache
+from gloveport.sources.graphql.compile.task import compile_schema_text
+from gloveport.sources.graphql.row_check import CheckedRows
+from gloveport.sources.graphql.source import GraphQLSource
 from gloveport.sources.openapi.operation import CompiledOperation
 from gloveport.types import Tool
 
@@ -151,7 +154,7 @@ def judge_openapi(data: bytes) -> None:
     """Compile to tools with valid schemas and valid stubs, or fail with a SourceError."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            made = compile_to_cache(data, URL, "the definition", Path(folder))
+            made = compile_here(data, URL, Path(folder))
         except SourceError:
             return
         with closing(made) as cache:
@@ -183,13 +186,18 @@ ENDPOINT: Any = SimpleNamespace(slots=(), url="https://example.com/graphql")
 
 def judge_graphql(data: bytes) -> None:
     """Do the same for a GraphQL schema, as SDL or as the reply to an introspection query."""
-    try:
-        source = build_source(CONFIG, data, "schema.graphql", ENDPOINT)
-    except SourceError:
-        return
-    if len({tool.address for tool in source.tools()}) != len(source.tools()):
-        raise BrokenPromise("two tools have the same address")
-    _show(list(source.tools()))
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            rows = CheckedRows(list(compile_schema_text([b'{"form": "file"}', data], lambda _: None)))
+            parts = rows.heads(), rows.definitions(), (), rows.facts
+            cache = DefinitionCache.build(Path(folder), "0" * 64, *parts)
+        except SourceError:
+            return
+        with closing(cache):
+            tools = GraphQLSource(CONFIG, cache, ENDPOINT).tools()
+            if len({tool.address for tool in tools}) != len(tools):
+                raise BrokenPromise("two tools have the same address")
+            _show(list(tools))
 
 
 SEEDS = tuple(json.dumps(document).encode() for document in (OPENAPI, SWAGGER, DISCOVERY))

@@ -14,6 +14,7 @@ from typing import Any
 
 from gloveport import Gloveport
 from gloveport.config import SourceConfig
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
@@ -56,7 +57,7 @@ async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
 async def ask(config: SourceConfig) -> None:
     """Call every tool, with a user who accepts elicitations."""
     egress = Egress()
-    outside = SourceContext(egress, EnvironmentCredentials({}), Path())
+    outside = SourceContext(egress, EnvironmentCredentials({}), Path(), DefinitionTasks("kernel"))
     source = await open_mcp(config, outside, on_elicit=answer)
     try:
         found = {tool.address: tool for tool in source.tools()}

@@ -137,16 +137,6 @@ def test_a_mistake_is_reported_with_its_place(tmp_path: Path, text: str, message
     assert message in caught.value.message
 
 
-def test_a_project_found_by_chance_can_not_weaken_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "gloveport.toml").write_text("[sandbox]\nminimum = 'none'\n")
-    with pytest.raises(OptionError, match="asks for a weaker sandbox"):
-        load_config(user=tmp_path / "none.toml")
-    assert load_config(tmp_path / "gloveport.toml", user=tmp_path / "none.toml").sandbox == {"minimum": "none"}
-    (tmp_path / "gloveport.toml").write_text("[sandbox]\nminimum = 'full'\n")
-    assert load_config(user=tmp_path / "none.toml").sandbox == {"minimum": "full"}
-
-
 def test_a_file_of_another_user_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gloveport.toml").write_text("[limits]\nmax_calls = 3\n")
     assert find_project(tmp_path) == tmp_path / "gloveport.toml"

@@ -22,6 +22,7 @@ from gloveport.sources.detection import detect, likely_name
 from gloveport.sources.opening import open_source
 from gloveport.surfaces.agents.tools import AgentTools
 from gloveport.surfaces.documents import outcome_document
+from tests.sources.in_process_tasks import InProcessTasks
 from tests.sources.mcp.support import LIBRARY
 
 ORDERS = {"openapi": "3.1.0", "info": {"title": "Orders", "version": "1"}, "paths": {
@@ -494,7 +495,9 @@ async def test_a_definition_whose_file_says_nothing_is_called_by_its_title(
     assert likely_name(str(tmp_path / file)) == name
     egress = Egress()
     try:
-        found = await detect(str(tmp_path / file), SourceContext(egress, EnvironmentCredentials({}, {}), tmp_path))
+        found = await detect(
+            str(tmp_path / file), SourceContext(egress, EnvironmentCredentials({}, {}), tmp_path, InProcessTasks())
+        )
     finally:
         await egress.close()
     assert found.config.name == name

@@ -1,7 +1,8 @@
 """Reads `gloveport.toml` into a `Config`, and records the file and line of each value.
 
 There may be two files: the user's own in the platform's config folder, and the project's in the working folder or the
-nearest folder above it. They are merged key by key. Where both set a key, the project's file wins.
+nearest folder above it. They are merged key by key. Where both set a key, the project's file wins. A project's file that
+was found, not named, is untrusted: what loosens the user's settings has no effect until the user has trusted it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Literal
 
 from gloveport.errors import OptionError
 from gloveport.folders import config_folder
+from gloveport.loosening import LooseningSetting, are_trusted, reason_of
 from gloveport.suggestions import did_you_mean, similar
 
 CONFIG_FILE = "gloveport.toml"
@@ -24,9 +26,9 @@ SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
 TABLES = ("sources", "limits", "sandbox")
 SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
-STRENGTHS = ("none", "kernel", "full")
 MAX_CONFIG_BYTES = 1024 * 1024
 DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024
+DEFAULT_TIMEOUT_SECONDS = 60
 _WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
 
 
@@ -40,7 +42,7 @@ class SourceConfig:
     (`env:GITHUB_TOKEN`). `variables` fill server variables. `env` is the whole environment of an MCP command. The source
     reaches loopback and private addresses only with `allow_private`. With `trust_annotations` an MCP server decides which
     of its tools only read. `settings` is the project's file that this source came from; it is empty for a source that the
-    user wrote in code or in a file of their own.
+    user wrote in code or in a file of their own. With `changes_yours`, that file changes a source of the user's own file.
     """
 
     name: str
@@ -56,10 +58,11 @@ class SourceConfig:
     writes: tuple[str, ...] = ()
     allow_private: bool = False
     verify_tls: bool = True
-    timeout_seconds: float = 60
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     max_response_bytes: int = DEFAULT_RESPONSE_BYTES
     trust_annotations: bool = False
     settings: str = ""
+    changes_yours: bool = False
 
     def __post_init__(self) -> None:
         for name in ("include", "exclude", "writes"):
@@ -80,19 +83,32 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The merged settings; `origins` gives the file and line of each key (`sources.github.base_url`)."""
+    """The merged settings; `origins` gives the file and line of each key (`sources.github.base_url`).
+
+    `loosening` are the settings of a project's file (`project`) that loosen the user's. They have no effect unless
+    `loosening_trusted`.
+    """
 
     sources: tuple[SourceConfig, ...] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
     sandbox: Mapping[str, Any] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    project: Path | None = None
+    loosening: tuple[LooseningSetting, ...] = ()
+    loosening_trusted: bool = False
+
+    @property
+    def ignored(self) -> tuple[LooseningSetting, ...]:
+        """The settings that have no effect because the user has not trusted them."""
+        return () if self.loosening_trusted else self.loosening
 
 
 def load_config(project: Path | None = None, *, user: Path | None = None) -> Config:
     """Return the merged settings of the user's file and the project's; a file that does not exist is an error if named.
 
-    A project's file that was found, not named, is untrusted: its sources carry its path in `settings`.
+    A project's file that was found, not named, is untrusted: its sources carry its path in `settings`, and what else in it
+    loosens the user's settings is in `loosening`.
     """
     if project is not None and not project.is_file():
         raise OptionError(f"there is no file {project}", hint="`gloveport add` creates one")
@@ -107,16 +123,25 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
             _put(values, key, value)
             origins[".".join(key)] = layer.place(key)
     _check_tables(values, origins)
-    if project is None and found is not None and layers:
-        _check_strength(layers, found)
-    named = project is not None
-    theirs = {name for layer in layers if layer.path == found != own and not named for name in layer.sources}
+    theirs = next((layer for layer in layers if layer.path == found != own and project is None), None)
+    yours = next((layer for layer in layers if layer.path == own), None)
+    loosening = _loosening(theirs, yours) if theirs else ()
+    loosening_trusted = theirs is not None and bool(loosening) and are_trusted(theirs.path, loosening)
+    if not loosening_trusted:
+        _take_back(values, origins, loosening, yours)
     sources = tuple(
-        _source(name, table, origins, base=_folder_of(name, layers), settings=str(found) if name in theirs else "")
+        _source(name, table, origins, base=_folder_of(name, layers), theirs=theirs, yours=yours)
         for name, table in values.get("sources", {}).items()
     )
     return Config(
-        sources, values.get("limits", {}), values.get("sandbox", {}), origins, tuple(layer.path for layer in layers)
+        sources,
+        values.get("limits", {}),
+        values.get("sandbox", {}),
+        origins,
+        tuple(layer.path for layer in layers),
+        theirs.path if theirs else None,
+        loosening,
+        loosening_trusted,
     )
 
 
@@ -127,13 +152,26 @@ def config_from(given: Config | str | os.PathLike[str] | None) -> Config:
     return given if isinstance(given, Config) else load_config(Path(given))
 
 
-def _check_strength(layers: list[_Layer], found: Path) -> None:
-    """Refuse a project's file that was found, not named, if it asks for a weaker sandbox than the user does."""
-    asked = {layer.path == found: _table(layer.values.get("sandbox")).get("minimum") for layer in layers}
-    theirs, own = asked.get(True), asked.get(False) or "kernel"
-    if theirs in STRENGTHS and own in STRENGTHS and STRENGTHS.index(theirs) < STRENGTHS.index(own):
-        hint = f"name the file if you want that: --config {found}"
-        raise OptionError(f"{found} asks for a weaker sandbox ({theirs}) than you do ({own})", hint=hint)
+def _loosening(theirs: _Layer, yours: _Layer | None) -> tuple[LooseningSetting, ...]:
+    """Return the settings of a project's file that loosen the user's; sources are trusted one by one."""
+    found: list[LooseningSetting] = []
+    for table in (name for name in theirs.values if name != "sources"):
+        for key, value in _table(theirs.values[table]).items():
+            if reason := reason_of((table, key), value, yours.get(table, key) if yours else None):
+                found.append(LooseningSetting(table, key, value, theirs.place((table, key)), reason))
+    return tuple(found)
+
+
+def _take_back(
+    values: dict[str, Any], origins: dict[str, str], ignored: tuple[LooseningSetting, ...], yours: _Layer | None
+) -> None:
+    """Give each ignored setting the user's value again, or none."""
+    for setting in ignored:
+        table, key = setting.table, setting.key
+        origins.pop(setting.name, None)
+        values[table].pop(key, None)
+        if yours is not None and (own := yours.get(table, key)) is not None:
+            values[table][key], origins[setting.name] = own, yours.place((table, key))
 
 
 def find_project(start: Path | None = None) -> Path | None:
@@ -159,6 +197,10 @@ class _Layer:
     def sources(self) -> Mapping[str, Any]:
         table = self.values.get("sources", {})
         return table if isinstance(table, Mapping) else {}
+
+    def get(self, table: str, key: str) -> Any:
+        """Return the value of a key in a table; None where the file has none."""
+        return _table(self.values.get(table)).get(key)
 
     def place(self, key: tuple[str, ...]) -> str:
         """Return the place of a key as `gloveport.toml:12`; the file alone where the line is not found."""
@@ -263,7 +305,9 @@ _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 }
 
 
-def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, settings: str) -> SourceConfig:
+def _source(
+    name: str, table: Any, origins: Mapping[str, str], *, base: Path, theirs: _Layer | None, yours: _Layer | None
+) -> SourceConfig:
     where = f"sources.{name}"
     if not isinstance(table, Mapping):
         raise OptionError(f"{_at(origins, where)}{where} must be a table: [{where}]")
@@ -280,7 +324,9 @@ def _source(name: str, table: Any, origins: Mapping[str, str], *, base: Path, se
             continue
         options[key] = _option(where, key, value, origins)
     location = _location(where, kinds[0], table[kinds[0]], origins, base)
-    return SourceConfig(name, kinds[0], location, settings=settings, **options)
+    if theirs is not None and name in theirs.sources:
+        options |= {"settings": str(theirs.path), "changes_yours": yours is not None and name in yours.sources}
+    return SourceConfig(name, kinds[0], location, **options)
 
 
 def _closest(key: str) -> str | None:

@@ -25,7 +25,8 @@ class Watch:
 
 async def main():
     global watching
-    outside = SourceContext(gloveport.policy.egress.client.Egress(), EnvironmentCredentials({}, {}), Path("/nonexistent"))
+    egress = gloveport.policy.egress.client.Egress()
+    outside = SourceContext(egress, EnvironmentCredentials({}, {}), Path("/nonexistent"), tasks=None)
     location = ("/nonexistent/command",) if sys.argv[1] == "mcp" else "/nonexistent/definition"
     config = SourceConfig("far", sys.argv[1], location, base_url="https://example.com")
     await asyncio.to_thread(int)  # which loads what threads need
@@ -53,6 +54,7 @@ import sys
 import gloveport.sources.graphql.compile.compiler
 import gloveport.sources.graphql.compile.definition
 import gloveport.sources.mcp.compile.tools
+import gloveport.sources.openapi.compile.task
 print(*(name for name in sys.modules if name.startswith(("gloveport.policy", "gloveport.sandbox", "httpx2"))))
 """
 

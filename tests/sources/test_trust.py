@@ -42,6 +42,8 @@ def test_reading_from_a_public_address_without_a_secret_needs_no_approval() -> N
         {"verify_tls": False},
         {"trust_annotations": True},
         {"max_response_bytes": 10**12},
+        {"timeout_seconds": 61},
+        {"changes_yours": True},
     ],
     ids=str,
 )

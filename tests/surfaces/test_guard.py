@@ -6,17 +6,22 @@ Threats M1 (names and origins), M13 (sizes and depths) and S21 (no token, nothin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator
+import resource
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from gloveport import Gloveport
-from gloveport.surfaces.http import idle_timeout
+from gloveport.surfaces.http import connections
 from gloveport.surfaces.http.admission import Admission
-from gloveport.surfaces.http.guard import BODY_LIMITS, MAX_BODY_BYTES, ServerNames
+from gloveport.surfaces.http.guard import ServerNames
+from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, MAX_REQUEST_DEPTH
 from tests.surfaces.agents import TOKEN, Lingering, http_client, http_server
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}'
@@ -192,10 +197,10 @@ async def test_a_preflight_is_not_granted(url: str) -> None:
 
 @pytest.mark.integration
 async def test_a_large_body_is_refused_whether_it_says_so_or_not(url: str) -> None:
-    declared = await send(url, body=b"", length=MAX_BODY_BYTES + 1)
+    declared = await send(url, body=b"", length=MAX_REQUEST_BYTES + 1)
     assert (declared.status, declared.code) == (413, "request-too-large")
     chunk = b"x" * 65536
-    chunked = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for _ in range(MAX_BODY_BYTES // len(chunk) + 1))
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for _ in range(MAX_REQUEST_BYTES // len(chunk) + 1))
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     head = (
@@ -214,9 +219,9 @@ def nested(depth: int) -> bytes:
 
 @pytest.mark.integration
 async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
-    assert (await send(url, body=nested(BODY_LIMITS.depth))).status == 400  # no session: that is the protocol's own answer
-    assert "code" not in json.loads((await send(url, body=nested(BODY_LIMITS.depth))).body)
-    deep = await send(url, body=nested(BODY_LIMITS.depth + 1))
+    assert (await send(url, body=nested(MAX_REQUEST_DEPTH))).status == 400  # no session: that is the protocol's own answer
+    assert "code" not in json.loads((await send(url, body=nested(MAX_REQUEST_DEPTH))).body)
+    deep = await send(url, body=nested(MAX_REQUEST_DEPTH + 1))
     assert (deep.status, deep.code) == (400, "bad-request")
 
 
@@ -226,7 +231,7 @@ async def test_a_deep_body_is_refused_before_it_is_parsed(url: str) -> None:
 )
 async def test_bodies_made_to_be_slow_are_answered(url: str, piece: bytes) -> None:
     for start in (b"", b'"', b"["):
-        body = start + piece * ((MAX_BODY_BYTES - 1) // len(piece))
+        body = start + piece * ((MAX_REQUEST_BYTES - 1) // len(piece))
         assert (await send(url, body=body)).status == 400
 
 
@@ -301,7 +306,7 @@ async def test_clients_of_the_earlier_revision_get_their_own_answers_too() -> No
 @pytest.mark.integration
 @pytest.mark.parametrize("said", [b"", b"POST /mcp HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"])
 async def test_a_silent_connection_is_closed(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "UNAUTHENTICATED_TIMEOUT_SECONDS", 0.2)
     async with http_server(Gloveport(spare=0)) as url:
         reader, writer = await asyncio.open_connection(urlsplit(url).hostname, urlsplit(url).port)
         writer.write(said)
@@ -310,14 +315,111 @@ async def test_a_silent_connection_is_closed(said: bytes, monkeypatch: pytest.Mo
         writer.close()
 
 
+FRAMINGS = {
+    "both": ("Content-Length: 5", "Transfer-Encoding: chunked"),
+    "both, the other way round": ("Transfer-Encoding: chunked", "Content-Length: 5"),
+    "two lengths": ("Content-Length: 5", "Content-Length: 6"),
+    "two lengths in one header": ("Content-Length: 5, 6",),
+    "no number": ("Content-Length: +5",),
+    "two encodings": ("Transfer-Encoding: gzip, chunked",),
+    "an encoding twice": ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+    "an unknown encoding": ("Transfer-Encoding: xchunked",),
+    "a space before the colon": ("Content-Length : 5",),
+    "a folded header": ("Transfer-Encoding:", " chunked", "Content-Length: 5"),
+}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("path", ["/mcp", "/healthz"])
+@pytest.mark.parametrize("token", [(), (f"Authorization: Bearer {TOKEN}",)], ids=["stranger", "token"])
+@pytest.mark.parametrize("framing", FRAMINGS)
+async def test_a_body_of_uncertain_length_is_refused_before_it_arrives(
+    url: str, framing: str, token: tuple[str, ...], path: str
+) -> None:
+    place = urlsplit(url)
+    head = (f"POST {path} HTTP/1.1", f"Host: {place.netloc}", "Content-Type: application/json", *token)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    writer.write("\r\n".join([*head, *FRAMINGS[framing], "", ""]).encode())
+    async with asyncio.timeout(60):
+        reply = Reply(await reader.read())  # the server answers and closes, though no body has come
+    assert reply.status == 400 if framing != "an unknown encoding" else reply.status in (400, 501)
+    writer.close()
+
+
+@pytest.mark.integration
+async def test_chunks_in_a_request_of_http_1_0_are_refused(url: str) -> None:
+    place = urlsplit(url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    writer.write(f"POST /mcp HTTP/1.0\r\nHost: {place.netloc}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    async with asyncio.timeout(60):
+        assert Reply(await reader.read()).status == 400
+    writer.close()
+
+
+ATTACKERS = 3000
+
+
+@pytest.fixture
+def descriptors() -> Iterator[None]:
+    """Allow as many open files as both ends of an attack need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 3 * ATTACKERS)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("said", [b"", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: "], ids=["silent", "slow"])
+async def test_thousands_of_slow_connections_without_the_token_delay_nobody_who_has_it(
+    said: bytes, monkeypatch: pytest.MonkeyPatch, descriptors: None
+) -> None:
+    for timeout in ("UNAUTHENTICATED_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS"):
+        monkeypatch.setattr(connections, timeout, 3600)  # nobody is helped by waiting
+    async with http_server(Gloveport(spare=0)) as url, contextlib.AsyncExitStack() as stack:
+        place = urlsplit(url)
+        assert (await send(url)).status == 200
+        held, writer = await asyncio.open_connection(place.hostname, place.port)
+        stack.callback(writer.close)
+        head = f"GET /mcp HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+        writer.write(head)
+        await held.readuntil(b"\r\n\r\n")
+        for _ in range(ATTACKERS):
+            slow = stack.enter_context(socket.create_connection((place.hostname, place.port)))
+            slow.send(said)
+        assert (await send(url)).status == 200
+        assert len(open_connections(place.port)) <= connections.MAX_UNAUTHENTICATED + 10
+        writer.write(head)  # a connection on which the token was shown is kept
+        assert await held.readuntil(b"\r\n\r\n")
+
+
+def open_connections(port: int | None) -> list[str]:
+    """Return the established connections of the server's side, as the kernel lists them."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row[2] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
+
+
+def test_the_address_with_most_strangers_loses_its_oldest() -> None:
+    strangers, closed = connections.UnauthenticatedConnections(), []
+
+    class Stranger:
+        def __init__(self, name: str) -> None:
+            self.transport = self
+            self.abort = lambda: closed.append(name)
+
+    strangers.add(Stranger("alone"), "192.0.2.1")  # pyright: ignore[reportArgumentType]
+    for number in range(connections.MAX_UNAUTHENTICATED + 1):
+        strangers.add(Stranger(f"one of many {number}"), "192.0.2.2")  # pyright: ignore[reportArgumentType]
+    assert closed == ["one of many 0", "one of many 1"]
+
+
 @pytest.mark.integration
 async def test_a_slow_answer_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_timeout, "IDLE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "IDLE_TIMEOUT_SECONDS", 0.05)
     tool = Lingering()
     async with http_server(Gloveport(tools=[tool.linger])) as url, http_client(url, "2026-07-28") as client:
         calling = asyncio.create_task(client.call_tool("execute", {"code": "await tools.linger()"}))
         await tool.started.wait()
         for _ in range(10):
-            await asyncio.sleep(idle_timeout.IDLE_TIMEOUT_SECONDS)
+            await asyncio.sleep(connections.IDLE_TIMEOUT_SECONDS)
         tool.released.set()
         assert not (await calling).is_error

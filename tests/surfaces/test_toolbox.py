@@ -68,7 +68,7 @@ def test_mistakes_are_reported_with_a_hint(project: Path) -> None:
     assert "there is no `nam` (did you mean `name`?)" in bad.err
     failed = gloveport("tools", "call", "people.fail", "--json")
     assert (failed.code, failed.document["error"]["message"]) == (7, "ValueError: no luck")
-    assert "the arguments are not JSON" in gloveport("tools", "call", "people.greet", "{").err
+    assert "the text of the arguments is not JSON" in gloveport("tools", "call", "people.greet", "{").err
     assert "did you mean `people`?" in gloveport("tools", "list", "peple").err
     assert "is neither an OpenAPI document" in gloveport("add", "gloveport.toml", "--yes").err
     assert "there is no file nothing.json" in gloveport("add", "nothing.json").err

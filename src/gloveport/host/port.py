@@ -86,12 +86,12 @@ class Gloveport:
         allow_wasm = settings.sandbox.get("allow_wasm", False) if allow_wasm is False else allow_wasm
         check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
-        self._sources = SourceSet(functions(tools), (*settings.sources, *sources))
+        self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
+        self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum)
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         self._bridge = Bridge(self._sources.catalog, self._sources.policy)
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
-        self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
         self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self._engines.items():
             self._options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks

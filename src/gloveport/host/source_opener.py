@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError
 from gloveport.folders import cache_folder
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress.urls import shown
 from gloveport.sources import OpenedSource
 from gloveport.sources.context import SourceContext
 from gloveport.sources.detection import DetectedSource, detect, likely_name
 from gloveport.sources.opening import open_source
-from gloveport.types import Problem
+from gloveport.types import Problem, Strength
 
 if TYPE_CHECKING:
     from gloveport.policy.egress import Egress
@@ -48,7 +49,9 @@ class SourceOpener:
     with the last source, and with each one that comes after `SOURCE_WAIT_SECONDS`.
     """
 
-    def __init__(self, wanted: Sequence[SourceSpec | SourceConfig], on_progress: Callable[[bool], None]) -> None:
+    def __init__(
+        self, wanted: Sequence[SourceSpec | SourceConfig], on_progress: Callable[[bool], None], minimum: Strength
+    ) -> None:
         self._configs = [item for item in wanted if isinstance(item, SourceConfig)]
         self._specs = [(item, likely_name(item.text)) for item in wanted if isinstance(item, SourceSpec)]
         self._on_progress = on_progress
@@ -57,6 +60,7 @@ class SourceOpener:
         self._tasks: dict[asyncio.Task[None], str] = {}  # each with the name that programs would use
         self._wait_until = 0.0
         self._egress: Egress | None = None
+        self._compilers = DefinitionTasks(minimum)
         self.problems: list[Problem] = []
         self.likely_names: dict[str, str] = {}
         """The name that a source would have got, by the text that `problems` call it by until it is open."""
@@ -96,10 +100,15 @@ class SourceOpener:
                 task.cancel()
             await asyncio.wait(pending)
 
-    async def close_egress(self) -> None:
-        """Close the HTTP client, after the sources."""
+    async def close(self) -> None:
+        """Close what the sources used, after the sources: the HTTP client, and the processes that read definitions."""
+        await self._compilers.close()
         if self._egress is not None:
             await self._egress.close()
+
+    def abandon(self) -> None:
+        """End the processes that read definitions, after the event loop has closed."""
+        self._compilers.abandon()
 
     def still_opening(self) -> list[Problem]:
         """Return a problem for each source that is not open yet."""
@@ -189,7 +198,7 @@ class SourceOpener:
         assert self._egress is not None
         secrets = {(config.name, slot): origin for config in configs for slot, origin in _secrets(config).items()}
         credentials = EnvironmentCredentials(secrets, sources=self._places)
-        return SourceContext(self._egress, credentials, cache_folder() / "definitions")
+        return SourceContext(self._egress, credentials, cache_folder() / "definitions", self._compilers)
 
 
 def _secrets(config: SourceConfig) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from gloveport.host.source_opener import SourceOpener, SourceSpec
 from gloveport.policy import Policy
 from gloveport.policy.writes import choose_policy
 from gloveport.sources import OpenedSource, Source
-from gloveport.types import Problem, Tool, ToolAccess
+from gloveport.types import Problem, Strength, Tool, ToolAccess
 
 logger = logging.getLogger("gloveport")
 
@@ -29,12 +29,13 @@ class SourceSet:
     `catalog` is replaced, never changed: a run keeps the one that it began with. `on_change` gets each new one.
     """
 
-    def __init__(self, functions: Source, given: Iterable[SourceArgument]) -> None:
+    def __init__(self, functions: Source, given: Iterable[SourceArgument], minimum: Strength) -> None:
+        self._minimum: Strength = minimum
         checked = [_checked(item) for item in given]
         self._wanted = [item for item in checked if isinstance(item, SourceSpec | SourceConfig)]
         objects = [item for item in checked if not isinstance(item, SourceSpec | SourceConfig)]
         self._own = tuple(OpenedSource.of(source) for source in (functions, *objects))
-        self._opener = SourceOpener(self._wanted, self._progressed)
+        self._opener = SourceOpener(self._wanted, self._progressed, minimum)
         self._names = self._opener.names
         self._is_built = True
         self.catalog = self._unopened_catalog()
@@ -67,14 +68,15 @@ class SourceSet:
         await self._opener.cancel()
         sources = [one.source for one in (*self._own, *self._opener.opened)]
         ended = await asyncio.gather(*(source.close() for source in sources), return_exceptions=True)
-        await self._opener.close_egress()
+        await self._opener.close()
         for error in ended:
             if isinstance(error, BaseException):
                 logger.warning("a source could not be closed: %s", error)
 
     def reset(self) -> None:
         """Forget the open sources, whose event loop was closed: they are opened again on the next one."""
-        self._opener = SourceOpener(self._wanted, self._progressed)
+        self._opener.abandon()
+        self._opener = SourceOpener(self._wanted, self._progressed, self._minimum)
         self._is_built = True
         self.catalog = self._unopened_catalog()
 

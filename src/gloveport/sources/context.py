@@ -34,8 +34,9 @@ class TaskRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """The HTTP client, the credentials, and the user's folder for compiled definitions."""
+    """The HTTP client, the credentials, the user's folder for compiled definitions, and the runner of jailed tasks."""
 
     egress: Egress
     credentials: Credentials
     cache: Path
+    tasks: TaskRunner

@@ -2,6 +2,8 @@
 
 A file is named by the digest of its inputs. It is written under a temporary name, renamed when it is complete, and never
 changed after that. Every text in it has a checksum: a damaged file is deleted and built again.
+
+Others wrote the texts. Each is decoded on its own, because decoding holds the interpreter lock.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import secrets
 import sqlite3
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,16 +25,21 @@ from urllib.parse import quote
 import msgspec
 
 from gloveport.errors import SourceError
+from gloveport.schema_cost import is_normal, subschemas_of
 from gloveport.sources.compiled_definition import ToolHead, shared_schema_names
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_UNUSED_DAYS = 90
 MAX_DRAFT_DAYS = 1
+MAX_SCHEMA_BYTES = 1_500_000
+MAX_SUBSCHEMAS = 15_000
+"""Of a schema with everything that it refers to; of a larger one, what is furthest away is left out."""
 
 _TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
 CREATE TABLE definitions (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
 CREATE TABLE defs (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
+CREATE TABLE heads (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
 CREATE TABLE facts (name TEXT PRIMARY KEY, text BLOB, checksum INTEGER);
 """
 
@@ -80,9 +89,10 @@ class DefinitionCache:
                 database.execute("BEGIN")
                 database.executemany("INSERT INTO definitions VALUES (?, ?, ?)", _rows(definitions))
                 database.executemany("INSERT INTO defs VALUES (?, ?, ?)", _rows(defs))
-                listed = {"heads": tuple(heads), "facts": facts() if callable(facts) else facts}
-                texts = ((name, msgspec.json.encode(value)) for name, value in listed.items())
-                database.executemany("INSERT INTO facts VALUES (?, ?, ?)", _rows(texts))
+                texts = ((head.address, msgspec.json.encode(head)) for head in heads)
+                database.executemany("INSERT INTO heads VALUES (?, ?, ?)", _rows(texts))
+                whole = [("facts", msgspec.json.encode(facts() if callable(facts) else facts))]
+                database.executemany("INSERT INTO facts VALUES (?, ?, ?)", _rows(whole))
                 database.execute("COMMIT")
             draft.replace(path)
             _remove_unused(folder)
@@ -98,7 +108,7 @@ class DefinitionCache:
         return cache
 
     @classmethod
-    def open(cls, folder: Path, digest: str) -> DefinitionCache | None:
+    def open(cls, folder: Path, digest: str, *, with_heads: bool = True) -> DefinitionCache | None:
         """Return the definition of this digest, or None when it is not in the cache or is damaged."""
         path = folder / f"{digest}.sqlite"
         if not path.is_file():
@@ -110,7 +120,7 @@ class DefinitionCache:
         except sqlite3.Error:
             return None
         try:
-            heads = msgspec.json.decode(_read_text(database, "facts", "heads"), type=tuple[ToolHead, ...])
+            heads = tuple(_read_heads(database)) if with_heads else ()
             facts = msgspec.json.decode(_read_text(database, "facts", "facts"), type=dict[str, Any])
         except (sqlite3.Error, _DamagedCacheError, msgspec.DecodeError):
             database.close()
@@ -128,23 +138,47 @@ class DefinitionCache:
         """Return the heads of the tools, in the order to list them; nothing is read from disk."""
         return self._heads
 
+    def head(self, address: str) -> ToolHead:
+        """Return the head of one tool, from disk; raises KeyError when there is no such tool."""
+        return msgspec.json.decode(self._read("heads", address), type=ToolHead)
+
     def definition(self, address: str) -> bytes:
         """Return the stored definition of a tool; raises KeyError when there is no such tool."""
         return self._read("definitions", address)
 
     def schema(self, text: bytes) -> dict[str, Any]:
-        """Return a schema together with exactly the `$defs` that it reaches."""
-        schema: dict[str, Any] = msgspec.json.decode(text)
-        found: dict[str, Any] = {}
-        waiting = shared_schema_names(text)
+        """Return a schema together with exactly the `$defs` that it reaches, all in the normal form.
+
+        Of a schema that is too large, what is furthest away accepts anything. Raises SourceError for one that is not in
+        the normal form, which no compiler of ours stores.
+        """
+        pieces: dict[str, Any] = {}
+        nodes: list[dict[str, Any]] = []
+        waiting, names, bytes_left = deque([("", text)]), {""}, MAX_SCHEMA_BYTES
         while waiting:
-            name = waiting.pop()
-            if name not in found:
-                with contextlib.suppress(KeyError):  # a value that only looks like a reference
-                    part = self._read("defs", name)
-                    found[name] = msgspec.json.decode(part)
-                    waiting += shared_schema_names(part)
-        return schema | {"$defs": found} if found else schema
+            name, part = waiting.popleft()
+            bytes_left -= len(part)
+            piece = self._decode(part) if bytes_left >= 0 else {}
+            found = list(islice(subschemas_of(piece), MAX_SUBSCHEMAS - len(nodes) + 1))
+            if len(nodes) + len(found) > MAX_SUBSCHEMAS:
+                piece, found = {}, []
+            pieces[name] = piece
+            nodes += found
+            for used in shared_schema_names(part) if found else ():
+                if used not in names:
+                    names.add(used)
+                    with contextlib.suppress(KeyError):  # a value that only looks like a reference
+                        waiting.append((used, self._read("defs", used)))
+        root = pieces.pop("")
+        if not all(is_normal(node, pieces) for node in nodes) or not isinstance(root, dict):
+            raise self._damage()
+        return root | {"$defs": pieces} if pieces else root
+
+    def _decode(self, text: bytes) -> Any:
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._damage() from error
 
     def close(self) -> None:
         """Close the file. Calling it twice is harmless."""
@@ -154,9 +188,12 @@ class DefinitionCache:
         try:
             return _read_text(self._database, table, name)
         except (sqlite3.DatabaseError, _DamagedCacheError) as error:
-            self._path.unlink(missing_ok=True)
-            hint = "open the source again, which compiles the definition anew"
-            raise SourceError(f"the compiled definition {self._path.name} is damaged", hint=hint) from error
+            raise self._damage() from error
+
+    def _damage(self) -> SourceError:
+        self._path.unlink(missing_ok=True)
+        hint = "open the source again, which compiles the definition anew"
+        return SourceError(f"the compiled definition {self._path.name} is damaged", hint=hint)
 
 
 class LazySchema(Mapping[str, Any]):
@@ -198,6 +235,13 @@ def _remove_unused(folder: Path) -> None:
 
 def _rows(texts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes, int]]:
     return ((name, text, zlib.crc32(text)) for name, text in texts)
+
+
+def _read_heads(database: sqlite3.Connection) -> Iterator[ToolHead]:
+    for name, text, checksum in database.execute("SELECT name, text, checksum FROM heads ORDER BY rowid"):
+        if not isinstance(text, bytes) or zlib.crc32(text) != checksum:
+            raise _DamagedCacheError(name)
+        yield msgspec.json.decode(text, type=ToolHead)
 
 
 def _read_text(database: sqlite3.Connection, table: str, name: str) -> bytes:

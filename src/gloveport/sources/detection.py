@@ -182,7 +182,7 @@ def _kind_of_text(start: bytes) -> SourceKind | None:
         return KIND_OF_KEY[found[1].decode()]
     return (
         "graphql"
-        if re.search(rb"^[ \t]*(type|schema|extend|interface)[ \t]+\w+[^:{]{0,200}\{", start, re.MULTILINE)
+        if re.search(rb"^[ \t]*(type|schema|extend|interface)[ \t]++\w++[^:{]{0,200}+\{", start, re.MULTILINE)
         else None
     )
 

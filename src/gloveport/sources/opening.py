@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gloveport.config import SourceConfig, SourceKind
-from gloveport.errors import GloveportError, OptionError, SourceError
+from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError
 from gloveport.sources.context import SourceContext
 from gloveport.sources.source import OpenedSource, Source
 from gloveport.sources.trust import needs_trust, untrusted_error
@@ -34,7 +34,8 @@ async def open_source(config: SourceConfig, context: SourceContext, download: Re
         raise SourceError(message, hint="check that it is up, or raise its timeout_seconds") from None
     except GloveportError as error:
         message = error.message if config.name in error.message else f"the source {config.name}: {error.message}"
-        raise SourceError(message, hint=error.hint) from error
+        code = error.code if isinstance(error, SourceError | SandboxError) else None
+        raise SourceError(message, code=code, hint=error.hint) from error
 
 
 async def _resolve(source: Source, config: SourceConfig) -> OpenedSource:

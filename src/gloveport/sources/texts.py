@@ -15,7 +15,6 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164
 )
 _LINE_BREAK = re.compile("\r\n?|[\u2028\u2029\x85\x0b\x0c]")
 _NOT_PLAIN = re.compile(r"[^ -~\n]")
-_TRAILING_SPACE = re.compile(r"[ \t]+(?=\n)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -27,7 +26,7 @@ def clean(text: object, max_chars: int = MAX_TEXT_CHARS) -> str:
     text = text[: max_chars * 4]
     if not (text.isascii() and text.isprintable()):
         text = _NOT_PLAIN.sub(_visible, _LINE_BREAK.sub("\n", text).replace("\t", " "))
-        text = _BLANK_LINES.sub("\n\n", _TRAILING_SPACE.sub("", text))
+        text = _BLANK_LINES.sub("\n\n", "\n".join(line.rstrip(" ") for line in text.split("\n")))
     text = text.strip()
     return text if len(text) <= max_chars else f"{text[: max_chars - 1].rstrip()}…"
 

@@ -1,33 +1,29 @@
 """Which sources of a project's settings may be opened: those that this user has trusted, with exactly these settings (M6).
 
 A project's file comes with a repository that somebody else may have written. A source in it that could do harm (by a
-command to start, a Python file to import, a secret to send somewhere, writes, private addresses, larger replies) waits
-until the user has trusted exactly those settings in exactly that file. Any change of them asks again. What the user wrote
-in code or in their own settings file needs no trust.
+command to start, a Python file to import, a secret to send somewhere, writes, private addresses, larger or later replies, a
+change of the user's own source) waits until the user has trusted exactly those settings in exactly that file. Any change of
+them asks again. What the user wrote in code or in their own settings file needs no trust.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gloveport.config import DEFAULT_RESPONSE_BYTES, SourceConfig
+from gloveport.config import DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT_SECONDS, SourceConfig
 from gloveport.errors import SourceError
-from gloveport.folders import data_folder
 from gloveport.policy.credentials import default_variable
 from gloveport.policy.egress.urls import shown
-
-TRUST_FILE = "approved-sources.json"  # the name under which earlier versions already keep what users trust
+from gloveport.trust_store import digest_of, record, trusted
 
 
 def needs_trust(config: SourceConfig, folder: Path | None = None) -> bool:
     """Return whether a project's file names the source, it could do harm, and this user has not trusted it."""
-    return bool(config.settings) and not _is_harmless(config) and _digest(config) not in _read(_file(folder))
+    return bool(config.settings) and not _is_harmless(config) and trusted(_digest(config), folder) is None
 
 
 def _is_harmless(config: SourceConfig) -> bool:
@@ -37,14 +33,14 @@ def _is_harmless(config: SourceConfig) -> bool:
     prefix = default_variable(config.name, "")
     knows = config.credentials or config.env or config.headers or any(name.startswith(prefix) for name in os.environ)
     fills = config.max_response_bytes > DEFAULT_RESPONSE_BYTES  # its service may answer each of many calls with that much
-    return not (runs or reaches or knows or fills)
+    delays = config.timeout_seconds > DEFAULT_TIMEOUT_SECONDS
+    return not (runs or reaches or knows or fills or delays or config.changes_yours)
 
 
 def trust(config: SourceConfig, folder: Path | None = None) -> None:
     """Record that this user lets the source be opened; only the user can read the file."""
-    file = _file(folder)
-    shown = {"settings": config.settings, "source": config.name, "does": what_it_does(config)}
-    _write(file, {**_read(file), _digest(config): shown})
+    about = {"settings": config.settings, "source": config.name, "does": what_it_does(config)}
+    record(_digest(config), about, folder)
 
 
 def what_it_does(config: SourceConfig) -> str:
@@ -66,6 +62,11 @@ def what_it_does(config: SourceConfig) -> str:
         f"takes replies of {config.max_response_bytes:,} bytes"
         if config.max_response_bytes > DEFAULT_RESPONSE_BYTES
         else "",
+        f"waits {config.timeout_seconds:,g} seconds for a reply"
+        if config.timeout_seconds > DEFAULT_TIMEOUT_SECONDS
+        else "",
+        "changes a source of your own settings" if config.changes_yours else "",
+        f"with the tools {list(config.include)!a} without {list(config.exclude)!a}" if config.changes_yours else "",
         "accepts any certificate" if not config.verify_tls else "",
         "says itself which of its tools only read" if config.trust_annotations else "",
     ]
@@ -88,31 +89,8 @@ def untrusted_error(config: SourceConfig) -> SourceError:
 def _digest(config: SourceConfig) -> str:
     # Every value counts: another LD_PRELOAD starts another program, and base_url is where a secret goes.
     exact: dict[str, Any] = {**asdict(config), "settings": os.path.realpath(config.settings)}
+    if not config.changes_yours:
+        del exact["changes_yours"]  # as in what users trusted before there was such a field
     if config.kind == "functions" and isinstance(config.location, str) and os.path.isfile(config.location):
         exact["content"] = hashlib.sha256(Path(config.location).read_bytes()).hexdigest()  # a changed file is another
-    return hashlib.sha256(json.dumps(exact, sort_keys=True, default=list).encode()).hexdigest()
-
-
-def _file(folder: Path | None) -> Path:
-    return (folder or data_folder()) / TRUST_FILE
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """Return what is trusted, by digest; a file that can't be read trusts nothing."""
-    try:
-        found = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _write(file: Path, trusted: dict[str, Any]) -> None:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # 0600 from the start
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump(trusted, out, indent=2)
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise
+    return digest_of(exact)

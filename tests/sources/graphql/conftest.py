@@ -14,6 +14,7 @@ from gloveport.sources.graphql.opening import open_graphql
 from gloveport.sources.graphql.source import GraphQLSource
 from gloveport.types import Tool
 from tests.sources.graphql.server import Library, serving
+from tests.sources.in_process_tasks import InProcessTasks
 
 
 @pytest.fixture
@@ -25,7 +26,8 @@ def library() -> Iterator[Library]:
 @pytest.fixture
 async def outside(tmp_path: Path) -> AsyncIterator[SourceContext]:
     egress = Egress()
-    yield SourceContext(egress, EnvironmentCredentials({}, {"GLOVEPORT_LIB_TOKEN": "canary-token"}), tmp_path)
+    credentials = EnvironmentCredentials({}, {"GLOVEPORT_LIB_TOKEN": "canary-token"})
+    yield SourceContext(egress, credentials, tmp_path, InProcessTasks())
     await egress.close()
 
 

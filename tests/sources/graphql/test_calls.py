@@ -14,6 +14,7 @@ from gloveport.sources.graphql.source import GraphQLSource
 from tests.policy.servers import ok, serving
 from tests.sources.graphql.conftest import call, settings, tool
 from tests.sources.graphql.server import SDL, Library
+from tests.sources.in_process_tasks import InProcessTasks
 
 pytestmark = pytest.mark.integration
 
@@ -132,7 +133,7 @@ async def test_a_slot_of_another_name_is_the_header_that_carries_it(library: Lib
     credentials = EnvironmentCredentials({("lib", "X-Admin-Secret"): "env:ADMIN"}, {"ADMIN": "canary-admin"})
     egress = Egress()
     config = settings(f"{library.url}/graphql", credentials={"X-Admin-Secret": "env:ADMIN"})
-    source = await open_graphql(config, SourceContext(egress, credentials, tmp_path))
+    source = await open_graphql(config, SourceContext(egress, credentials, tmp_path, InProcessTasks()))
     await call(source, "hello")
     assert library.headers[-1]["x-admin-secret"] == "canary-admin"
     assert "authorization" not in library.headers[-1]
@@ -154,7 +155,7 @@ async def test_a_missing_credential_names_its_variable(library: Library, outside
     schema.write_text(SDL)
     config = settings(schema, base_url=f"{library.url}/graphql", credentials={"token": "env:LIBRARY_CARD"})
     nothing = EnvironmentCredentials({("lib", "token"): "env:LIBRARY_CARD"}, {})
-    source = await open_graphql(config, SourceContext(outside.egress, nothing, tmp_path))
+    source = await open_graphql(config, SourceContext(outside.egress, nothing, tmp_path, outside.tasks))
     with pytest.raises(ToolError) as caught:
         await call(source, "hello")
     assert caught.value.code == "credential-missing"

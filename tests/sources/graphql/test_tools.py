@@ -184,8 +184,8 @@ async def test_include_and_exclude_choose_tools_and_idle_patterns_are_reported(o
 
 async def test_a_fingerprint_changes_with_its_own_tool_only(outside: SourceContext) -> None:
     def changed(before: GraphQLSource, after: GraphQLSource) -> set[str]:
-        old = {head.address: head.fingerprint for head in before._compiled.heads}
-        return {head.address for head in after._compiled.heads if old.get(head.address) != head.fingerprint}
+        old, new = (one.source_info().fingerprints or {} for one in (before, after))
+        return {address.removeprefix("lib.") for address, found in new.items() if old.get(address) != found}
 
     plain = await opened(outside)
     assert changed(plain, await opened(outside)) == set()
@@ -208,7 +208,7 @@ async def test_two_accounts_have_the_same_fingerprints(outside: SourceContext, t
     config = replace(settings(outside.cache / "schema.graphql", base_url="https://example.org/graphql"), name="other")
     other = await open_graphql(config, outside)
     assert other.tools()[0].address == "other.book"
-    assert other._compiled.heads == source._compiled.heads
+    assert other._heads == source._heads
 
 
 async def test_defaults_stay_within_their_budget(outside: SourceContext) -> None:
@@ -218,7 +218,7 @@ async def test_defaults_stay_within_their_budget(outside: SourceContext) -> None
         outside, f"type Big {{ id: ID name: String {leaves} {objects} }} type Query {{ big: Big bigs: [Big] }}"
     )
     for name in ("big", "bigs"):
-        text = source._documents.document(source._compiled.roots[f"lib.{name}"], ())
+        text = source._documents.document(name, ())
         fields = [word for word in text.split() if word not in "{}"]
         assert len(fields) <= 3 + 60
         assert "o0 { id name" in text

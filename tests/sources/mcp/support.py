@@ -12,10 +12,11 @@ import uvicorn
 from gloveport.config import SourceConfig
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
-from gloveport.sources.context import SourceContext
+from gloveport.sources.context import SourceContext, TaskRunner
 from gloveport.sources.mcp.opening import open_mcp
 from gloveport.sources.mcp.source import McpSource
 from gloveport.types import Tool
+from tests.sources.in_process_tasks import InProcessTasks
 from tests.sources.mcp.servers.library import Legacy, build
 
 WAYS = [(way, version) for way in ("stdio", "http") for version in ("2026-07-28", "2025-11-25")]
@@ -26,7 +27,9 @@ DEADLINE = 30.0
 
 
 @asynccontextmanager
-async def opened(config: SourceConfig, environment: dict[str, str] | None = None, **seams: Any) -> AsyncIterator[McpSource]:
+async def opened(
+    config: SourceConfig, environment: dict[str, str] | None = None, tasks: TaskRunner | None = None, **seams: Any
+) -> AsyncIterator[McpSource]:
     """The source, closed when the block ends."""
     slots = {
         (config.name, slot): origin
@@ -34,7 +37,8 @@ async def opened(config: SourceConfig, environment: dict[str, str] | None = None
         if origin.startswith("env:")
     }
     egress = Egress()
-    outside = SourceContext(egress, EnvironmentCredentials(slots, environment or {}), Path("/nonexistent"))
+    credentials = EnvironmentCredentials(slots, environment or {})
+    outside = SourceContext(egress, credentials, Path("/nonexistent"), tasks or InProcessTasks())
     source = None
     try:
         source = await open_mcp(config, outside, **seams)

@@ -10,6 +10,7 @@ import pytest
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.sources.mcp.http import _whole_events
+from gloveport.sources.mcp.messages import KeptResults
 from tests.sources.mcp.servers.library import Legacy, build
 from tests.sources.mcp.support import WAYS, call, library, opened, served
 
@@ -180,7 +181,7 @@ async def test_an_event_does_not_wait_for_the_next_wherever_it_is_cut(end: str, 
             assert given.endswith(event)
         yield b"data: cut off"
 
-    async for events in _whole_events(pieces()):
+    async for events in _whole_events(pieces(), KeptResults()):
         given += events
     assert given == event * 3 + b"data: cut off"
 

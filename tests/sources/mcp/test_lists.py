@@ -5,7 +5,8 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 
-import mcp_types as mcp
+import jsonschema_rs
+import msgspec
 import pytest
 
 from gloveport.catalog import Catalog
@@ -38,11 +39,13 @@ async def test_a_list_without_end_is_cut() -> None:
 
 async def test_a_bad_tool_spoils_only_itself() -> None:
     async with opened(raw("bad")) as source:
-        assert paths(source) == ["output", "output_too", "echo"]
-        assert tool(source, "output").output_schema is None
+        assert paths(source) == ["no_type", "outside", "output", "output_too", "large", "echo"]
         warnings = "\n".join(source.source_info().warnings)
-        for name in ("no_schema", "not_of_object", "no_type", "outside", "output", "output_too", "large"):
+        for name in ("no_schema", "not_of_object", "outside"):
             assert f"'{name}'" in warnings
+        for path in ("no_type", "outside"):  # what a validator can't take accepts any value
+            assert tool(source, path).input_schema["properties"] == {"a": {}}
+        assert "banana" not in f"{tool(source, 'output_too').output_schema}"
         assert await call(source, "echo") == "echo"
 
 
@@ -56,10 +59,12 @@ def test_no_schema_makes_the_host_fetch_anything() -> None:
             {"properties": {"a": {"$dynamicRef": url}}},
             {"$schema": "file:///etc/passwd"},
         ]
-        listed = [mcp.Tool(name=f"t{n}", input_schema={"type": "object", **each}) for n, each in enumerate(schemas)]
-        warnings: list[str] = []
-        assert compile_tools("it", listed, trust_annotations=False, warn=warnings.append) == {}
-        assert len(warnings) == len(schemas)
+        listed = [{"name": f"t{n}", "inputSchema": {"type": "object", **each}} for n, each in enumerate(schemas)]
+        rows = list(compile_tools(listed, lambda _: None))
+        assert len(rows) == len(schemas)
+        for row in rows:
+            assert url.encode() not in bytes(row.takes) and b"passwd" not in bytes(row.takes)
+            jsonschema_rs.validator_for(msgspec.json.decode(row.takes))
         with pytest.raises(BlockingIOError):
             canary.accept()
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gloveport.errors import SourceError
-from gloveport.sources.trust import TRUST_FILE, needs_trust, trust
+from gloveport.sources.trust import needs_trust, trust
+from gloveport.trust_store import TRUST_FILE
 from tests.sources.mcp.support import LIBRARY, call, on_stdio, opened
 
 METACHARACTERS = [

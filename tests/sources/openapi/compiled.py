@@ -1,6 +1,8 @@
 """Compile small documents for the tests, and read the results."""
 
+import asyncio
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,20 @@ import jsonschema_rs
 import msgspec
 
 from gloveport.sources.compiled_definition import ToolHead
+from gloveport.sources.definition_cache import DefinitionCache
+from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import compile_to_cache
 from gloveport.sources.openapi.operation import CompiledOperation, Operation
+from tests.sources.in_process_tasks import InProcessTasks
 
 URL = "https://api.example.com/openapi.json"
+
+
+def compile_here(raw: bytes, base: str, folder: Path) -> DefinitionCache:
+    """Compile a document in this process, and return what the host stores of it."""
+    made = compile_to_cache(LoadedDefinition(raw, base), "the definition", folder, InProcessTasks())
+    with ThreadPoolExecutor(1) as thread:  # the caller's thread may have a running event loop
+        return thread.submit(asyncio.run, made).result()
 
 
 class Compiled:
@@ -22,7 +34,7 @@ class Compiled:
         raw = document if isinstance(document, bytes) else msgspec.json.encode(document)
         with (
             tempfile.TemporaryDirectory() as folder,
-            closing(compile_to_cache(raw, base, "the definition", Path(folder))) as cache,
+            closing(compile_here(raw, base, Path(folder))) as cache,
         ):
             self.facts = cache.facts
             self.heads: dict[str, ToolHead] = {head.address: head for head in cache.heads()}

@@ -18,6 +18,7 @@ from gloveport.sources.definition_cache import DefinitionCache
 from gloveport.sources.openapi.operation import CompiledOperation, Operation
 from gloveport.sources.openapi.source import OpenApiSource
 from gloveport.types import Tool
+from tests.sources.in_process_tasks import InProcessTasks
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,9 @@ class Kit:
         settings = {"base_url": self.server.url, "allow_private": True, "timeout_seconds": 20, **config}
         chosen = SourceConfig("api", "openapi", settings.pop("location", "api.json"), **settings)
         configured = {("api", slot): origin for slot, origin in chosen.credentials.items()}
-        outside = SourceContext(self._egress, EnvironmentCredentials(configured, self.environment), self._folder)
+        outside = SourceContext(
+            self._egress, EnvironmentCredentials(configured, self.environment), self._folder, InProcessTasks()
+        )
         heads = [
             ToolHead(
                 name,

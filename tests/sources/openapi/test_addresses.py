@@ -116,3 +116,27 @@ def test_addresses_are_legal_and_unique_whatever_the_document(operations: list[O
             assert problem_with(step) is None and step.isascii() and not keyword.iskeyword(step)
             assert len(step) < 200
         assert not any(other.startswith(f"{one}.") for other in found.values())
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        OperationIdentity("get", f"/v{'1' * 40_000}x/y", None, None),
+        OperationIdentity("get", f"/{'1.' * 40_000}x/y", "get_y", None),
+        OperationIdentity("get", "/a", "a" + "\u0301\u0316" * 40_000, "\u0316\u0301" * 40_000),
+        OperationIdentity("post", "/" + "\u0301\u0316" * 40_000, None, None),
+        OperationIdentity("get", "/a", "-" * 40_000 + "x", "-" * 40_000),
+        OperationIdentity("get", "/" + "{" * 40_000, None, None),
+    ],
+    ids=["version", "number", "combining marks", "combining marks in a path", "tag", "braces"],
+)
+def test_a_long_name_takes_no_longer_than_a_short_one(identity: OperationIdentity) -> None:
+    began = time.process_time()
+    (found,) = assign_addresses([identity]).values()
+    assert time.process_time() - began < 0.05
+    assert not any(problem_with(step) for step in found.split("."))
+
+
+def test_operations_that_differ_only_far_behind_have_addresses_of_their_own() -> None:
+    operations = [OperationIdentity("get", f"/{'a' * 600}{end}", None, None) for end in "bcd"]
+    assert len(set(assign_addresses(operations).values())) == 3

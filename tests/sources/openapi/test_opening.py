@@ -1,5 +1,6 @@
 """Opening a definition: from a file or a URL, and compiled again only when something has changed."""
 
+import dataclasses
 import json
 import os
 from contextlib import closing
@@ -9,13 +10,15 @@ from typing import Any
 import pytest
 
 from gloveport.config import SourceConfig
-from gloveport.errors import SourceError, ToolError
+from gloveport.errors import SourceError, TooComplexError, ToolError
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reply
 from gloveport.sources.context import SourceContext
-from gloveport.sources.openapi import opening
+from gloveport.sources.openapi.frames import COMPILE_TASK
 from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import open_definition, open_openapi
+from gloveport.sources.opening import open_source
+from tests.sources.in_process_tasks import InProcessTasks
 from tests.sources.openapi.compiled import openapi, operation, returning
 
 
@@ -37,7 +40,7 @@ NOWHERE = ToolError("nothing listens there", code="source-unreachable", hint="st
 
 
 def outside(folder: Path, reply: Reply | ToolError = NOWHERE) -> SourceContext:
-    return SourceContext(Fetching(reply), EnvironmentCredentials({}, {}), folder / "cache")
+    return SourceContext(Fetching(reply), EnvironmentCredentials({}, {}), folder / "cache", InProcessTasks())
 
 
 def configured(location: Path | str, **rest: Any) -> SourceConfig:
@@ -52,24 +55,23 @@ def api(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_definition_is_compiled_once(tmp_path: Path, api: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache, warnings = await open_definition(configured(api), outside(tmp_path))
+async def test_a_definition_is_compiled_once(tmp_path: Path, api: Path) -> None:
+    world = outside(tmp_path)
+    cache, warnings = await open_definition(configured(api), world)
     with closing(cache):
         heads = cache.heads()
         assert len(heads) == 1 and warnings == ()
-
-    def parsed_again(*_: object) -> None:
-        raise AssertionError("the document was parsed again")
-
-    monkeypatch.setattr(opening, "parse_document", parsed_again)
-    cache, _ = await open_definition(configured(api, base_url="https://other.example"), outside(tmp_path))
+    cache, _ = await open_definition(configured(api, base_url="https://other.example"), world)
     with closing(cache):
         assert cache.heads() == heads
+    assert isinstance(world.tasks, InProcessTasks) and world.tasks.ran == [COMPILE_TASK]
 
 
 def make_change(change: str, folder: Path, api: Path) -> None:
     if change == "document":
         api.write_text(api.read_text().replace("/things", "/other"))
+    elif change == "summary":
+        api.write_text(api.read_text().replace('"get": {', '"get": {"summary": "Changed.", '))
     elif change == "sibling":
         (folder / "pet.json").write_text('{"type": "integer"}')
     else:
@@ -145,3 +147,32 @@ async def test_a_file_whose_server_is_relative_asks_for_a_base_url(tmp_path: Pat
     cache, warnings = await open_definition(configured(path, base_url="https://x.example"), outside(tmp_path))
     cache.close()
     assert warnings == ()
+
+
+class Overwhelmed(InProcessTasks):
+    """Implements `TaskRunner`: every definition takes too long."""
+
+    async def run(self, task: str, parts: Any, *, answer: Any = None) -> list[bytes]:
+        raise TooComplexError("reading it takes too much CPU time")
+
+
+async def test_a_definition_that_takes_too_long_is_refused_with_its_name_and_place(tmp_path: Path, api: Path) -> None:
+    context = dataclasses.replace(outside(tmp_path), tasks=Overwhelmed())
+    with pytest.raises(SourceError) as caught:
+        await open_source(configured(api), context)
+    assert caught.value.code == "definition-too-complex"
+    assert "things" in caught.value.message and str(api) in caught.value.message
+    assert caught.value.hint is not None and "part of the definition" in caught.value.hint
+
+
+async def test_every_tool_is_shown_as_it_was_accepted_after_a_change(tmp_path: Path, api: Path) -> None:
+    world = outside(tmp_path)
+    before = await open_openapi(configured(api), world)
+    digest, (tool,) = before.source_info().definition_digest, before.tools()
+    await before.close()
+    make_change("summary", tmp_path, api)
+    source = await open_openapi(configured(api), world)
+    earlier = source.earlier_tool(tool.address, digest)
+    assert earlier is not None and earlier.description == tool.description != source.tools()[0].description
+    assert source.earlier_tool("things.unknown", digest) is None and source.earlier_tool(tool.address, "0" * 64) is None
+    await source.close()

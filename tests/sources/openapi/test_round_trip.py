@@ -22,6 +22,7 @@ from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi
+from tests.sources.in_process_tasks import InProcessTasks
 from tests.sources.openapi.support import Seen, Server
 
 pytestmark = pytest.mark.integration
@@ -152,7 +153,8 @@ async def test_a_server_that_knows_the_definition_reads_what_the_call_was_given(
     definition = document()
     (tmp_path / "styles.json").write_bytes(orjson.dumps(definition))
     secrets = dict.fromkeys([f"GLOVEPORT_IT_{slot}" for slot in ("KEY", "LOGIN", "TOKEN")], "user:secret")
-    outside, random, calls = SourceContext(Egress(), EnvironmentCredentials({}, secrets), tmp_path / "cache"), Random(4), 0
+    outside = SourceContext(Egress(), EnvironmentCredentials({}, secrets), tmp_path / "cache", InProcessTasks())
+    random, calls = Random(4), 0
     nodes = {
         node["operationId"]: (template, node) for template, item in definition["paths"].items() for node in item.values()
     }

@@ -61,7 +61,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "many large patterns": {"properties": {f"p{n}": {"pattern": rf"^\p{{L}}{n}$"} for n in range(600)}},
     "many values": {"properties": {"p": {"enum": [{"a": n} for n in range(50_000)]}}},
     "many names": {"properties": {"p": {"required": [f"a{n}" for n in range(50_000)]}}},
-    "many properties": {"properties": {f"p{n}": {"properties": {f"q{m}": {} for m in range(50)}} for n in range(400)}},
+    "many properties": {"properties": {f"p{n}": {"properties": {f"q{m}": {} for m in range(50)}} for n in range(800)}},
 }  # fmt: skip
 
 
@@ -89,13 +89,21 @@ ADVERSARIAL = [
 def test_a_hostile_schema_is_compiled_and_checked_in_time(name: str) -> None:
     made = normalise(HOSTILE[name]).schema
     assert schema_cost(made).problem is None
-    began = time.process_time()
-    validator = jsonschema_rs.validator_for(made, pattern_options=jsonschema_rs.RegexOptions(), validate_formats=False)
-    assert time.process_time() - began < MAX_CPU_SECONDS
+    options = jsonschema_rs.RegexOptions()
+    assert cpu_seconds(jsonschema_rs.validator_for, made, pattern_options=options, validate_formats=False) < MAX_CPU_SECONDS
+    validator = jsonschema_rs.validator_for(made, pattern_options=options, validate_formats=False)
     for value in ADVERSARIAL:
+        assert cpu_seconds(validator.is_valid, value) < MAX_CPU_SECONDS
+
+
+def cpu_seconds(function: Any, *args: Any, **options: Any) -> float:
+    """Return the least CPU time of three calls: other processes on the same core make each one slower."""
+    times: list[float] = []
+    for _ in range(3):
         began = time.process_time()
-        validator.is_valid(value)
-        assert time.process_time() - began < MAX_CPU_SECONDS
+        function(*args, **options)
+        times.append(time.process_time() - began)
+    return min(times)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
 
 from mcp.client import Transport
 
@@ -47,6 +47,10 @@ class ServerConnection(Protocol):
 
     def open(self) -> Transport:
         """Return the message streams, in the form of the library's transports."""
+        ...
+
+    def claim(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the whole result of a reply; a connection may carry a reference to it."""
         ...
 
     def exit_report(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
@@ -13,13 +13,14 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from gloveport import bounded_json
 from gloveport.errors import ToolError
 from gloveport.policy.egress.response import EVENT_END
 from gloveport.sources.mcp.connection import CURRENT_CALL, ActiveCall
+from gloveport.sources.mcp.messages import LARGE_BYTES, KeptResults, MessageLimitError
 
 RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
 MAX_SHOWN_BODY_BYTES = 4000
+MAX_EVENT_LINES = 10_000
 # Calls have deadlines of their own; these are for streams on which a server writes only when something happens.
 TIMEOUTS = httpx2.Timeout(30, read=300)
 
@@ -34,12 +35,14 @@ class HttpConnection:
         self._transport = transport
         self._headers = headers
         self._missing_credential = missing_credential
+        self._kept = KeptResults()
+        self.claim = self._kept.claim
         self.lost = asyncio.Event()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
         """Open the streams; on leaving, tell the server that the session is over."""
-        contained = _ContainedTransport(self._transport, self._url, self.lost, self._missing_credential)
+        contained = _ContainedTransport(self._transport, self._url, self.lost, self._missing_credential, self._kept)
         # The libraries log the URL that they are given, so it has no query: keys may stand there.
         bare = self._url.partition("?")[0]
         async with httpx2.AsyncClient(
@@ -56,11 +59,19 @@ class HttpConnection:
 class _ContainedTransport(httpx2.AsyncBaseTransport):
     """Keeps a failed request from ending the session, as it would in the library: only its own call fails."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, url: str, lost: asyncio.Event, missing_credential: str) -> None:
+    def __init__(
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        url: str,
+        lost: asyncio.Event,
+        missing_credential: str,
+        kept: KeptResults,
+    ) -> None:
         self._inner = inner
         self._url = url
         self._lost = lost
         self._missing_credential = missing_credential
+        self._kept = kept
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the response; for a request that failed, one that the library takes for a refusal by the server."""
@@ -69,13 +80,16 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
         try:
             response = await self._inner.handle_async_request(self._with_query(request))
             if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+                stream: Any = response.stream
+                events = _whole_events(stream, self._kept)
                 response.stream = (
-                    _NotificationStream(response.stream) if request.method == "GET" else _ReplyStream(response.stream, call)
+                    _NotificationStream(events, stream.aclose)
+                    if request.method == "GET"
+                    else _ReplyStream(events, stream.aclose, call)
                 )
                 return response
             async with aclosing(response):
-                body = await response.aread()
-            _check_json_size(body)
+                body = await _shortened(await response.aread(), self._kept)
         except ToolError as error:
             call.problem = error
             return httpx2.Response(502 if request.method == "POST" else 405, request=request)
@@ -117,14 +131,15 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
 class _ReplyStream(httpx2.AsyncByteStream):
     """The events in reply to one call. When the stream fails or ends before the answer, its call gets the problem."""
 
-    def __init__(self, inner: Any, call: ActiveCall) -> None:
-        self._inner = inner
+    def __init__(self, events: AsyncIterator[bytes], aclose: Callable[[], Awaitable[None]], call: ActiveCall) -> None:
+        self._events = events
+        self._aclose = aclose
         self._call = call
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for events in _whole_events(self._inner):
-                yield events
+            async for event in self._events:
+                yield event
         except ToolError as error:
             self._call.problem = error
             raise httpx2.ReadError("the stream failed") from None
@@ -133,27 +148,28 @@ class _ReplyStream(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         """Close the stream."""
-        await self._inner.aclose()
+        await self._aclose()
 
 
 class _NotificationStream(httpx2.AsyncByteStream):
     """The stream for a server's own notifications. It ends and never fails: the library gives it up after two failures."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, events: AsyncIterator[bytes], aclose: Callable[[], Awaitable[None]]) -> None:
+        self._events = events
+        self._aclose = aclose
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with suppress(ToolError):
-            async for events in _whole_events(self._inner):
-                yield events
+            async for event in self._events:
+                yield event
 
     async def aclose(self) -> None:
         """Close the stream."""
-        await self._inner.aclose()
+        await self._aclose()
 
 
-async def _whole_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the bytes in chunks that cut no event in two; raise ToolError for more JSON than this process will build."""
+async def _whole_events(chunks: Any, kept: KeptResults) -> AsyncIterator[bytes]:
+    """Yield the bytes in chunks that cut no event in two, without large events; raise ToolError for too much JSON."""
     held, tail = [], b""
     async for chunk in chunks:
         ends = list(EVENT_END.finditer(tail + chunk))
@@ -161,22 +177,49 @@ async def _whole_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
             held.append(chunk)
             tail = (tail + chunk)[-3:]
             continue
-        end = ends[-1].end() - len(tail)
-        events = b"".join([*held, chunk[:end]])
-        _check_json_size(events)
+        end = ends[0].end() - len(tail)
+        yield await _small_event(b"".join([*held, chunk[:end]]), kept)
+        last = ends[-1].end() - len(tail)
+        if last > end:
+            for event in _split(chunk[end:last]):
+                yield await _small_event(event, kept)
+        held, tail = [chunk[last:]], chunk[last:][-3:]
+    if rest := b"".join(held):
+        yield await _small_event(rest, kept)
+
+
+def _split(events: bytes) -> Iterator[bytes]:
+    """Yield the events: those that are large one by one, the others together."""
+    if len(events) <= LARGE_BYTES:
         yield events
-        held, tail = [chunk[end:]], chunk[end:][-3:]
-    rest = b"".join(held)
-    _check_json_size(rest)
-    if rest:
-        yield rest
+        return
+    start = 0
+    for found in EVENT_END.finditer(events):
+        yield events[start : found.end()]
+        start = found.end()
 
 
-def _check_json_size(data: bytes) -> None:
+async def _small_event(event: bytes, kept: KeptResults) -> bytes:
+    """Return the event, with a reference to its result in place of a large message."""
+    if len(event) <= LARGE_BYTES:
+        return event
+    if event.count(b"\n") + event.count(b"\r") > MAX_EVENT_LINES:
+        raise ToolError(f"an event of the reply has more than {MAX_EVENT_LINES:,} lines", code="reply-too-large")
+    lines = event.splitlines()
+    data = [line.removeprefix(b"data:").removeprefix(b" ") for line in lines if line.startswith(b"data:")]
+    others = [line for line in lines if line and not line.startswith(b"data:")]
+    message = await _shortened(b"\n".join(data), kept)
+    return b"\n".join([*others, b"data: " + message.replace(b"\n", b"\ndata: "), b"", b""])
+
+
+async def _shortened(data: bytes, kept: KeptResults) -> bytes:
+    """Return a message that the library may decode; the beginning of what is no JSON."""
     try:
-        bounded_json.check(data)
-    except bounded_json.JsonLimitError as problem:
-        raise ToolError(f"the reply is too much JSON: it {problem}", code="reply-too-large", hint="ask for less") from None
+        return await kept.shortened(data)
+    except MessageLimitError as problem:
+        raise ToolError(f"the reply {problem}", code="reply-too-large", hint="ask for less") from None
+    except ValueError:
+        return data[:LARGE_BYTES]
 
 
 def _decoded_headers(headers: httpx2.Headers) -> list[tuple[bytes, bytes]]:

@@ -37,7 +37,7 @@ async def open_mcp(
         connect = _over_http(config, config.location, context)
     else:
         connect = _on_stdio(config, config.location, context)
-    return await McpSource(config, connect, on_progress=on_progress, on_elicit=on_elicit).open()
+    return await McpSource(config, connect, context.tasks, on_progress=on_progress, on_elicit=on_elicit).open()
 
 
 def _on_stdio(config: SourceConfig, argv: tuple[str, ...], context: SourceContext) -> Callable[[], ServerConnection]:

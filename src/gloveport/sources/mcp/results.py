@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import binascii
 from base64 import b64decode
 from collections.abc import Sequence
@@ -11,18 +12,35 @@ import mcp_types as mcp
 
 from gloveport import bounded_json
 from gloveport.errors import ToolError
+from gloveport.sources.mcp.messages import LARGE_BYTES
 
 MAX_MESSAGE_CHARS = 4000
+MAX_SMALL_BLOCKS = 50
+BASE64_PIECE_CHARS = 1024 * 1024
 
 
-def value_of(result: mcp.CallToolResult, tool: str) -> Any:
+async def value_of(result: mcp.CallToolResult, tool: str) -> Any:
     """Return the structured content, else the one content, a list of several, or None; raise ToolError for `isError`."""
+    if result.structured_content is not None and not result.is_error:
+        return result.structured_content
+    return await asyncio.to_thread(_value, result, tool) if _is_large(result.content) else _value(result, tool)
+
+
+def _value(result: mcp.CallToolResult, tool: str) -> Any:
     if result.is_error:
         raise _error(result, tool)
-    if result.structured_content is not None:
-        return result.structured_content
     values = _content_values(result.content, tool)
     return values[0] if len(values) == 1 else values or None
+
+
+def _is_large(blocks: Sequence[mcp.ContentBlock]) -> bool:
+    """Whether reading the JSON or base64 in these blocks could take long."""
+    return len(blocks) > MAX_SMALL_BLOCKS or any(
+        len(text) > LARGE_BYTES
+        for block in blocks
+        for each in (block, getattr(block, "resource", None))
+        if isinstance(text := getattr(each, "text", None) or getattr(each, "data", None) or getattr(each, "blob", ""), str)
+    )
 
 
 def _content_values(blocks: Sequence[mcp.ContentBlock], tool: str) -> list[Any]:
@@ -60,8 +78,9 @@ def _json_or_text(text: str) -> Any:
 
 
 def _decode(text: str, tool: str) -> bytes:
+    pieces = (text[at : at + BASE64_PIECE_CHARS] for at in range(0, len(text), BASE64_PIECE_CHARS))
     try:
-        return b64decode(text, validate=True)
+        return b"".join(b64decode(piece, validate=True) for piece in pieces)  # each holds the interpreter lock shortly
     except (binascii.Error, ValueError):
         raise ToolError("the server sent bytes that are not base64", tool=tool) from None
 

@@ -5,6 +5,7 @@ They are reads because the protocol says so, not because an annotation of the se
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,16 @@ from typing import Any
 import mcp_types as mcp
 from pydantic import TypeAdapter
 
-from gloveport.sources.mcp.pagination import all_pages
+from gloveport.sources.mcp.pagination import all_pages, json_size
 from gloveport.sources.mcp.results import content_value, resource_value
+from gloveport.sources.mcp.tool_rows import fingerprint
 from gloveport.types import Tool
 
 Send = Callable[[Any, Any], Awaitable[Any]]
 """Sends a request and returns its result, of the given type."""
 
+ROWS_PER_TURN = 200
+"""How many rows are written in one turn of the event loop."""
 NO_ARGS: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 ROWS: Mapping[str, Any] = {"type": "array", "items": {"type": "object"}}
 READ_RESULT: TypeAdapter[Any] = TypeAdapter(mcp.ReadResourceResult | mcp.InputRequiredResult)
@@ -31,6 +35,11 @@ class ServerFeature:
 
     tool: Tool
     call: Callable[[Send, Mapping[str, Any], int], Awaitable[Any]]
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the tool."""
+        return fingerprint(self.tool)
 
 
 def server_features(source: str, capabilities: mcp.ServerCapabilities | None) -> dict[str, ServerFeature]:
@@ -88,19 +97,27 @@ async def _list_all(send: Send, request: Any, result: Any, items: Callable[[Any]
     def ignore(warning: str) -> None:
         """Drop the warning: a program gets the list as far as it goes."""
 
-    found = await all_pages(lambda params: send(request(params=params), result), items, max_bytes, ignore)
-    return [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in found]
+    found = await all_pages(lambda params: send(request(params=params), result), items, json_size, max_bytes, ignore)
+    rows = []
+    for item in found:
+        rows.append(item.model_dump(mode="json", by_alias=True, exclude_none=True))
+        if len(rows) % ROWS_PER_TURN == 0:
+            await asyncio.sleep(0)
+    return rows
 
 
 async def _read(send: Send, args: Mapping[str, Any], max_bytes: int) -> Any:
     request = mcp.ReadResourceRequest(params=mcp.ReadResourceRequestParams(uri=args["uri"]))
-    return [resource_value(part, "resources.read") for part in (await send(request, READ_RESULT)).contents]
+    contents = (await send(request, READ_RESULT)).contents
+    return await asyncio.to_thread(lambda: [resource_value(part, "resources.read") for part in contents])
 
 
 async def _prompt(send: Send, args: Mapping[str, Any], max_bytes: int) -> Any:
     params = mcp.GetPromptRequestParams(name=args["name"], arguments=args.get("arguments"))
     found = await send(mcp.GetPromptRequest(params=params), PROMPT_RESULT)
-    messages = [
-        {"role": message.role, "content": content_value(message.content, "prompts.get")} for message in found.messages
-    ]
+
+    def rows() -> list[dict[str, Any]]:
+        return [{"role": each.role, "content": content_value(each.content, "prompts.get")} for each in found.messages]
+
+    messages = await asyncio.to_thread(rows)
     return {"description": found.description, "messages": messages} if found.description else {"messages": messages}

@@ -24,6 +24,7 @@ from gloveport.sources.mcp.connection import CURRENT_CALL, REPLY_TOO_LARGE, Acti
 from gloveport.sources.mcp.dispatcher import TolerantDispatcher, first_error
 from gloveport.sources.mcp.elicitation import OnElicit, to_question, to_result
 from gloveport.sources.mcp.results import MAX_MESSAGE_CHARS
+from gloveport.sources.mcp.tool_list import ListedPage
 from gloveport.sources.texts import clean
 
 logger = logging.getLogger("gloveport")
@@ -80,11 +81,11 @@ class Session:
         """Whether the server speaks 2025-11-25 or an earlier version."""
         return self.client.protocol_version not in MODERN_PROTOCOL_VERSIONS
 
-    def take_dropped(self) -> list[str]:
-        """Return, and forget, the warnings about tools that were left out of lists."""
+    def take_listed(self) -> list[ListedPage]:
+        """Return, and forget, the pages of tools that the server has listed."""
         assert self._dispatcher
-        dropped, self._dispatcher.dropped = self._dispatcher.dropped, []
-        return dropped
+        listed, self._dispatcher.listed = self._dispatcher.listed, []
+        return listed
 
     # Life cycle.
 
@@ -122,7 +123,7 @@ class Session:
     async def _own(self) -> None:
         try:
             async with self._connection.open() as (read, write):
-                dispatcher = self._dispatcher = TolerantDispatcher(read, write, self._note_refused)
+                dispatcher = self._dispatcher = TolerantDispatcher(read, write, self._connection.claim, self._note_refused)
                 async with ClientSession(
                     dispatcher=dispatcher,
                     client_info=CLIENT,

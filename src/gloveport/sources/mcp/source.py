@@ -14,9 +14,9 @@ import msgspec
 from pydantic import TypeAdapter
 
 from gloveport.config import SourceConfig
-from gloveport.errors import SourceError, ToolError
+from gloveport.errors import SourceError, TooComplexError, ToolError
 from gloveport.sources import SourceInfo
-from gloveport.sources.mcp.compile.tools import compile_tools
+from gloveport.sources.context import TaskRunner
 from gloveport.sources.mcp.connection import ActiveCall, ServerConnection
 from gloveport.sources.mcp.elicitation import CallProgress, OnElicit, OnProgress
 from gloveport.sources.mcp.pagination import all_pages
@@ -24,11 +24,14 @@ from gloveport.sources.mcp.restart_backoff import RestartBackoff
 from gloveport.sources.mcp.results import value_of
 from gloveport.sources.mcp.server_features import ServerFeature, server_features
 from gloveport.sources.mcp.session import NOBODY_TO_ASK, EndedDuringDiscovery, Session
+from gloveport.sources.mcp.tool_list import ListedTool, digest, read_only_hints, to_parts
+from gloveport.sources.mcp.tool_rows import CompiledTool, check_rows
 from gloveport.sources.texts import clean
 from gloveport.types import Tool
 
 logger = logging.getLogger("gloveport")
 
+COMPILE_TASK = "gloveport.sources.mcp.compile.task:compile_tool_list"
 CALL_RESULT: TypeAdapter[Any] = TypeAdapter(mcp.CallToolResult | mcp.InputRequiredResult)
 MAX_INPUT_ROUNDS = 10
 MAX_WARNINGS = 100
@@ -48,6 +51,7 @@ class McpSource:
         self,
         config: SourceConfig,
         connect: Callable[[], ServerConnection],
+        tasks: TaskRunner,
         *,
         on_progress: OnProgress | None = None,
         on_elicit: OnElicit | None = None,
@@ -59,6 +63,7 @@ class McpSource:
         self._subscribers: list[Callable[[], None]] = []
         self._config = config
         self._connect = connect
+        self._tasks = tasks
         self._on_progress = on_progress
         self._on_elicit = on_elicit
         self._backoff = RestartBackoff(clock)
@@ -67,14 +72,17 @@ class McpSource:
         self._newest: Session | None = None
         self._legacy = False
         self._closed = False
-        self._tools: dict[str, tuple[Tool, str]] = {}
+        self._tools: dict[str, CompiledTool] = {}
+        self._compiled: tuple[str, dict[str, CompiledTool], list[str]] | None = None
         self._features: Mapping[str, ServerFeature] = {}
         self._stale = False
         self._refresher: asyncio.Task[None] | None = None
 
     def source_info(self) -> SourceInfo:
         """Return the server's title, and warnings about its last list of tools."""
-        return SourceInfo(self._title, warnings=self._warnings)
+        fingerprints = {address: each.fingerprint for address, each in self._tools.items()}
+        fingerprints |= {address: each.fingerprint for address, each in self._features.items()}
+        return SourceInfo(self._title, warnings=self._warnings, fingerprints=fingerprints)
 
     def subscribe_to_changes(self, on_change: Callable[[], None]) -> None:
         """Call `on_change` each time that the list of tools has changed."""
@@ -82,7 +90,7 @@ class McpSource:
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools of the server's last list, then those for its resources and prompts."""
-        return [tool for tool, _ in self._tools.values()] + [each.tool for each in self._features.values()]
+        return [each.tool for each in self._tools.values()] + [each.tool for each in self._features.values()]
 
     @property
     def state(self) -> str:
@@ -116,9 +124,9 @@ class McpSource:
 
         if feature := self._features.get(tool.address):
             return await feature.call(send, args, self._config.max_response_bytes)
-        name = self._tools[tool.address][1]
+        name = self._tools[tool.address].name
         request = mcp.CallToolRequest(params=mcp.CallToolRequestParams(name=name, arguments=args))
-        return value_of(await send(request, CALL_RESULT), tool.address)
+        return await value_of(await send(request, CALL_RESULT), tool.address)
 
     async def _final_result(self, session: Session, call: ActiveCall, request: Any, result: Any) -> Any:
         """Return the final result; a 2026-07-28 server may first ask for input, and then gets the request again."""
@@ -163,7 +171,7 @@ class McpSource:
         if now is None:
             message = f"the server of {self.name} does not have this tool any more"
             raise ToolError(message, code="unknown-tool", tool=tool.address)
-        if not _same(now[0], tool):
+        if not _same(now.tool, tool):
             message = f"the server of {self.name} has changed this tool since it was listed"
             raise ToolError(message, code="tool-suspended", tool=tool.address, hint="look at the change and accept it")
 
@@ -224,7 +232,9 @@ class McpSource:
             await self._list(session)
         except ToolError as error:
             await session.close()
-            raise SourceError(f"the tools of the source {self.name} can't be listed: {error.message}") from None
+            message = f"the tools of the source {self.name} can't be listed: {error.message}"
+            code = error.code if error.code == "definition-too-complex" else None
+            raise SourceError(message, code=code, hint=error.hint) from None
         except BaseException:
             await session.close()
             raise
@@ -250,30 +260,59 @@ class McpSource:
     async def _list(self, session: Session) -> None:
         warnings: list[str] = []
         capabilities, info = session.client.server_capabilities, session.client.server_info
-        listed: list[mcp.Tool] = []
+        tools: dict[str, CompiledTool] = {}
         if capabilities and capabilities.tools:
-            listed = await all_pages(
-                lambda params: session.run(ActiveCall("tools/list"), lambda client: client.list_tools(params=params)),
-                lambda page: page.tools,
-                self._config.max_response_bytes,
-                warnings.append,
-            )
-        tools = compile_tools(self.name, listed, trust_annotations=self._config.trust_annotations, warn=warnings.append)
+            tools = await self._compile(await self._listed(session, warnings), warnings)
         features = server_features(self.name, capabilities)
         chosen = self._filtered([*tools, *features], warnings)
-        before = self.tools()
+        before = self._tools, self._features
         self._tools = {address: self._unchanged_or(tools[address]) for address in chosen if address in tools}
         self._features = {address: features[address] for address in chosen if address in features}
         self._title = clean(info.title or info.name, 200) if info else ""
-        self._warnings = (*session.take_dropped(), *warnings)[:MAX_WARNINGS]
-        now = self.tools()
-        if len(now) != len(before) or not all(map(_same, now, before)):
+        self._warnings = tuple(warnings[:MAX_WARNINGS])
+        if _prints(*before) != _prints(self._tools, self._features):
             self._notify()
 
-    def _unchanged_or(self, listed: tuple[Tool, str]) -> tuple[Tool, str]:
-        """Return the tool object that callers already have where it is the same, else the listed one."""
-        before = self._tools.get(listed[0].address)
-        return before if before and before[1] == listed[1] and _same(before[0], listed[0]) else listed
+    async def _listed(self, session: Session, warnings: list[str]) -> list[ListedTool]:
+        """Return the tools of all pages of the server's list."""
+        session.take_listed()  # what a list that failed has left behind
+
+        def take(_: mcp.ListToolsResult) -> list[ListedTool]:
+            pages = session.take_listed()
+            warnings.extend(warning for page in pages for warning in page.warnings[:MAX_WARNINGS])
+            return [tool for page in pages for tool in page.tools]
+
+        return await all_pages(
+            lambda params: session.run(ActiveCall("tools/list"), lambda client: client.list_tools(params=params)),
+            take,
+            lambda _, tools: sum(len(tool.text) for tool in tools),
+            self._config.max_response_bytes,
+            warnings.append,
+        )
+
+    async def _compile(self, listed: list[ListedTool], warnings: list[str]) -> dict[str, CompiledTool]:
+        """Return the compiled tools of a list; a task compiles it unless it is the same list as before."""
+        parts = await asyncio.to_thread(to_parts, listed)
+        key = await asyncio.to_thread(digest, parts)
+        if self._compiled is None or self._compiled[0] != key:
+            try:
+                batches = await self._tasks.run(COMPILE_TASK, parts)
+                trusted = self._config.trust_annotations
+                hints = read_only_hints(listed)
+                checked = await asyncio.to_thread(check_rows, self.name, batches, hints, trust_annotations=trusted)
+            except (SourceError, TooComplexError) as error:
+                code = "definition-too-complex" if isinstance(error, TooComplexError) else error.code
+                raise ToolError(error.message, code=code, hint=error.hint) from None
+            self._compiled = key, *checked
+        _, tools, problems = self._compiled
+        warnings += problems
+        return tools
+
+    def _unchanged_or(self, listed: CompiledTool) -> CompiledTool:
+        """Return the tool that callers already have where it is the same, else the listed one."""
+        before = self._tools.get(listed.tool.address)
+        same = before and before.name == listed.name and before.fingerprint == listed.fingerprint
+        return before if before and same else listed
 
     def _notify(self) -> None:
         for on_change in self._subscribers:
@@ -308,6 +347,10 @@ class McpSource:
             except ToolError as error:
                 logger.info("the tools of the source %s could not be listed again: %s", self.name, error.code)
             await asyncio.sleep(RELIST_SECONDS)  # a server that announces changes all the time is not asked all the time
+
+
+def _prints(tools: Mapping[str, CompiledTool], features: Mapping[str, ServerFeature]) -> list[tuple[str, str]]:
+    return [(address, each.fingerprint) for listed in (tools, features) for address, each in listed.items()]
 
 
 def _same(one: Tool, other: Tool) -> bool:

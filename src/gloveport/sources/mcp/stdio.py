@@ -18,15 +18,14 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
-from pydantic import ValidationError
 
-from gloveport import bounded_json
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.policy.credentials import Attachment, Credentials
 from gloveport.policy.redaction import Redaction
 from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
+from gloveport.sources.mcp.messages import LARGE_BYTES, MessageLimitError, decode, to_small
 
 INHERITED = ("PATH", "HOME")
 """All that a command gets of this process's environment: where programs are, and where npx and uvx keep theirs."""
@@ -108,6 +107,10 @@ class StdioConnection:
             with suppress(PermissionError, ProcessLookupError):
                 transport.close()  # a process that left the group may hold the pipes open for ever
 
+    def claim(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the result: it is carried whole."""
+        return result
+
     def exit_report(self) -> str:
         """Return how the process ended, and the last lines that it wrote on stderr."""
         status = self._process.returncode if self._process else None
@@ -140,29 +143,31 @@ class StdioConnection:
         try:
             while not self._violation and (chunk := await process.stdout.read(READ_BYTES)):
                 for line in splitter.feed(chunk):
-                    if message := self._message(line):
+                    if message := await self._message(line):
                         with suppress(*STREAM_CLOSED):  # the session is closing: drop what the server still writes
                             await incoming.send(message)
         finally:
             incoming.close()
             self.lost.set()
 
-    def _message(self, line: bytes | OverlongLine) -> SessionMessage | None:
+    async def _message(self, line: bytes | OverlongLine) -> SessionMessage | None:
         if isinstance(line, OverlongLine):
             return self._error_in_place(line, f"is larger than {self._max_bytes:,} bytes")
+        large = len(line) > LARGE_BYTES
         try:
-            bounded_json.check(line)
-            message = SessionMessage(jsonrpc_message_adapter.validate_json(self._redaction.clean(line), by_name=False))
-        except bounded_json.JsonLimitError as problem:
-            return self._error_in_place(OverlongLine.of(line), f"is too much JSON: it {problem}")
-        except ValidationError:
-            self._stderr = (self._stderr + line + b"\n")[-KEPT_STDERR_BYTES:]
+            cleaned = await asyncio.to_thread(self._redaction.clean, line) if large else self._redaction.clean(line)
+            value = await decode(cleaned)
+            message = jsonrpc_message_adapter.validate_python(to_small(value) if large else value, by_name=False)
+        except MessageLimitError as problem:
+            return self._error_in_place(OverlongLine.of(line), f"{problem}")
+        except ValueError:  # also what pydantic raises
+            self._stderr = (self._stderr + line[-KEPT_STDERR_BYTES:] + b"\n")[-KEPT_STDERR_BYTES:]
             self._foreign_lines += 1
             if self._foreign_lines >= MAX_FOREIGN_LINES:
                 self._violation = "it writes something that is not MCP on stdout"
             return None
         self._foreign_lines = 0
-        return message
+        return SessionMessage(message)
 
     def _error_in_place(self, line: OverlongLine, problem: str) -> SessionMessage | None:
         """Return the error that the waiting call gets in place of a line that can't be read."""

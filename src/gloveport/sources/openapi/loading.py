@@ -11,7 +11,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
 from gloveport.policy.egress import Reach, Request
 from gloveport.sources.context import SourceContext
-from gloveport.sources.openapi.compile.document.document import MAX_DOCUMENT_BYTES
+from gloveport.sources.openapi.frames import MAX_DOCUMENT_BYTES
 
 MIN_DOWNLOAD_SECONDS = 60
 

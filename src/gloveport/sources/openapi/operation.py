@@ -96,3 +96,11 @@ class CompiledOperation(msgspec.Struct, frozen=True, omit_defaults=True):
     operation: Operation
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
+
+
+class StoredOperation(msgspec.Struct, frozen=True):
+    """The same with its schemas left as text until they are needed."""
+
+    operation: Operation
+    input_schema: msgspec.Raw
+    output_schema: msgspec.Raw = msgspec.Raw(b"{}")

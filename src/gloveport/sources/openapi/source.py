@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -25,16 +24,8 @@ from gloveport.sources.openapi.call.base_url import BaseUrl, Variables, choose_b
 from gloveport.sources.openapi.call.credentials import SourceCredentials
 from gloveport.sources.openapi.call.paging import CursorSealer
 from gloveport.sources.openapi.call.request import RequestBuilder
-from gloveport.sources.openapi.operation import Operation
+from gloveport.sources.openapi.operation import Operation, StoredOperation
 from gloveport.types import Page, Tool
-
-
-class _StoredOperation(msgspec.Struct, frozen=True):
-    """A compiled operation as the cache stores it, with its schemas left as text until they are needed."""
-
-    operation: Operation
-    input_schema: msgspec.Raw
-    output_schema: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +66,10 @@ class OpenApiSource:
         self._plans: dict[str, _CallPlan] = {}
         heads, unused = _selected(config, cache.heads())
         self._tools = tuple(self._tool(head) for head in heads)
-        self._heads = heads
         self.warnings = (*warnings, *unused)
+        self.fingerprints = self._fingerprints(heads)
+        """The fingerprint of each tool, by address."""
+        self._earlier: tuple[str, DefinitionCache | None] = ("", None)
 
     def source_info(self) -> SourceInfo:
         """Return the facts about the source; `server` is the base URL of its first operation's requests."""
@@ -92,16 +85,15 @@ class OpenApiSource:
         """The credential slots that its operations may need."""
         return self._credentials.slots
 
-    @property
-    def fingerprints(self) -> Mapping[str, str]:
-        """The fingerprint of each tool, by address.
+    def _fingerprints(self, heads: Iterable[ToolHead]) -> Mapping[str, str]:
+        """Return the fingerprint of each tool.
 
         It covers the servers and the credential slots: a document that names another server, or sends a credential in
         another place, has changed every tool (D3).
         """
         where: Any = () if self._config.base_url is not None else (self._servers, self._variables)
         common = sha256(msgspec.json.encode((where, self._cache.facts.get("slots", ())))).hexdigest()[:16]
-        return {f"{self.name}.{head.address}": f"{head.fingerprint}-{common}" for head in self._heads}
+        return {f"{self.name}.{head.address}": f"{head.fingerprint}-{common}" for head in heads}
 
     def tools(self) -> Sequence[Tool]:
         """Return the operations as tools, ordered by address."""
@@ -129,23 +121,33 @@ class OpenApiSource:
 
     def earlier_tool(self, address: str, digest: str) -> Tool | None:
         """Return a tool from the cached definition of this digest; None when that is gone or has no such tool."""
-        cache = DefinitionCache.open(self._cache_folder, digest)
+        cache = self._earlier_cache(digest)
         if cache is None:
             return None
-        with closing(cache):
-            head = next((head for head in cache.heads() if f"{self.name}.{head.address}" == address), None)
-            if head is None:
-                return None
-            stored = msgspec.json.decode(cache.definition(head.address), type=_StoredOperation)
-            taken, given = cache.schema(bytes(stored.input_schema)), cache.schema(bytes(stored.output_schema))
-            return Tool(address, head.description, taken, given, kind="openapi", writes=head.writes)
+        try:
+            head = cache.head(address.removeprefix(f"{self.name}."))
+            stored = msgspec.json.decode(cache.definition(head.address), type=StoredOperation)
+        except KeyError:
+            return None
+        taken, given = cache.schema(bytes(stored.input_schema)), cache.schema(bytes(stored.output_schema))
+        return Tool(address, head.description, taken, given, kind="openapi", writes=head.writes)
+
+    def _earlier_cache(self, digest: str) -> DefinitionCache | None:
+        # After a change of the whole definition, every tool is asked for.
+        if self._earlier[0] != digest:
+            if self._earlier[1] is not None:
+                self._earlier[1].close()
+            self._earlier = digest, DefinitionCache.open(self._cache_folder, digest, with_heads=False)
+        return self._earlier[1]
 
     async def close(self) -> None:
-        """Close the cached definition. The connections belong to egress."""
+        """Close the cached definitions. The connections belong to egress."""
         self._cache.close()
+        if self._earlier[1] is not None:
+            self._earlier[1].close()
 
     def _tool(self, head: ToolHead) -> Tool:
-        def stored() -> _StoredOperation:
+        def stored() -> StoredOperation:
             return self._stored(head.address)
 
         return Tool(
@@ -160,8 +162,8 @@ class OpenApiSource:
             named=head.parameters,
         )
 
-    def _stored(self, address: str) -> _StoredOperation:
-        return msgspec.json.decode(self._cache.definition(address), type=_StoredOperation)
+    def _stored(self, address: str) -> StoredOperation:
+        return msgspec.json.decode(self._cache.definition(address), type=StoredOperation)
 
     def _plan(self, tool: Tool) -> _CallPlan:
         plan = self._plans.get(tool.address)

@@ -130,18 +130,17 @@ class SizeLoosener:
         frame = {key: value for key, value in root.items() if key != "properties"}
         size, reached = self._grow(0, set(), frame)
         properties = root.get("properties", {})
-        if size + len(properties) > MAX_SCHEMA_SIZE:
+        if size + 2 * len(properties) > MAX_SCHEMA_SIZE:
             for key in frame.keys() - ANNOTATIONS - {"type", "required"}:
                 del root[key]
-            for name in list(properties)[MAX_SCHEMA_SIZE // 2 :]:
+            for name in list(properties)[MAX_SCHEMA_SIZE // 4 :]:
                 del properties[name]
             size, reached, problem = 1, set(), TOO_LARGE
         for name, piece in properties.items():
             more, found = self._grow(size, reached, piece)
-            if more + len(properties) > MAX_SCHEMA_SIZE:
+            if more + 2 * len(properties) > MAX_SCHEMA_SIZE:
                 problem = TOO_LARGE
-                kept = piece if isinstance(piece, dict) else {}
-                properties[name] = {key: value for key, value in kept.items() if key in ANNOTATIONS}
+                properties[name] = {}
             else:
                 size, reached = more, found
         return problem

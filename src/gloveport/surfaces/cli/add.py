@@ -18,6 +18,8 @@ from tomlkit.exceptions import TOMLKitError
 from gloveport.config import CONFIG_FILE, SourceConfig, SourceKind, find_project, load_config
 from gloveport.errors import GloveportError, OptionError, ToolError
 from gloveport.folders import cache_folder, config_folder
+from gloveport.host.definition_tasks import DefinitionTasks
+from gloveport.host.options import strength_from
 from gloveport.host.pinning import current_definition
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, urls
@@ -60,8 +62,8 @@ def add_command(options: AddOptions) -> int:
 
 
 async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int:
-    egress = Egress()
-    context = SourceContext(egress, EnvironmentCredentials({}), cache_folder() / "definitions")
+    egress, compilers = Egress(), DefinitionTasks(strength_from(load_config().sandbox.get("minimum", "kernel")))
+    context = SourceContext(egress, EnvironmentCredentials({}), cache_folder() / "definitions", compilers)
     try:
         detected = await _detect(options, context)
         config = detected.config
@@ -84,6 +86,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
         finally:
             await opened.source.close()
     finally:
+        await compilers.close()
         await egress.close()
     if options.as_json:
         write_document(out, {"ok": True, "file": str(path), "source": about})

@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from gloveport.bounded_json import JsonLimitError
 from gloveport.errors import OptionError
 from gloveport.suggestions import did_you_mean
+from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, check_json
 from gloveport.types import MIB, Language
 
 LANGUAGES: dict[str, Language] = {
@@ -26,7 +28,6 @@ _EXTENSIONS: dict[str, Language] = {
     **dict.fromkeys((".js", ".mjs", ".cjs"), "javascript"),
     ".py": "python",
 }
-MAX_INPUT_BYTES = 64 * MIB
 HOW_TO_RUN = "write `gloveport run script.ts`, `gloveport run -e '1 + 1'`, or pipe a program into `gloveport run -`"
 
 
@@ -96,16 +97,21 @@ def read_input(text: str, *, stdin_taken: bool) -> Any:
         name = text[1:]
         if name == "-" and stdin_taken:
             raise OptionError("standard input can't be both the program and its input", hint="put one of them in a file")
-        raw = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1) if name == "-" else _read_file(Path(name), MAX_INPUT_BYTES)
-        if len(raw) > MAX_INPUT_BYTES:
-            raise OptionError(f"{name} has more than {MAX_INPUT_BYTES:,} bytes", hint="pass less, or let a tool return it")
-        text = _decoded(raw, name, MAX_INPUT_BYTES)
+        size = MAX_REQUEST_BYTES
+        text = _decoded(sys.stdin.buffer.read(size + 1) if name == "-" else _read_file(Path(name), size), name, size)
+    return parse_json(name, text, example='--input \'{"city": "Oslo"}\', or --input @file.json')
+
+
+def parse_json(name: str, text: str, *, example: str) -> Any:
+    """Return the value of a JSON text that the command line gives, within the bounds of a request."""
     try:
+        check_json(text.encode("utf-8", "surrogatepass"))
         return json.loads(text, parse_constant=_not_json)
+    except JsonLimitError as problem:
+        raise OptionError(f"{name} {problem}", hint="pass less, or let a tool return it") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        hint = 'write JSON, for example --input \'{"city": "Oslo"}\', or --input @file.json'
-        raise OptionError(f"{name} is not JSON: {error.msg} ({place})", hint=hint) from None
+        raise OptionError(f"{name} is not JSON: {error.msg} ({place})", hint=f"write JSON, for example {example}") from None
     except (ValueError, RecursionError) as error:
         raise OptionError(f"{name} is not JSON: {error}") from None
 

@@ -2,65 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 import gloveport
-from gloveport.errors import OptionError
-from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.cli.help import PAGE_COLUMNS, PageCommand, PageGroup, help_command, page_of
+from gloveport.surfaces.cli.options import COLOR, CONFIG, JSON, PRIVATE, SOURCES, YES, OneOf, minimum_option, view_options
 from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
 
-
-class OneOf(click.Choice[str]):
-    """One of a few words; `noun` says what they name. Another word is an error that suggests one of them."""
-
-    def __init__(self, choices: Sequence[str], noun: str | None = None) -> None:
-        super().__init__(choices)
-        self.noun = noun
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word itself."""
-        if value in self.choices:
-            return value
-        listed = ", ".join(self.choices)
-        meant = did_you_mean(value, self.choices)
-        if self.noun is not None:
-            raise OptionError(f"there is no {self.noun} `{value}`", hint=meant or f"the {self.noun}s are {listed}")
-        option = param.opts[0] if param else "it"
-        raise OptionError(f"{option} takes {' or '.join(listed.rsplit(', ', 1))}, not `{value}`", hint=meant)
-
-
-def minimum_option(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the option `--minimum`; with no default here, the settings may set it, and else it is `kernel`."""
-    return click.option(
-        "--minimum",
-        type=OneOf(["full", "kernel", "none"]),
-        default=default,
-        metavar="STRENGTH",
-        help="Refuse a sandbox weaker than this: full, kernel (the default) or none.",
-    )
-
-
-def view_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of a command that reads the settings and shows something: --config, --json and --color."""
-    return CONFIG(JSON(COLOR(command)))
-
-
-JSON = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
-COLOR = click.option(
-    "--color",
-    type=OneOf(["auto", "always", "never"]),
-    default="auto",
-    metavar="WHEN",
-    help="Use colour: auto (on a terminal), always or never.",
-)
-CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml instead of the nearest one.")
-YES = click.option("--yes", is_flag=True, help="Answer every question with yes.")
-SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
-PRIVATE = click.option("--private", is_flag=True, help="Let these sources reach loopback and private addresses.")
 GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
 
 
@@ -200,6 +150,52 @@ def tools_approve(source: str, yes: bool, **view: Any) -> int:
 
 
 @click.group(
+    "config",
+    cls=PageGroup,
+    help="Show the settings, and trust those of a project's gloveport.toml.",
+    context_settings=GROUP_SETTINGS,
+    invoke_without_command=True,
+)
+@click.pass_context
+def config(ctx: click.Context) -> None:
+    """Show the help page of the group when no command is given."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@config.command(
+    "show",
+    cls=PageCommand,
+    help="Show every setting with its place, and what is ignored and why.",
+    examples=("gloveport config show",),
+)
+@view_options
+def config_show(**view: Any) -> int:
+    """Show the settings."""
+    from gloveport.surfaces.cli.config import show_command
+    from gloveport.surfaces.cli.tools import ViewOptions
+
+    return show_command(ViewOptions(**view))
+
+
+@config.command(
+    "trust",
+    cls=PageCommand,
+    help="Let settings of a project's gloveport.toml loosen yours: shows them, and asks.",
+    examples=("gloveport config trust",),
+)
+@YES
+@JSON
+@COLOR
+def config_trust(yes: bool, **view: Any) -> int:
+    """Trust settings."""
+    from gloveport.surfaces.cli.config import trust_command
+    from gloveport.surfaces.cli.tools import ViewOptions
+
+    return trust_command(ViewOptions(config=None, **view), yes=yes)
+
+
+@click.group(
     cls=PageGroup,
     help="Run programs written by AI agents in a sealed sandbox; their tool calls come out through one port.",
     context_settings=GROUP_SETTINGS,
@@ -319,6 +315,7 @@ def sources(**view: Any) -> int:
 
 
 cli.add_command(tools)
+cli.add_command(config)
 
 
 @cli.command(

@@ -9,10 +9,9 @@ import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from gloveport.config import Config, load_config
+from gloveport.config import Config
 from gloveport.errors import GloveportError
 from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.sandbox.engines.registry import engine_names
@@ -20,6 +19,7 @@ from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_s
 from gloveport.surfaces.cli.outcome_report import exit_status, write_ending, write_value
 from gloveport.surfaces.cli.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
+from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import MIN_LIMITS, Limits, Outcome, Strength
 
@@ -52,7 +52,7 @@ def run_command(options: RunOptions) -> int:
     """Run the program, show its outcome and return the exit code."""
     fields = parse_fields(options.fields) if options.fields is not None else ()
     as_json = options.as_json or bool(fields)
-    settings = load_config(Path(options.config) if options.config else None)
+    settings = load_settings(options.config, color=options.color, quiet=options.quiet)
     limits = _limits(options, settings)
     named = options.language or ("python" if options.engine in engine_names("python") else None)
     code, language = read_program(options.file, options.code, named, limits.max_code_bytes)

@@ -52,7 +52,7 @@ def _row(port: Gloveport, config: SourceConfig, place: str | None) -> dict[str, 
     return {
         "name": config.name,
         "kind": config.kind,
-        "location": _location(config),
+        "location": location_of(config),
         "file": place,
         "state": _state(config, problem, opened=opened),
         "tools": len(tools),
@@ -69,7 +69,8 @@ def _state(config: SourceConfig, problem: Problem | None, *, opened: bool) -> st
     return "untrusted" if needs_trust(config) else "opening" if problem and problem.opening else "broken"
 
 
-def _location(config: SourceConfig) -> str:
+def location_of(config: SourceConfig) -> str:
+    """Return where a source is, for people: a command, a file, or a URL without credentials."""
     if not isinstance(config.location, str):
         return shlex.join(config.location)
     return shown(config.location) if "://" in config.location else config.location

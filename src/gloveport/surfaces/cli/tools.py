@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
-import json
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from gloveport.catalog import typescript_stubs
-from gloveport.config import Config, SourceConfig, load_config
+from gloveport.config import Config, SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.sources.pins import Pins, is_pinned, pin_key
 from gloveport.sources.trust import needs_trust, trust, what_it_does
 from gloveport.suggestions import did_you_mean, question
+from gloveport.surfaces.cli.arguments import parse_json
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.documents import answer_document, to_text, write_document
+from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
 from gloveport.types import Tool
 from gloveport.values import to_json
@@ -46,9 +46,9 @@ class ViewOptions:
         """Standard error, for everything else."""
         return stream(sys.stderr, self.color)
 
-    def settings(self) -> Config:
+    def settings(self, *, quiet: bool = False) -> Config:
         """Return the settings of this user and this project."""
-        return load_config(Path(self.config) if self.config else None)
+        return load_settings(self.config, color=self.color, quiet=quiet)
 
 
 def list_command(view: ViewOptions, source: str | None) -> int:
@@ -140,10 +140,7 @@ async def _call(view: ViewOptions, port: Gloveport, name: str, args: str | None)
 
 
 def _arguments(text: str | None) -> dict[str, Any]:
-    try:
-        given = json.loads(text or "{}")
-    except ValueError as error:
-        raise OptionError(f"the arguments are not JSON: {error}", hint="""for example '{"owner": "ada"}'""") from None
+    given = parse_json("the text of the arguments", text or "{}", example="""'{"owner": "ada"}'""")
     if not isinstance(given, dict):
         raise OptionError("the arguments must be a JSON object", hint="""for example '{"owner": "ada"}'""")
     return given

@@ -9,7 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
@@ -22,12 +22,15 @@ from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import Admission
-from gloveport.surfaces.http.guard import MAX_BODY_BYTES, Guard, ServerNames
-from gloveport.surfaces.http.idle_timeout import IdleTimeoutProtocol
+from gloveport.surfaces.http.connections import MAX_UNAUTHENTICATED, UnauthenticatedConnections
+from gloveport.surfaces.http.guard import Guard, ServerNames
 from gloveport.surfaces.http.token import TokenCheck
 from gloveport.surfaces.mcp.server import AgentServer
+from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES
 
 MAX_SESSIONS, MAX_CONNECTIONS = 1000, 2000
+MAX_ACCEPTED_AT_ONCE = 128  # connections between two turns of the event loop
+MAX_PENDING_CONNECTIONS = 4096  # in the kernel, until the event loop accepts them; the kernel may keep fewer
 FLUSH_SECONDS = 1  # to send responses, after runs have ended or were cancelled
 
 
@@ -43,7 +46,7 @@ class HttpServer:
         self._grace = grace_seconds
         self._stop_requested, self._stop_now = asyncio.Event(), asyncio.Event()
         self._sessions = StreamableHTTPSessionManager(
-            self._agents.protocol, max_request_body_size=MAX_BODY_BYTES, max_sessions=MAX_SESSIONS
+            self._agents.protocol, max_request_body_size=MAX_REQUEST_BYTES, max_sessions=MAX_SESSIONS
         )
         routes = [
             Route("/healthz", self._health),
@@ -61,8 +64,9 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             ws="none",
-            http=IdleTimeoutProtocol,
-            limit_concurrency=MAX_CONNECTIONS,
+            http=cast(Any, UnauthenticatedConnections().protocol),
+            limit_concurrency=MAX_CONNECTIONS + MAX_UNAUTHENTICATED,
+            backlog=MAX_ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=FLUSH_SECONDS,
         )
         server = _Uvicorn(config, self.stop)
@@ -109,6 +113,12 @@ class _Uvicorn(uvicorn.Server):
         super().__init__(config)
         self.servers = []
         self._loop, self._on_signal = asyncio.get_running_loop(), on_signal
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen. The library's one number for both would let a flood either fill our descriptors or the queue."""
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(MAX_PENDING_CONNECTIONS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Report the signal."""

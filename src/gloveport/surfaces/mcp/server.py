@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import secrets
 from collections import OrderedDict
@@ -85,6 +86,7 @@ class AgentServer:
         try:
             await self._port.open(naming="")
             self.ready = True
+            gc.freeze()  # a full collection would stop the loop for 60 ms to look at libraries and catalogs once more
             await self._port.run("")  # the first type check takes seconds: do it before a client waits for it
         except GloveportError as error:  # each run reports it to its own caller
             logger.warning("can't start a sandbox: %s", error.message)

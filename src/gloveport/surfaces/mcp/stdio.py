@@ -9,25 +9,26 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 
-from gloveport.config import load_config
 from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceSpec
 from gloveport.sources.detection import check
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
 from gloveport.surfaces.mcp.server import AgentServer
+from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_message
+from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import Strength
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
 READ_BYTES = 256 * 1024
 MAX_QUEUED_LINES = 64
 TERMINAL_NOTICE = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
@@ -52,7 +53,7 @@ class ServedSources:
         """
         for text in self.sources:
             check(text)
-        settings = load_config(Path(self.config) if self.config else None)
+        settings = load_settings(self.config)
         sources = [SourceSpec(text, allow_private=self.private) for text in self.sources]
         return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
 
@@ -78,10 +79,11 @@ async def _serve(port: Gloveport, requests: int, out: TextIO) -> None:
         stream(sys.stderr).line(TERMINAL_NOTICE)  # only now does Ctrl-C end it cleanly
     server = AgentServer(port)
     try:
-        lines = cast(anyio.AsyncFile[str], _lines(requests))
-        async with stdio_server(stdin=lines, stdout=anyio.wrap_file(out)) as (read, write):
+        lines = _Lines(requests)
+        stdin = cast(anyio.AsyncFile[str], lines)
+        async with stdio_server(stdin=stdin, stdout=anyio.wrap_file(out)) as (read, lines.replies):
             server.open()
-            await server.protocol.run(read, write, server.protocol.create_initialization_options())
+            await server.protocol.run(read, lines.replies, server.protocol.create_initialization_options())
     except* (asyncio.CancelledError, BrokenPipeError):
         pass  # a signal ended it, or its client is gone
     finally:
@@ -98,30 +100,44 @@ def _claim_stdin() -> int:
     return own
 
 
-async def _lines(descriptor: int) -> AsyncIterator[str]:
+class _Lines:
+    """The lines of input. One that is no message, or exceeds a bound, is answered here, and the library never parses it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.replies: Any = None  # the library's stream of messages to the client; set before the first line is read
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in _read(self._descriptor):
+            try:
+                if isinstance(line, OverlongLine):
+                    raise ValueError(f"has more than {MAX_REQUEST_BYTES:,} bytes")
+                read_message(line)
+            except ValueError as problem:
+                known = line if isinstance(line, OverlongLine) else OverlongLine.of(line)
+                error = ErrorData(code=INVALID_REQUEST, message=f"the request {problem}")
+                await self.replies.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=known.id, error=error)))
+            else:
+                await asyncio.sleep(0)  # the library parses the line again: let the loop turn between the two
+                yield line.decode()
+
+
+async def _read(descriptor: int) -> AsyncIterator[bytes | OverlongLine]:
     """Yield lines of input. A daemon thread reads them, because a blocking read can't be cancelled."""
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+    queue: asyncio.Queue[bytes | OverlongLine | None] = asyncio.Queue()
     room = threading.Semaphore(MAX_QUEUED_LINES)
 
     def read() -> None:
-        for line in _read_lines(descriptor):
-            room.acquire()
-            loop.call_soon_threadsafe(queue.put_nowait, line)
+        splitter = LineSplitter(MAX_REQUEST_BYTES)
+        while chunk := os.read(descriptor, READ_BYTES):
+            for line in splitter.feed(chunk):
+                room.acquire()
+                loop.call_soon_threadsafe(queue.put_nowait, line)
         loop.call_soon_threadsafe(queue.put_nowait, None)
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
     while (line := await queue.get()) is not None:
         room.release()
-        if line.strip():
-            yield line.decode("utf-8", "replace")
-
-
-def _read_lines(descriptor: int) -> Iterator[bytes]:
-    """Yield the lines until the input ends, or a line is longer than allowed."""
-    splitter = LineSplitter(MAX_LINE_BYTES)
-    while not splitter.overlong and (chunk := os.read(descriptor, READ_BYTES)):
-        for line in splitter.feed(chunk):
-            if isinstance(line, OverlongLine):
-                return
+        if isinstance(line, OverlongLine) or line.strip():
             yield line

@@ -6,60 +6,29 @@ the text can't close a brace and add something after it (N11).
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, NoReturn, TypeVar, cast
-
-from graphql import (
-    DirectiveNode,
-    DocumentNode,
-    FieldNode,
-    FragmentSpreadNode,
-    GraphQLError,
-    GraphQLSchema,
-    InlineFragmentNode,
-    Node,
-    OperationDefinitionNode,
-    SelectionNode,
-    SelectionSetNode,
-    Source,
-    VariableNode,
-    Visitor,
-    get_named_type,
-    is_composite_type,
-    parse,
-    print_ast,
-    validate,
-    visit,
-)
+from typing import Any
 
 from gloveport.errors import ToolError
-from gloveport.sources.graphql.compile.connection_type import connection_of
-from gloveport.sources.graphql.compile.default_selection import DefaultSelections, to_text
-from gloveport.sources.graphql.compile.roots import root_types
+from gloveport.sources.graphql.call.literals import LiteralCheck
+from gloveport.sources.graphql.call.merging import check_merging
+from gloveport.sources.graphql.call.selection_text import (
+    MAX_SELECT_DEPTH,
+    FieldNode,
+    FragmentNode,
+    Node,
+    SelectionError,
+    parse_selection,
+    printed,
+)
+from gloveport.sources.graphql.rows import FieldRow, TypeRow, named_type
+from gloveport.sources.graphql.stored_schema import StoredSchema
 from gloveport.suggestions import near
 
-MAX_SELECT_CHARS = 20_000
-MAX_SELECT_TOKENS = 3_000
 MAX_SELECT_FIELDS = 300
 MAX_SELECT_ALIASES = 30
-MAX_SELECT_DEPTH = 12
 MAX_LISTED_FIELDS = 80
-MAX_COMPARED_NAMES = 2_000
+MAX_LISTED_TYPES = 12
 MAX_SHOWN_LINE_CHARS = 120
-MAX_DEFAULT_FIELDS_BELOW = 20
-SOURCE_NAME = "select"
-
-N = TypeVar("N", bound=Node)
-
-
-class SelectionError(Exception):
-    """Something in a selection that is not allowed; `at` is its offset in the text."""
-
-    def __init__(self, message: str, at: Node | int | None = None) -> None:
-        super().__init__(message)
-        if isinstance(at, Node):
-            at = at.loc.start if at.loc and at.loc.source.name == SOURCE_NAME else None
-        self.at = at
 
 
 def select_text(select: Any, depth: int = 0) -> str:
@@ -76,163 +45,140 @@ def select_text(select: Any, depth: int = 0) -> str:
     raise ToolError(f"`select` has {select!r:.40} where a field should be", code="bad-arguments")
 
 
-def check_selection(text: str, document: str, answer: Any, schema: GraphQLSchema, defaults: DefaultSelections) -> str:
-    """Return the selected fields, checked, to stand below the one root field of `document`, which has the type `answer`.
+def check_selection(text: str, answer: str, schema: StoredSchema) -> str:
+    """Return the selected fields, checked, to stand below a field of the type `answer`.
 
     A field that has fields of its own and is named without them gets its default ones. Raise ToolError `bad-arguments`
     that shows the place.
     """
     try:
-        below = _SelectionWalk(schema, defaults).filled(_parsed(text, SOURCE_NAME), answer, 1)
-        if problems := validate(schema, _below_root(parse(document), below), max_errors=1):
-            _refuse(problems[0])
+        selected = parse_selection(text)
+        walk = _SelectionWalk(schema)
+        walk.fill(selected, walk.type(named_type(answer)), 1)
+        check_merging(selected)
     except SelectionError as error:
-        at = None if error.at is None else error.at - _shift(text)
-        raise ToolError(f"bad `select`: {error}{_frame(text, at)}", code="bad-arguments") from None
-    except RecursionError:
-        raise ToolError("bad `select`: a value in it is nested too deeply", code="bad-arguments") from None
-    return " ".join(print_ast(one) for one in below.selections)
+        raise ToolError(f"bad `select`: {error}{_frame(text, error.at)}", code="bad-arguments") from None
+    return printed(selected)
 
 
 class _SelectionWalk:
     """One pass over a selection: checks limits and names, and adds defaults to fields that are named without theirs."""
 
-    def __init__(self, schema: GraphQLSchema, defaults: DefaultSelections) -> None:
+    def __init__(self, schema: StoredSchema) -> None:
         self._schema = schema
-        self._defaults = defaults
-        self._root_types = root_types(schema)
-        self._fields = 0
+        self._literals = LiteralCheck(schema)
+        self._types: dict[str, TypeRow | None] = {}
+        self._fields: dict[tuple[str, str], FieldRow | None] = {}
+        self._count = 0
         self._aliases = 0
 
-    def filled(self, node: SelectionSetNode, parent: Any, depth: int) -> SelectionSetNode:
+    def type(self, name: str) -> TypeRow:
+        found = self._find(name)
+        if found is None:
+            raise SelectionError(f"there is no object type `{name}`")
+        return found
+
+    def fill(self, nodes: list[Node], parent: TypeRow, depth: int) -> None:
         if depth > MAX_SELECT_DEPTH:
-            raise SelectionError(f"it is nested deeper than {MAX_SELECT_DEPTH} levels", node)
-        if parent.name in self._root_types and not _is_typename(node):
-            raise SelectionError(f"the fields of {parent.name} are tools of their own: call those", node)
+            raise SelectionError(f"it is nested deeper than {MAX_SELECT_DEPTH} levels", nodes[0].at)
+        if parent.name in self._schema.roots and not all(_is_typename(one) for one in nodes):
+            raise SelectionError(f"the fields of {parent.name} are tools of their own: call those", nodes[0].at)
         seen: set[str] = set()
-        for one in node.selections:
+        for one in nodes:
             if isinstance(one, FieldNode):
-                name = (one.alias or one.name).value
-                if name in seen:
-                    raise SelectionError(f"`{name}` is there twice", one)
-                seen.add(name)
-        return _with(node, selections=tuple(self._one(one, parent, depth) for one in node.selections))
+                if one.key in seen:
+                    raise SelectionError(f"`{one.key}` is there twice", one.at)
+                seen.add(one.key)
+        for one in nodes:
+            self._count += 1
+            if self._count > MAX_SELECT_FIELDS:
+                raise SelectionError(f"it has more than {MAX_SELECT_FIELDS} fields", one.at)
+            if isinstance(one, FieldNode):
+                self._field(one, parent, depth)
+            else:
+                self.fill(one.below, self._fragment_type(one, parent), depth + 1)
 
-    def _one(self, node: SelectionNode, parent: Any, depth: int) -> SelectionNode:
-        self._fields += 1
-        if self._fields > MAX_SELECT_FIELDS:
-            raise SelectionError(f"it has more than {MAX_SELECT_FIELDS} fields", node)
-        if isinstance(node, FieldNode):
-            return self._field(node, parent, depth)
-        assert isinstance(node, InlineFragmentNode)
-        named = parent
-        if node.type_condition:
-            name = node.type_condition.name.value
-            named = self._schema.get_type(name)
-            if not is_composite_type(named):
-                raise SelectionError(
-                    f"there is no object type `{name}`.{_did_you_mean(name, self._possible(parent))}", node
-                )
-        return _with(node, selection_set=self.filled(node.selection_set, named, depth + 1))
+    def _fragment_type(self, node: FragmentNode, parent: TypeRow) -> TypeRow:
+        if node.on is None:
+            return parent
+        named = self._find(node.on)
+        if named is None:
+            similar = _did_you_mean(node.on, list(parent.overlaps or ()))
+            raise SelectionError(f"there is no object type `{node.on}`.{similar}", node.at)
+        if named.name != parent.name:
+            # Either list may be missing where it would be too long; the other one tells as much.
+            known = [
+                other in one for one, other in ((parent.overlaps, named.name), (named.overlaps, parent.name))
+                if one is not None
+            ]  # fmt: skip
+            if known and not any(known):
+                raise SelectionError(f"{parent.name} can never be of type {named.name}", node.at)
+        return named
 
-    def _field(self, node: FieldNode, parent: Any, depth: int) -> FieldNode:
-        name = node.name.value
+    def _field(self, node: FieldNode, parent: TypeRow, depth: int) -> None:
         if node.alias:
             self._aliases += 1
             if self._aliases > MAX_SELECT_ALIASES:
-                raise SelectionError(f"it has more than {MAX_SELECT_ALIASES} aliases", node)
-            if node.alias.value.startswith("__"):
-                raise SelectionError("an alias can't start with __", node)
+                raise SelectionError(f"it has more than {MAX_SELECT_ALIASES} aliases", node.at)
+            if node.alias.startswith("__"):
+                raise SelectionError("an alias can't start with __", node.at)
+        node.parent, node.in_object = parent.name, parent.kind == "object"
+        row = self._row(parent.name, node.name)
+        if row is None:
+            raise SelectionError(self._unknown(node.name, parent), node.at)
+        node.answer = row.answer
+        self._literals.arguments(node.arguments, row.arguments, row.required, f"{parent.name}.{node.name}", node.at)
+        below = self._find(named_type(row.answer))
+        if below is None:
+            if node.below is not None:
+                problem = f"`{node.name}` has no fields of its own: it must not have a selection"
+                raise SelectionError(problem, node.at)
+            return
+        node.below = node.below or _defaults(below, node.at)
+        self.fill(node.below, below, depth + 1)
+
+    def _find(self, name: str) -> TypeRow | None:
+        if name not in self._types:
+            self._types[name] = self._schema.type(name)
+        return self._types[name]
+
+    def _row(self, type_: str, name: str) -> FieldRow | None:
         if name == "__typename":
-            return node
-        fields = getattr(parent, "fields", {})
-        if name not in fields:
-            raise SelectionError(_unknown(name, parent, list(fields), self._possible(parent)), node)
-        answer = get_named_type(fields[name].type)
-        if not is_composite_type(answer):
-            return node
-        below = node.selection_set
-        if below is None or not below.selections:
-            leaves = self._defaults.selection(fields[name].type, MAX_DEFAULT_FIELDS_BELOW, objects=False)
-            below = _parsed(to_text(leaves), "default")
-        return _with(node, selection_set=self.filled(below, answer, depth + 1))
+            return FieldRow(type_, name, "String!")
+        if (type_, name) not in self._fields:
+            self._fields[type_, name] = self._schema.field(type_, name)
+        return self._fields[type_, name]
 
-    def _possible(self, parent: Any) -> list[str]:
-        types = self._schema.get_possible_types(parent) if hasattr(parent, "resolve_type") else ()
-        return [type_.name for type_ in types]
-
-
-class _ForbiddenNodes(Visitor):
-    """Refuses directives, variables and named fragments, which reach outside a selection."""
-
-    def enter_directive(self, node: DirectiveNode, *_: Any) -> NoReturn:
-        raise SelectionError("directives are not allowed", node)
-
-    def enter_variable(self, node: VariableNode, *_: Any) -> NoReturn:
-        raise SelectionError(f"variables are not allowed; write the value in place of ${node.name.value}", node)
-
-    def enter_fragment_spread(self, node: FragmentSpreadNode, *_: Any) -> NoReturn:
-        raise SelectionError("named fragments are not allowed; write `... on TYPE { … }`", node)
+    def _unknown(self, name: str, parent: TypeRow) -> str:
+        listed = self._schema.field_names(parent.name)
+        problem = f"{parent.name} has no field `{name}`.{_did_you_mean(name, list(listed.names))}"
+        if parent.items and self._schema.field(parent.node, name):
+            inner = f"{name}" if parent.items == "nodes" else f"node {{ {name} }}"
+            return f"{problem} Its items have: write `{parent.items} {{ {inner} }}`."
+        if not listed.names:
+            return f"{problem} Ask its types: `... on {' | '.join((parent.overlaps or ())[:MAX_LISTED_TYPES])} {{ … }}`."
+        hidden = listed.more + max(0, len(listed.names) - MAX_LISTED_FIELDS)
+        more = f" and {hidden} more" if hidden else ""
+        return f"{problem} It has {', '.join(listed.names[:MAX_LISTED_FIELDS])}{more}."
 
 
-def _parsed(text: str, where: str) -> SelectionSetNode:
-    """Parse the text as one selection set, with or without braces around it."""
-    if len(text) > MAX_SELECT_CHARS:
-        raise SelectionError(f"it is longer than {MAX_SELECT_CHARS:,} characters")
-    try:
-        # The text is made to begin with a brace, so that the first definition can only be a selection set.
-        document = parse(Source(f"{{{text}\n}}" if _shift(text) else text, where), max_tokens=MAX_SELECT_TOKENS)
-    except GraphQLError as error:
-        _refuse(error)
-    if len(document.definitions) != 1:
-        raise SelectionError("it may name fields only: no operations, no fragment definitions", document.definitions[1])
-    selection = document.definitions[0].selection_set  # pyright: ignore[reportAttributeAccessIssue]
-    if not selection.selections:
-        raise SelectionError("it names no field")
-    visit(selection, _ForbiddenNodes())
-    return selection
+def _defaults(type_: TypeRow, at: int) -> list[Node]:
+    """Return the default fields of a type, all at the place of the field that gets them."""
+    found = parse_selection(type_.leaves)
+    waiting = list(found)
+    while waiting:
+        node = waiting.pop()
+        node.at = at
+        waiting += node.below or ()
+    return found
 
 
-def _is_typename(node: SelectionSetNode) -> bool:
-    return all(isinstance(one, FieldNode) and one.name.value == "__typename" for one in node.selections)
-
-
-def _shift(text: str) -> int:
-    return 0 if text.lstrip().startswith("{") else 1
-
-
-def _below_root(document: DocumentNode, selection: SelectionSetNode) -> DocumentNode:
-    operation = document.definitions[0]
-    assert isinstance(operation, OperationDefinitionNode)
-    root = _with(operation.selection_set.selections[0], selection_set=selection)
-    operation = _with(operation, selection_set=SelectionSetNode(selections=(root,)))
-    return _with(document, definitions=(operation,))
-
-
-def _with(node: N, **changes: Any) -> N:
-    """Return a node with some parts changed. Nodes are frozen dataclasses, though their types don't say so."""
-    return dataclasses.replace(cast(Any, node), **changes)
-
-
-def _refuse(error: GraphQLError) -> NoReturn:
-    at = next(iter(error.positions or ()), None) if error.source and error.source.name == SOURCE_NAME else None
-    raise SelectionError(error.message.removeprefix("Syntax Error: "), at) from None
-
-
-def _unknown(name: str, parent: Any, fields: list[str], possible: list[str]) -> str:
-    problem = f"{parent.name} has no field `{name}`.{_did_you_mean(name, fields)}"
-    connection = connection_of(parent)
-    if connection and name in getattr(connection.node, "fields", {}):
-        inner = f"{name}" if connection.items == "nodes" else f"node {{ {name} }}"
-        return f"{problem} Its items have: write `{connection.items} {{ {inner} }}`."
-    if not fields:
-        return f"{problem} Ask its types: `... on {' | '.join(possible[:12])} {{ … }}`."
-    more = f" and {len(fields) - MAX_LISTED_FIELDS} more" if len(fields) > MAX_LISTED_FIELDS else ""
-    return f"{problem} It has {', '.join(fields[:MAX_LISTED_FIELDS])}{more}."
+def _is_typename(node: Node) -> bool:
+    return isinstance(node, FieldNode) and node.name == "__typename"
 
 
 def _did_you_mean(name: str, names: list[str]) -> str:
-    similar = [f"'{one}'" for one in near(name, names[:MAX_COMPARED_NAMES])]
+    similar = [f"'{one}'" for one in near(name, names)]
     return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 

@@ -1,108 +1,76 @@
-"""The root fields of a schema → tools."""
+"""A schema → the rows of its compiled form: tools, the schemas that they share, and the types to select from."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import partial
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import orjson
+import msgspec
 from graphql import GraphQLSchema
 
-from gloveport.sources.compiled_definition import ToolHead
-from gloveport.sources.definition_cache import LazySchema
 from gloveport.sources.graphql.compile.connection_type import connection_of
 from gloveport.sources.graphql.compile.default_selection import DefaultSelections, to_text
 from gloveport.sources.graphql.compile.roots import RootField, root_fields, root_types
 from gloveport.sources.graphql.compile.schemas import InputSchemas, OutputSchemas
+from gloveport.sources.graphql.compile.type_table import TypeTable
+from gloveport.sources.graphql.rows import MAX_SCHEMA_BYTES, AnswerRow, AnyRow, FactsRow, InputRow, ToolRow
 from gloveport.sources.texts import clean
-from gloveport.types import Tool
 
 MAX_NAMED_FIELDS = 40
 MAX_DEFAULT_CHARS = 150
+MAX_WARNINGS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledSchema:
-    """The tools of a schema, the root field of each by address, and warnings about what was left out."""
-
-    tools: Sequence[Tool]
-    heads: Sequence[ToolHead]
-    roots: Mapping[str, RootField]
-    warnings: tuple[str, ...]
-
-
-def compile_schema(
-    source: str, schema: GraphQLSchema, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> CompiledSchema:
-    """Return the tools of a source's schema; `include` and `exclude` are patterns over addresses."""
-    found, warnings = root_fields(schema)
-    roots, unmatched = _filtered(found, include, exclude)
-    compiler = _ToolCompiler(source, schema)
-    tools = [compiler.tool(root) for root in roots]
-    return CompiledSchema(
-        tools,
-        tuple(compiler.head(root, tool) for root, tool in zip(roots, tools, strict=True)),
-        {f"{source}.{root.address}": root for root in roots},
-        (*warnings, *unmatched),
-    )
-
-
-def _filtered(
-    roots: Iterable[RootField], include: Sequence[str], exclude: Sequence[str]
-) -> tuple[list[RootField], list[str]]:
-    """Return the roots that `include` and `exclude` leave, and a warning for each pattern that matches nothing."""
-    roots = list(roots)
-    kept = [root for root in roots if not include or any(fnmatchcase(root.address, one) for one in include)]
-    kept = [root for root in kept if not any(fnmatchcase(root.address, one) for one in exclude)]
-    warnings = [
-        f"the pattern {pattern!r} matches no query or mutation"
-        for pattern in (*include, *exclude)
-        if not any(fnmatchcase(root.address, pattern) for root in roots)
-    ]
-    return kept, warnings
+def compile_rows(schema: GraphQLSchema) -> Iterator[AnyRow]:
+    """Yield the rows of a schema; the last one has the facts, with warnings about what was left out."""
+    roots, warnings = root_fields(schema)
+    types = TypeTable(schema)
+    yield from _ToolCompiler(schema, warnings).rows(roots)
+    yield from types.rows()
+    if types.left_out:
+        warnings.append(f"fields with too many arguments can't be selected ({', '.join(types.left_out[:5])})")
+    yield FactsRow(tuple(sorted(root_types(schema))), tuple(warnings[:MAX_WARNINGS]))
 
 
 class _ToolCompiler:
-    """Root fields → tools and their heads."""
+    """Root fields → rows of tools, and of the schemas of inputs and answers that they refer to."""
 
-    def __init__(self, source: str, schema: GraphQLSchema) -> None:
-        self._source = source
+    def __init__(self, schema: GraphQLSchema, warnings: list[str]) -> None:
+        self._warnings = warnings
         self._root_types = root_types(schema)
         self._defaults = DefaultSelections(schema)
         self._inputs = InputSchemas()
         self._outputs = OutputSchemas(schema, self._defaults)
 
-    def tool(self, root: RootField) -> Tool:
-        taken = self._inputs.schema(root, self._select_schema(root))
-        return Tool(
-            address=f"{self._source}.{root.address}",
-            description=clean(root.field.description) or f"The {root.operation} {root.name}; it gives {root.field.type}.",
-            input_schema=taken,
-            output_schema=LazySchema(partial(self._outputs.schema, root.field.type)),
-            kind="graphql",
-            writes=root.operation == "mutation",
-            deprecated=root.field.deprecation_reason is not None,
-            pages=root.connection is not None,
-            named=tuple(taken["properties"]),
-        )
+    def rows(self, roots: tuple[RootField, ...]) -> Iterator[AnyRow]:
+        answers: set[str] = set()
+        for root in roots:
+            row = self._tool(root)
+            if len(row.schema) > MAX_SCHEMA_BYTES:
+                self._warnings.append(f"the {root.operation} {root.name} has too many arguments and is left out")
+                continue
+            yield row
+            if row.answer not in answers:
+                answers.add(row.answer)
+                yield AnswerRow(row.answer, _encoded(self._outputs.schema(root.field.type)))
+        for name, schema in self._inputs.reached():
+            yield InputRow(name, _encoded(schema))
 
-    def head(self, root: RootField, tool: Tool) -> ToolHead:
-        """Return what is known of a tool without its schemas; the fingerprint covers those too."""
-        digests = (self._inputs.digest(root, tool.input_schema), self._outputs.digest(root.field.type))
-        covered = orjson.dumps([root.operation, root.name, root.address, tool.description, *digests])
-        return ToolHead(
+    def _tool(self, root: RootField) -> ToolRow:
+        field = root.field
+        return ToolRow(
             root.address,
-            tool.description,
-            tool.parameters,
-            hashlib.sha256(covered).hexdigest(),
-            writes=tool.writes,
-            deprecated=tool.deprecated,
-            pages=tool.pages,
+            root.operation,
+            root.name,
+            clean(field.description) or f"The {root.operation} {root.name}; it gives {field.type}.",
+            f"{field.type}",
+            msgspec.Raw(msgspec.json.encode(self._inputs.schema(root, self._select_schema(root)))),
+            {name: f"{argument.type}" for name, argument in field.args.items()},
+            root.select,
+            to_text(self._defaults.selection(field.type)) if root.select else "",
+            pages=root.connection is not None,
+            deprecated=field.deprecation_reason is not None,
         )
 
     def _select_schema(self, root: RootField) -> dict[str, Any]:
@@ -122,3 +90,9 @@ class _ToolCompiler:
             ending = "…" if len(more) > MAX_NAMED_FIELDS else "."
             text += f" {type_.name} also has {', '.join(more[:MAX_NAMED_FIELDS])}{ending}"
         return {"type": ["string", "array", "object"], "description": clean(text)}
+
+
+def _encoded(schema: dict[str, Any]) -> msgspec.Raw:
+    """Return the schema as JSON; one that allows any value in place of one that is too large."""
+    text = msgspec.json.encode(schema)
+    return msgspec.Raw(text if len(text) <= MAX_SCHEMA_BYTES else b"{}")

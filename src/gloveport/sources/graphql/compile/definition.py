@@ -16,6 +16,7 @@ from graphql import (
 
 from gloveport import bounded_json
 from gloveport.errors import SourceError
+from gloveport.sources.graphql.rows import MAX_NAME_CHARS
 from gloveport.types import MIB
 
 MAX_JSON_BYTES = 32 * MIB
@@ -57,25 +58,25 @@ class _IntrospectionResult(msgspec.Struct, rename={"schema": "__schema"}):
     data: _IntrospectionResult | None = None
 
 
-def read_schema(raw: bytes, source: str, place: str) -> GraphQLSchema:
-    """Return the schema that the bytes from `place` (a file or URL) define; raise SourceError."""
+def read_schema(raw: bytes, *, reply: bool = False) -> GraphQLSchema:
+    """Return the schema that the bytes define, as SDL or JSON; a `reply` of an endpoint is JSON. Raise SourceError."""
     try:
-        schema = _from_json(raw) if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _from_sdl(raw)
+        schema = _from_json(raw) if reply or raw[:100].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _from_sdl(raw)
         _build_all(schema)
-    except SourceError as error:
-        raise SourceError(f"source {source}: {place}: {error.message}", hint=error.hint) from None
     except DEFINITION_ERRORS as error:
-        problem = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error}".splitlines()[0][:300]
-        raise SourceError(f"source {source}: {place}: {problem}{_line(error)}", hint="correct the definition") from None
-    if place_of_list := _deep_list(schema):
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error}"[:300].partition("\n")[0]
+        raise SourceError(f"{problem}{_line(error)}", hint="correct the definition") from None
+    if place := _deep_list(schema):
         hint = f"lists may be nested {MAX_LIST_DEPTH} deep"
-        raise SourceError(f"source {source}: {place}: the lists of {place_of_list} are nested too deeply", hint=hint)
+        raise SourceError(f"the lists of {place} are nested too deeply", hint=hint)
+    if name := _long_name(schema):
+        raise SourceError(f"the name {name[:40]}… has more than {MAX_NAME_CHARS} characters", hint="correct the definition")
     roots = sum(len(type_.fields) for type_ in (schema.query_type, schema.mutation_type) if type_)
     if not roots:
-        raise SourceError(f"source {source}: {place} has no queries or mutations", hint="check `schema { … }` in it")
+        raise SourceError("it has no queries or mutations", hint="check `schema { … }` in it")
     if roots > MAX_ROOT_FIELDS:
         most = f"at most {MAX_ROOT_FIELDS:,} are read"
-        raise SourceError(f"source {source}: {place} has {roots:,} queries and mutations; {most}", hint="give a part of it")
+        raise SourceError(f"it has {roots:,} queries and mutations; {most}", hint="give a part of it")
     return schema
 
 
@@ -133,6 +134,17 @@ def _deep_list(schema: GraphQLSchema) -> str | None:
                     kind, levels = kind.of_type, levels + 1
                 if levels > 2 * MAX_LIST_DEPTH:
                     return f"{type_.name}.{name}"
+    return None
+
+
+def _long_name(schema: GraphQLSchema) -> str | None:
+    """Return a name that is too long, or None."""
+    for type_ in schema.type_map.values():
+        fields = getattr(type_, "fields", {})
+        arguments = (name for field in fields.values() for name in getattr(field, "args", ()))
+        for name in (type_.name, *fields, *arguments, *getattr(type_, "values", ())):
+            if len(name) > MAX_NAME_CHARS:
+                return name
     return None
 
 

@@ -65,7 +65,7 @@ def root_types(schema: GraphQLSchema) -> frozenset[str]:
     return frozenset(type_.name for type_ in types if type_)
 
 
-def root_fields(schema: GraphQLSchema) -> tuple[tuple[RootField, ...], tuple[str, ...]]:
+def root_fields(schema: GraphQLSchema) -> tuple[tuple[RootField, ...], list[str]]:
     """Return queries, then mutations, in the schema's order; and warnings about what is left out.
 
     Where a query and a mutation have the same name, they become `query_x` and `mutation_x`, so that no address changes from
@@ -91,7 +91,7 @@ def root_fields(schema: GraphQLSchema) -> tuple[tuple[RootField, ...], tuple[str
             address = _free(_legal(name if times[name] == 1 else f"{operation}_{name}"), taken)
             taken.add(address)
         roots.append(RootField(address, operation, name, field))
-    return tuple(roots), tuple(warnings)
+    return tuple(roots), warnings
 
 
 def _legal(name: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -29,8 +27,6 @@ from gloveport.sources.graphql.compile.default_selection import DefaultSelection
 from gloveport.sources.graphql.compile.roots import RootField
 from gloveport.sources.texts import clean
 
-MAX_DEFINITIONS = 500
-MAX_PROPERTIES = 5000
 MAX_ENUM_VALUES = 200
 MAX_DESCRIPTION_CHARS = 600
 MAX_DEFAULT_BYTES = 300
@@ -47,25 +43,15 @@ NULL_SCHEMA = {"type": "null"}
 FRAGMENT_PREFIX = "... on "
 
 
-@dataclass(frozen=True, slots=True)
-class _Closure:
-    """The definitions that some arguments refer to, directly or not, and a digest of them."""
-
-    definitions: Mapping[str, Mapping[str, Any]]
-    digest: str
-
-
 class InputSchemas:
     """Input types as JSON Schema; each is built once and shared by all tools that refer to it."""
 
     def __init__(self) -> None:
-        self._definitions: dict[str, dict[str, Any]] = {}
-        self._digests: dict[str, str] = {}
-        self._next: dict[str, tuple[GraphQLNamedType, ...]] = {}
-        self._closures: dict[tuple[str, ...], _Closure] = {}
+        self._seen: set[str] = set()
+        self._waiting: list[GraphQLNamedType] = []
 
     def schema(self, root: RootField, select: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the schema of a root field's arguments, with its definitions; `select` is the schema of that argument."""
+        """Return the schema of a root field's arguments; `select` is the schema of that argument."""
         arguments = root.field.args
         properties = {name: self._property(argument) for name, argument in arguments.items()}
         required = [name for name, argument in arguments.items() if is_required_argument(argument)]
@@ -74,59 +60,20 @@ class InputSchemas:
         found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         if required:
             found["required"] = required
-        if definitions := self._closure(root).definitions:
-            found["$defs"] = definitions
         return found
 
-    def digest(self, root: RootField, schema: Mapping[str, Any]) -> str:
-        """Return the digest of a schema that was built here.
-
-        It leaves out `select`, which names every field of a type: a new field there is no change of this tool.
-        """
-        properties = {name: one for name, one in schema["properties"].items() if name != root.select}
-        return _digest({**schema, "properties": properties, "$defs": self._closure(root).digest})
-
-    def _closure(self, root: RootField) -> _Closure:
-        types = [get_named_type(argument.type) for argument in root.field.args.values()]
-        types = [type_ for type_ in types if not isinstance(type_, GraphQLScalarType)]
-        names = tuple(type_.name for type_ in types)
-        if names not in self._closures:
-            definitions = self._reached(types)
-            digests = {name: self._digests[name] for name in definitions}
-            self._closures[names] = _Closure(definitions, _digest(digests))
-        return self._closures[names]
-
-    def _reached(self, types: Sequence[GraphQLNamedType]) -> dict[str, dict[str, Any]]:
-        """Return the definitions of the types and of all that they refer to; beyond the limits, they allow any value."""
-        found: dict[str, dict[str, Any]] = {}
-        waiting, left = list(types[::-1]), MAX_PROPERTIES
-        while waiting:
-            type_ = waiting.pop()
-            if type_.name in found:
-                continue
-            made = self._definition(type_)
-            left -= len(made.get("properties", made.get("enum", ())))
-            if len(found) >= MAX_DEFINITIONS or left < 0:
-                found[type_.name] = {"description": f"{type_.name}, as its service defines it"}
-                continue
-            found[type_.name] = made
-            waiting += self._next[type_.name][::-1]
-        return found
+    def reached(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the name and schema of each type that the schemas so far refer to, directly or not."""
+        while self._waiting:
+            type_ = self._waiting.pop()
+            yield type_.name, self._definition(type_)
 
     def _definition(self, type_: GraphQLNamedType) -> dict[str, Any]:
-        if type_.name not in self._definitions:
-            reached: Iterable[GraphQLNamedType] = ()
-            if isinstance(type_, GraphQLEnumType):
-                made = _enum(type_)
-            elif not isinstance(type_, GraphQLInputObjectType):
-                raise SourceError(f"the type {type_.name} is used as input, and is no input type")
-            else:
-                made = self._object(type_)
-                reached = dict.fromkeys(get_named_type(field.type) for field in type_.fields.values())
-            self._definitions[type_.name] = _described(made, type_.description)
-            self._digests[type_.name] = _digest(self._definitions[type_.name])
-            self._next[type_.name] = tuple(one for one in reached if not isinstance(one, GraphQLScalarType))
-        return self._definitions[type_.name]
+        if isinstance(type_, GraphQLEnumType):
+            return _described(_enum(type_), type_.description)
+        if not isinstance(type_, GraphQLInputObjectType):
+            raise SourceError(f"the type {type_.name} is used as input, and is no input type")
+        return _described(self._object(type_), type_.description)
 
     def _object(self, type_: GraphQLInputObjectType) -> dict[str, Any]:
         made: dict[str, Any] = {
@@ -165,6 +112,9 @@ class InputSchemas:
             return {"type": "array", "items": self._type(type_.of_type)}
         if isinstance(type_, GraphQLScalarType):
             return dict(SCALARS.get(type_.name, {}))
+        if type_.name not in self._seen:
+            self._seen.add(type_.name)
+            self._waiting.append(type_)
         return {"$ref": f"#/$defs/{type_.name}"}
 
 
@@ -174,19 +124,11 @@ class OutputSchemas:
     def __init__(self, schema: GraphQLSchema, defaults: DefaultSelections) -> None:
         self._schema = schema
         self._defaults = defaults
-        self._digests: dict[str, str] = {}
 
     def schema(self, answer: Any) -> dict[str, Any]:
         """Return the schema of the default result of a field of this type."""
         leaf = is_leaf_type(get_named_type(answer))
         return self._type(answer, {} if leaf else self._defaults.selection(answer))
-
-    def digest(self, answer: Any) -> str:
-        """Return the digest of that schema."""
-        name = f"{answer}"
-        if name not in self._digests:
-            self._digests[name] = _digest(self.schema(answer))
-        return self._digests[name]
 
     def _type(self, type_: Any, selection: Selection) -> dict[str, Any]:
         if isinstance(type_, GraphQLNonNull):
@@ -222,10 +164,6 @@ class OutputSchemas:
 
 def _enum(type_: GraphQLEnumType) -> dict[str, Any]:
     return {"type": "string", "enum": list(type_.values)} if len(type_.values) <= MAX_ENUM_VALUES else {"type": "string"}
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:

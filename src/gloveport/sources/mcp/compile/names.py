@@ -8,10 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from gloveport.sources.mcp.tool_rows import RESERVED_GROUP_NAMES
 from gloveport.tool_names import problem_with
-
-RESERVED_GROUP_NAMES = frozenset({"resources", "prompts"})
-"""Names that a server's own tools never get: `server_features` mounts resources and prompts below them."""
 
 MAX_NAME_CHARS = 100
 

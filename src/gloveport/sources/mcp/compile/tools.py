@@ -1,113 +1,80 @@
-"""A server's list of tools → tools of ours.
+"""A server's list of tools → tools as programs get them. Pure: no connection, no credential, no I/O.
 
-Nothing in the list is trusted: names become identifiers, texts are cleaned (M3), annotations don't lower the policy (B6),
-and what can't be used is left out with a warning that names it.
+Nothing in the list is trusted: names become identifiers, texts are cleaned (M3), schemas are brought into the normal form,
+and what can't be used is left out with a warning that names it. Whether a tool writes is decided by the host (B6).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import jsonschema_rs
-import mcp_types as mcp
 import msgspec
 
 from gloveport.sources.mcp.compile.names import identifiers
+from gloveport.sources.mcp.tool_rows import MAX_SCHEMA_BYTES, ToolRow
+from gloveport.sources.schemas.normaliser import normalise
 from gloveport.sources.texts import clean
-from gloveport.types import Tool
 
-MAX_SCHEMA_BYTES = 256 * 1024
-MAX_SCHEMA_DEPTH = 60
-DATA_KEYWORDS = frozenset({"default", "const", "enum", "examples"})
+MAX_SHOWN_NAME_CHARS = 100
+MAX_WARNINGS_PER_TOOL = 3
+Warn = Callable[[str], None]
 
 
-def compile_tools(
-    source: str, listed: Iterable[mcp.Tool], *, trust_annotations: bool, warn: Callable[[str], None]
-) -> dict[str, tuple[Tool, str]]:
-    """Return the tools by address, each with the name that the server knows it by."""
-    unique: dict[str, mcp.Tool] = {}
+def compile_tools(listed: Iterable[Mapping[str, Any]], warn: Warn) -> Iterator[ToolRow]:
+    """Yield the tools that can be used, each with the name that the server knows it by."""
+    unique: dict[str, Mapping[str, Any]] = {}
     for each in listed:
-        if each.name in unique:
-            warn(f"the server lists two tools called {_quoted(each.name)}; the second is left out")
-        unique.setdefault(each.name, each)
+        name = each["name"]
+        if name in unique:
+            warn(f"the server lists two tools called {_quoted(name)}; the second is left out")
+        unique.setdefault(name, each)
     names = identifiers(unique)
-    found: dict[str, tuple[Tool, str]] = {}
     for name, each in unique.items():
-        problem = _schema_problem(each.input_schema)
-        if problem:
-            warn(f"the tool {_quoted(name)} is left out: its input schema {problem}")
+        takes = each.get("inputSchema")
+        if not isinstance(takes, dict) or takes.get("type") != "object":
+            warn(f"the tool {_quoted(name)} is left out: it has no input schema of type object")
             continue
-        output = each.output_schema
-        if output is not None and (problem := _schema_problem(output)):
-            warn(f"the tool {_quoted(name)} has an output schema that {problem}; it is left out")
-            output = None
-        address = f"{source}.{names[name]}"
-        found[address] = _tool(address, each, output, trust_annotations), name
-    return found
+        yield ToolRow(
+            name,
+            names[name],
+            clean(each.get("description") or each.get("title") or _title(each)),
+            _normal(takes, f"the input schema of the tool {_quoted(name)}", {"type": "object"}, warn),
+            _output(each, warn),
+        )
 
 
-def _tool(address: str, listed: mcp.Tool, output: dict[str, Any] | None, trust_annotations: bool) -> Tool:
-    hints = listed.annotations or mcp.ToolAnnotations()
-    return Tool(
-        address,
-        clean(listed.description or listed.title or hints.title),
-        _cleaned(listed.input_schema),
-        _cleaned(output) if output is not None else None,
-        kind="mcp",
-        writes=not (trust_annotations and hints.read_only_hint is True),
-    )
+def _title(tool: Mapping[str, Any]) -> Any:
+    hints = tool.get("annotations")
+    return hints.get("title") if isinstance(hints, dict) else None
 
 
-def _schema_problem(schema: dict[str, Any]) -> str:
-    """Return why a schema can't be used, or ""."""
+def _output(tool: Mapping[str, Any], warn: Warn) -> msgspec.Raw:
+    schema = tool.get("outputSchema")
+    if schema is None:
+        return msgspec.Raw(b"null")
+    where = f"the output schema of the tool {_quoted(tool['name'])}"
+    if not isinstance(schema, dict):
+        warn(f"{where} is no schema and is left out")
+        return msgspec.Raw(b"null")
+    return _normal(schema, where, None, warn)
+
+
+def _normal(schema: dict[str, Any], where: str, instead: Any, warn: Warn) -> msgspec.Raw:
+    """Return the schema in the normal form, as JSON; `instead` where it is too large."""
     try:
-        size = len(msgspec.json.encode(schema))
-    except (RecursionError, UnicodeEncodeError):
-        return "can't be written as JSON"
-    if size > MAX_SCHEMA_BYTES:
-        return f"is larger than {MAX_SCHEMA_BYTES:,} bytes"
-    if _is_deeper(schema, MAX_SCHEMA_DEPTH):
-        return "is nested too deeply"
-    try:
-        jsonschema_rs.validator_for(schema, retriever=_refuse, validate_formats=False)
-    except (ValueError, jsonschema_rs.ReferencingError) as error:
-        return f"can't be used: {str(error).splitlines()[0][:200]}"
-    return ""
-
-
-def _refuse(uri: str) -> Any:
-    """Refuse every URI: no schema may make the host fetch a URL or read a file, by `$ref` or by `$schema` (N10)."""
-    raise ValueError("it is outside the schema")
-
-
-def _is_deeper(value: Any, max_depth: int) -> bool:
-    level = [value]
-    for _ in range(max_depth):
-        level = [below for each in level for below in _children(each)]
-        if not level:
-            return False
-    return True
-
-
-def _children(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
-def _cleaned(value: Any) -> Any:
-    """Return the schema with its titles and descriptions cleaned, and its data (defaults, enums …) unchanged."""
-    if isinstance(value, list):
-        return [_cleaned(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: below if key in DATA_KEYWORDS else clean(below) if key in ("title", "description") and isinstance(below, str)
-        else _cleaned(below)
-        for key, below in value.items()
-    }  # fmt: skip
+        found = normalise(schema)
+    except RecursionError:
+        warn(f"{where} is nested too deeply and is not used")
+        return msgspec.Raw(msgspec.json.encode(instead))
+    for problem in found.warnings[:MAX_WARNINGS_PER_TOOL]:
+        warn(f"{where}: {problem}")
+    text = msgspec.json.encode(found.schema)
+    if len(text) <= MAX_SCHEMA_BYTES:
+        return msgspec.Raw(text)
+    warn(f"{where} is larger than {MAX_SCHEMA_BYTES:,} bytes and is not used")
+    return msgspec.Raw(msgspec.json.encode(instead))
 
 
 def _quoted(name: str) -> str:
-    return ascii(name[:100])
+    return ascii(name[:MAX_SHOWN_NAME_CHARS])

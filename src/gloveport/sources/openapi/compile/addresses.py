@@ -23,8 +23,11 @@ from gloveport.tool_names import problem_with
 
 MAX_STEP_CHARS = 80
 MAX_STEPS = 8
+MAX_SOURCE_CHARS = 500
+"""Of a path, an operationId or a tag, no more is read: what follows can't change much in a name of a few steps."""
 
-_VERSION = re.compile(r"v\d+([._]?\d+)*((alpha|beta|rc)\d*)?$|api$|rest$|\d+([._-]\d+)*$", re.IGNORECASE)
+# Every character can match in one way only, so the time is linear.
+_VERSION = re.compile(r"v\d++(?:[._]\d++)*+(?:(?:alpha|beta|rc)\d*+)?$|api$|rest$|\d++(?:[._-]\d++)*+$", re.IGNORECASE)
 _AZURE = re.compile(r"[A-Z][A-Za-z0-9]*_[A-Z][A-Za-z0-9]*$")
 _TEMPLATE = re.compile(r"\{[^{}]*\}")
 _VERBS = {"post": "create", "put": "replace", "patch": "update", "delete": "delete"}
@@ -39,20 +42,24 @@ class OperationIdentity(NamedTuple):
     tag: str | None
     lists: bool | None = None
 
+    def shortened(self) -> OperationIdentity:
+        """Return the identity with texts of bounded length."""
+        name, tag = self.id and self.id[:MAX_SOURCE_CHARS], self.tag and self.tag[:MAX_SOURCE_CHARS]
+        return self._replace(path=self.path[:MAX_SOURCE_CHARS], id=name, tag=tag)
+
 
 def assign_addresses(operations: Iterable[OperationIdentity]) -> dict[tuple[str, str], str]:
     """Return the address of each operation, by method and path."""
     # When several would share an address, the one with the shortest path gets it, whatever the document's order.
     order = sorted(operations, key=lambda operation: (len(operation.path), operation.path, operation.method))
-    steps = {operation: _steps(operation) for operation in order}
+    steps = {operation: _steps(operation.shortened()) for operation in order}
     # A tool is never also a namespace: `tools.x.list.pages` must mean the pages of `tools.x.list`.
     taken = {".".join(some[:length]) for some in steps.values() for length in range(1, len(some))}
     found: dict[tuple[str, str], str] = {}
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
     for operation in order:
-        address = next(
-            candidate for candidate in _candidates(operation, steps[operation], numbers) if candidate not in taken
-        )
+        candidates = _candidates(operation.shortened(), steps[operation], numbers)
+        address = next(candidate for candidate in candidates if candidate not in taken)
         found[operation.method, operation.path] = address
         taken.add(address)
     return found
@@ -129,6 +136,7 @@ def _is_plural(word: str) -> bool:
 
 def is_generated_id(operation: OperationIdentity) -> bool:
     """Return True for an operationId that only repeats method and path: GetAccountsAccount, get_v1_accounts__id_."""
+    operation = operation.shortened()
     letters = _letters(operation.id or "")
     if not letters.startswith(operation.method) and not letters.endswith(operation.method):
         return False
@@ -146,7 +154,8 @@ def _letters(text: str) -> str:
 
 def _to_step(text: str) -> str:
     """Return the text as one step of an address: unchanged if it is legal, else its words joined with `_`."""
-    text = unicodedata.normalize("NFKC", text)[: MAX_STEP_CHARS * 4]
+    # Cut before it is normalised: sorting combining marks takes time that is quadratic in their number.
+    text = unicodedata.normalize("NFKC", text[: MAX_STEP_CHARS * 4])[: MAX_STEP_CHARS * 4]
     if problem_with(text) is not None or not text.isascii():
         words = re.findall(r"[A-Za-z0-9_]+", unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode())
         joined = "_".join(words)

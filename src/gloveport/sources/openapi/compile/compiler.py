@@ -1,24 +1,23 @@
-"""Compile a document into what the cache stores: heads and definitions of operations, shared schemas, facts."""
+"""Compile a document: heads and definitions of operations, shared schemas, and facts about the whole."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from gloveport.errors import SourceError
-from gloveport.sources.compiled_definition import ToolHead
 from gloveport.sources.openapi.compile.addresses import OperationIdentity, assign_addresses, is_generated_id
 from gloveport.sources.openapi.compile.arguments import compile_arguments
+from gloveport.sources.openapi.compile.bounded_schemas import InputSchemas
 from gloveport.sources.openapi.compile.document.discovery import discovery_view
-from gloveport.sources.openapi.compile.document.document import SCHEMA_POINTERS, Dialect, OpenApiDocument, Warn
+from gloveport.sources.openapi.compile.document.document import SCHEMA_POINTERS, OpenApiDocument, Warn
 from gloveport.sources.openapi.compile.document.operations import DocumentView, RawOperation, openapi_view
 from gloveport.sources.openapi.compile.document.references import DanglingReference
 from gloveport.sources.openapi.compile.document.swagger2 import swagger_view
-from gloveport.sources.openapi.compile.fingerprints import TextDigest, closure_digests, fingerprint
 from gloveport.sources.openapi.compile.paging import detect_paging, returns_list
 from gloveport.sources.openapi.compile.parameters import Argument, compile_parameters, resolve_parameters
 from gloveport.sources.openapi.compile.request_body import CompiledBody, compile_body
@@ -27,16 +26,20 @@ from gloveport.sources.openapi.compile.schemas import SchemaRegistry
 from gloveport.sources.openapi.compile.security import credential_slots, security_alternatives
 from gloveport.sources.openapi.compile.servers import Variables, server_urls
 from gloveport.sources.openapi.compile.shared_schemas import place_of, shared_names, sided_places
-from gloveport.sources.openapi.method_override import is_override, may_override
+from gloveport.sources.openapi.frames import (
+    MAX_COMPILED_BYTES,
+    MAX_DESCRIPTION_CHARS,
+    MAX_OPERATIONS,
+    MAX_PIECE_BYTES,
+    MAX_TITLE_CHARS,
+    MAX_VERSION_CHARS,
+    MAX_WARNINGS,
+    CompiledHead,
+    Dialect,
+    DocumentFacts,
+)
 from gloveport.sources.openapi.operation import CompiledOperation, Operation, Paging
 from gloveport.sources.texts import clean
-
-COMPILER_VERSION = b"openapi 4"
-MAX_OPERATIONS = 50_000
-MAX_COMPILED_BYTES = 400_000_000
-MAX_WARNINGS = 50
-MAX_TEXT_CHARS = 1000
-READ_METHODS = frozenset({"get", "head", "options", "trace", "query"})
 
 _TAGS = re.compile(
     r"</?(?:p|br|a|b|i|em|strong|code|pre|ul|ol|li|div|span|h[1-6]|table|thead|tbody|tr|td|th|hr|img|sup|sub|blockquote)"
@@ -52,16 +55,22 @@ DIALECT_VIEWS: Mapping[Dialect, Callable[[OpenApiDocument, Warn], DocumentView]]
 }
 
 
+class CompiledTool(NamedTuple):
+    """A compiled operation: its head, and its definition as JSON."""
+
+    head: CompiledHead
+    text: bytes
+
+
 class OpenApiCompiler:
-    """Compiles one document. Consume `definitions` first, then `defs`, `heads` and `facts`: each needs the ones before."""
+    """Compiles one document."""
 
     def __init__(self, document: OpenApiDocument) -> None:
         self._document = document
         self._warnings: dict[str, None] = {}
         self._variables: Variables = {}
         self._size = 0
-        self._heads: list[tuple[ToolHead, TextDigest]] = []
-        self._schema_digests: dict[str, TextDigest] = {}
+        self._inputs = InputSchemas(self._warn)
         self._view = DIALECT_VIEWS[document.dialect](document, self._warn)
         self._slots = credential_slots(self._view.schemes, document.references, self._warn)
         self._servers, _ = server_urls(self._view.servers, document.base, self._variables)
@@ -77,54 +86,49 @@ class OpenApiCompiler:
         by_place = {place_of(pointer, key): schema for key, schema in schemas.items()}
         return SchemaRegistry(references, shared_names(pointer, schemas), sided_places(by_place, references), self._warn)
 
-    def definitions(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the address and the definition of each operation."""
-        raws: dict[tuple[str, str], RawOperation] = {}
+    def compile(self) -> tuple[list[CompiledTool], dict[str, bytes], DocumentFacts]:
+        """Return the tools, the shared schemas by name, and the facts about the document."""
+        operations = self._operations()
+        names = assign_addresses(self._identity(raw) for raw in operations.values())
+        made = [tool for key, raw in operations.items() if (tool := self._compile(raw, names[key])) is not None]
+        shared: dict[str, bytes] = {}
+        for name, schema, loosened in self._schemas.defs():
+            shared[name] = self._count_bytes(msgspec.json.encode(schema))
+            if loosened:
+                self._inputs.loosened.add(name)
+        # Which arguments cost the validator too much is known only when every schema that they refer to is.
+        shared |= self._inputs.bound(shared)
+        tools = [CompiledTool(head, self._text(head, compiled)) for head, compiled in made]
+        return tools, shared, self._facts()
+
+    def _operations(self) -> dict[tuple[str, str], RawOperation]:
+        found: dict[tuple[str, str], RawOperation] = {}
         for raw in self._view.operations:
-            raws.setdefault((raw.method, raw.path), raw)
-            if len(raws) > MAX_OPERATIONS:
+            found.setdefault((raw.method, raw.path), raw)
+            if len(found) > MAX_OPERATIONS:
                 problem = f"{self._document.name} has more than {MAX_OPERATIONS:,} operations"
                 raise SourceError(problem, hint="use only a part of the definition")
-        if not raws:
+        if not found:
             where = "resources" if self._document.dialect == "discovery" else "paths"
             problem = f"{self._document.name} has no operations under `{where}`"
             raise SourceError(problem, hint="check that the document is complete")
-        names = assign_addresses(self._identity(raw) for raw in raws.values())
-        for key, raw in raws.items():
-            text = self._compile(raw, names[key])
-            if text is not None:
-                yield names[key], self._count_bytes(text)
+        return found
 
-    def defs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and the text of each shared schema."""
-        for name, text in self._schemas.defs():
-            self._schema_digests[name] = TextDigest.of(text)
-            yield name, self._count_bytes(text)
-
-    def heads(self) -> Iterator[ToolHead]:
-        """Yield the heads, ordered by address."""
-        reached = closure_digests(self._schema_digests)
-        for head, definition in sorted(self._heads, key=lambda one: one[0].address):
-            shown = (head.address, head.description)
-            yield msgspec.structs.replace(head, fingerprint=fingerprint(shown, definition, reached))
-
-    def facts(self) -> dict[str, Any]:
-        """Return the facts about the whole document: title, servers, credential slots, warnings."""
+    def _facts(self) -> DocumentFacts:
         info = self._view.info if isinstance(self._view.info, dict) else {}
         listed = list(self._warnings)
         if len(listed) > MAX_WARNINGS:
             listed = [*listed[:MAX_WARNINGS], f"… and {len(listed) - MAX_WARNINGS:,} more"]
-        return {
-            "title": plain_text(info.get("title"))[:200],
-            "version": plain_text(info.get("version"))[:60] if isinstance(info.get("version"), str) else "",
-            "description": plain_text(info.get("description")),
-            "dialect": self._document.dialect,
-            "servers": self._servers,
-            "variables": self._variables,
-            "slots": tuple(self._slots.values()),
-            "warnings": listed,
-            "siblings": self._document.references.siblings.digests,
-        }
+        return DocumentFacts(
+            title=plain_text(info.get("title"))[:MAX_TITLE_CHARS],
+            version=plain_text(info.get("version"))[:MAX_VERSION_CHARS],
+            description=plain_text(info.get("description")),
+            dialect=self._document.dialect,
+            servers=self._servers,
+            variables=self._variables,
+            slots=tuple(self._slots.values()),
+            warnings=tuple(listed),
+        )
 
     def _warn(self, place: str, problem: str) -> None:
         self._warnings[plain_text(f"{place[:200]}: {problem[:300]}")] = None
@@ -146,8 +150,9 @@ class OpenApiCompiler:
             return named._replace(lists=None if returned is None else returns_list(returned, self._schemas))
         return named
 
-    def _compile(self, raw: RawOperation, address: str) -> bytes | None:
+    def _compile(self, raw: RawOperation, address: str) -> tuple[CompiledHead, CompiledOperation] | None:
         node, schemas = raw.node, self._schemas
+        schemas.loosened = False
         try:
             body = self._body(raw)
         except DanglingReference as error:
@@ -169,19 +174,22 @@ class OpenApiCompiler:
             produces=response.produces,
             paging=paged,
         )
-        overridable = may_override(operation) or any(map(is_override, arguments.schema["properties"]))
-        text = msgspec.json.encode(CompiledOperation(operation, arguments.schema, response.schema))
-        head = ToolHead(
+        self._inputs.add(address, arguments.schema, loosened=schemas.loosened)
+        head = CompiledHead(
             address=address,
             description=describe(node.get("summary"), node.get("description"), raw.place),
-            parameters=tuple(arguments.schema["properties"]),
-            fingerprint="",
-            writes=raw.method not in READ_METHODS or overridable,
             deprecated=node.get("deprecated") is True,
             pages=paged is not None or (raw.method == "get" and response.linked),
         )
-        self._heads.append((head, TextDigest.of(text)))
-        return text
+        return head, CompiledOperation(operation, arguments.schema, response.schema)
+
+    def _text(self, head: CompiledHead, compiled: CompiledOperation) -> bytes:
+        text = msgspec.json.encode(compiled)
+        if len(text) > MAX_PIECE_BYTES:
+            self._warn(head.address, "its schemas are too large, and are left out")
+            names = {name: {} for name in compiled.input_schema["properties"]}
+            text = msgspec.json.encode(CompiledOperation(compiled.operation, {"type": "object", "properties": names}))
+        return self._count_bytes(text)
 
     def _body(self, raw: RawOperation) -> CompiledBody | None:
         node = raw.node.get("requestBody")
@@ -221,15 +229,15 @@ def describe(summary: object, description: object, fallback: str) -> str:
         return long or short or fallback
     if not long:
         return short
-    return clean(f"{short}\n\n{long}", MAX_TEXT_CHARS)
+    return clean(f"{short}\n\n{long}", MAX_DESCRIPTION_CHARS)
 
 
 def plain_text(text: object) -> str:
     """Return the text without HTML markup and without hidden characters."""
     if not isinstance(text, str) or not text:
         return ""
-    text = text[: MAX_TEXT_CHARS * 4]
+    text = text[: MAX_DESCRIPTION_CHARS * 4]
     if "<" in text:
         text = _TAGS.sub("", _BLOCK.sub("\n", text))
     # Entities are decoded before the text is cleaned: `&#x202e;` is one of the characters that reorder a line.
-    return clean(html.unescape(text) if "&" in text else text, MAX_TEXT_CHARS)
+    return clean(html.unescape(text) if "&" in text else text, MAX_DESCRIPTION_CHARS)

@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from gloveport.schema_cost import REFERENCE_PREFIX
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode, References
 from gloveport.sources.schemas.keywords import COMMON_RULES, Schema, SchemaWalk, definition_name
@@ -43,7 +41,9 @@ class SchemaRegistry:
         self._names: dict[tuple[str, Side | None], str] = {}
         self._taken: set[str] = set(shared.values())
         self._referenced: list[ReferencedSchema] = []
-        self._normalised: dict[tuple[str, Side], Any] = {}
+        self._normalised: dict[tuple[str, Side], tuple[Any, bool]] = {}
+        self.loosened = False
+        """Whether a schema was loosened since this was last set to False."""
 
     def normalise(self, node: Any, side: Side, file: str, place: str) -> Any:
         """Return the normalised schema: an object or a boolean; {} when it can't be used."""
@@ -53,14 +53,21 @@ class SchemaRegistry:
         """Return the normalised schema of a node. It is computed once, so callers must not change it."""
         key = (found.place, side)
         if key not in self._normalised:
-            self._normalised[key] = self.normalise(found.value, side, found.file, found.place)
-        return self._normalised[key]
+            before, self.loosened = self.loosened, False
+            made = self.normalise(found.value, side, found.file, found.place)
+            self._normalised[key] = made, self.loosened
+            self.loosened = self.loosened or before
+        made, loosened = self._normalised[key]
+        self.loosened = self.loosened or loosened
+        return made
 
-    def defs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the shared schemas that were referred to, and those that they refer to in turn."""
+    def defs(self) -> Iterator[tuple[str, Any, bool]]:
+        """Yield the shared schemas that were referred to, and those that they refer to in turn; and which are loosened."""
         while self._referenced:
             name, found, side = self._referenced.pop()
-            yield name, msgspec.json.encode(self.normalise(found.value, side, found.file, found.place))
+            self.loosened = False
+            made = self.normalise(found.value, side, found.file, found.place)
+            yield name, made, self.loosened
 
     def find(self, reference: str, file: str) -> DocumentNode:
         """Return the node that a reference points to."""
@@ -105,6 +112,7 @@ class OpenApiSchemaWalk(SchemaWalk):
         self.place = place
 
     def loosen(self, problem: str) -> None:
+        self.schemas.loosened = True
         self.schemas.warn(self.place, problem)
 
     def schema(self, node: Any, depth: int = 0) -> Any:

@@ -6,9 +6,7 @@ import re
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from gloveport.sources.openapi.compile.document.document import is_url
-
-MAX_SERVERS = 100
+from gloveport.sources.openapi.frames import MAX_SERVERS, MAX_URL_CHARS, SERVER_URL, is_url
 
 Variables = dict[str, dict[str, Any]]
 """The variables of each server URL by name: `{"default": …, "enum": [...]}`."""
@@ -20,10 +18,10 @@ def server_urls(nodes: Any, base: str, variables: Variables) -> tuple[tuple[str,
     left_out = False
     for node in nodes[:MAX_SERVERS] if isinstance(nodes, list) else ():
         url = node.get("url") if isinstance(node, dict) else None
-        if not isinstance(url, str):
+        if not isinstance(url, str) or len(url) > MAX_URL_CHARS:
             continue
         whole = _absolute(url.strip(), base)
-        if whole is None:
+        if whole is None or not SERVER_URL.fullmatch(whole):
             left_out = True
             continue
         found[whole] = None
@@ -53,5 +51,8 @@ def _absolute(url: str, base: str) -> str | None:
         return url
     if not is_url(base) or "://" in url:
         return None
-    joined = urljoin(base, url)
-    return joined if urlsplit(joined).scheme in ("http", "https") else None
+    try:
+        joined = urljoin(base, url)
+        return joined if urlsplit(joined).scheme in ("http", "https") else None
+    except ValueError:
+        return None

@@ -26,7 +26,7 @@ _tasks: dict[str, Task] = {}
 
 
 def preload() -> None:
-    """Load the modules of the tasks, and have each rehearse, so that its forks start warm. The zygote calls it once."""
+    """Load the modules of the tasks, and have each rehearse, so that its forks start warm and load nothing more."""
     packages = [path for name, path in os.environ.items() if name.startswith("GLOVEPORT_PACKAGE_")]
     sys.path += dict.fromkeys(os.path.dirname(os.path.dirname(path)) for path in packages)
     for name in filter(None, os.environ["GLOVEPORT_MODULES"].split(",")):

@@ -9,19 +9,18 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import orjson
 
 from gloveport.errors import SourceError
 from gloveport.sources.openapi.compile.document.references import ReadFile, References, SiblingFiles
+from gloveport.sources.openapi.frames import MAX_DOCUMENT_BYTES, Dialect
 
-Dialect = Literal["openapi", "swagger", "discovery"]
 Warn = Callable[[str, str], None]
 """Reports a part that is left out: its place in the document, and the problem."""
 
 SCHEMA_POINTERS = {"openapi": "/components/schemas", "swagger": "/definitions", "discovery": "/schemas"}
-MAX_DOCUMENT_BYTES = 50_000_000
 
 _SPACED_COLON = re.compile(rb'"\s+:')
 _ESCAPED_QUOTE = b"\\u0022"
@@ -71,11 +70,6 @@ def parse_text(raw: bytes, name: str) -> Any:
     from gloveport.sources.openapi.compile.document.yaml import parse_yaml
 
     return parse_yaml(raw, name)
-
-
-def is_url(base: str) -> bool:
-    """Return True when a base is a URL, False when it is a folder."""
-    return base.startswith(("http://", "https://"))
 
 
 def _dialect(root: dict[str, Any], name: str) -> Dialect:

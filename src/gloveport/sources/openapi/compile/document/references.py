@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from gloveport.errors import SourceError
+from gloveport.sources.openapi.frames import MAX_SIBLING_FILES
 
 MAX_REFERENCE_HOPS = 32
-MAX_SIBLING_FILES = 2000
 
 ReadFile = Callable[[str, int], bytes | None]
 """Reads a file by its path below the document's folder; None when it is missing, out of the folder or over the limit."""
@@ -46,8 +45,7 @@ class SiblingFiles:
         self._parse = parse
         self._bytes_left = max_bytes
         self._parsed: dict[str, Any] = {}
-        self.digests: dict[str, str] = {}
-        """The SHA-256 of every file that was asked for, by its path; "" for one that can't be read."""
+        self._missing: set[str] = set()
 
     def locate(self, file: str, base: str) -> str:
         """Return the path, below the document's folder, of a file that the file `base` refers to as `file`."""
@@ -62,15 +60,16 @@ class SiblingFiles:
 
     def load(self, file: str) -> Any:
         """Return the parsed content of a file that `locate` found."""
+        if file in self._missing:
+            raise DanglingReference(f"{file!a} is missing, not a regular file, or too large")
         if file not in self._parsed:
-            if len(self._parsed) >= MAX_SIBLING_FILES:
+            if len(self._parsed) + len(self._missing) >= MAX_SIBLING_FILES:
                 raise DanglingReference(f"the definition has more than {MAX_SIBLING_FILES:,} files")
             raw = self._read(file, self._bytes_left) if self._read else None
             if raw is None:
-                self.digests[file] = ""
+                self._missing.add(file)
                 raise DanglingReference(f"{file!a} is missing, not a regular file, or too large")
             self._bytes_left -= len(raw)
-            self.digests[file] = hashlib.sha256(raw).hexdigest()
             try:
                 self._parsed[file] = self._parse(raw, file)
             except SourceError as error:

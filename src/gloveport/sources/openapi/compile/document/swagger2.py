@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from gloveport.sources.openapi.compile.document.document import OpenApiDocument, Warn, is_url
+from gloveport.sources.openapi.compile.document.document import OpenApiDocument, Warn
 from gloveport.sources.openapi.compile.document.operations import METHODS, DocumentView, RawOperation, path_items
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_binary
+from gloveport.sources.openapi.frames import is_url
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

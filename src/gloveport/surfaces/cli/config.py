@@ -1,0 +1,84 @@
+"""`gloveport config`: shows the settings with their places, and trusts those of a project's file that loosen yours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gloveport.config import Config, load_config
+from gloveport.loosening import trust_settings
+from gloveport.sources.trust import needs_trust, what_it_does
+from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.sources import location_of
+from gloveport.surfaces.cli.tools import ViewOptions
+from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.settings import HOW_TO_TRUST
+from gloveport.surfaces.terminal import visible_line
+
+
+def show_command(view: ViewOptions) -> int:
+    """Show every setting, its place, and whether and why it is ignored; return the exit code."""
+    settings = view.settings(quiet=True)
+    rows = [*_settings(settings), *_sources(settings)]
+    if view.as_json:
+        write_document(view.out, {"ok": True, "files": [str(path) for path in settings.files], "settings": rows})
+        return 0
+    for row in rows:
+        mark = view.out.paint("!", "yellow") if row["ignored"] else " "
+        place = view.out.paint(visible_line(row["place"] or ""), "dim")
+        view.out.line(f"{mark} {visible_line(row['key'])} = {visible_line(str(row['value']))}  {place}".rstrip())
+        if row["ignored"]:
+            view.out.line(f"    ignored: {visible_line(row['ignored'])}")
+    if settings.ignored:
+        view.err.line(f"hint: {HOW_TO_TRUST}")
+    if not rows:
+        view.err.line("there are no settings: every value is the default")
+    return 0
+
+
+def _settings(settings: Config) -> list[dict[str, Any]]:
+    ignored = [
+        {"key": each.name, "value": each.value, "place": each.place, "ignored": f"not trusted: {each.reason}"}
+        for each in settings.ignored
+    ]
+    tables = {"limits": settings.limits, "sandbox": settings.sandbox}
+    names = [(f"{table}.{key}", value) for table, values in tables.items() for key, value in values.items()]
+    used = [{"key": key, "value": value, "place": settings.origins.get(key), "ignored": None} for key, value in names]
+    return [*used, *ignored]
+
+
+def _sources(settings: Config) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": f"sources.{config.name}",
+            "value": f"{config.kind} {location_of(config)}",
+            "place": settings.origins.get(f"sources.{config.name}.{config.kind}"),
+            "ignored": _untrusted(config.name, what_it_does(config)) if needs_trust(config) else None,
+        }
+        for config in settings.sources
+    ]
+
+
+def _untrusted(name: str, does: str) -> str:
+    return f"not trusted: it {does}; `gloveport tools trust {name}` lets it be opened"
+
+
+def trust_command(view: ViewOptions, *, yes: bool) -> int:
+    """Let the settings of a project's file that loosen the user's take effect; return the exit code."""
+    settings = load_config()
+    if settings.project is None or not settings.ignored:
+        _done(view, "no setting of a project's file needs trust", settings, trusted=False)
+        return 0
+    for each in settings.ignored:
+        view.err.line(visible_line(f"{each.place}: {each.shown} ({each.reason})"))
+    ask("Trust these settings?", view.err, yes=yes, as_json=view.as_json)
+    trust_settings(settings.project, settings.ignored)
+    _done(view, f"these settings of {settings.project} take effect", settings, trusted=True)
+    return 0
+
+
+def _done(view: ViewOptions, text: str, settings: Config, *, trusted: bool) -> None:
+    if view.as_json:
+        names = [each.name for each in settings.loosening]
+        write_document(view.out, {"ok": True, "trusted": trusted, "settings": names})
+    else:
+        view.err.line(f"{view.err.paint('✓', 'green')} {visible_line(text)}")

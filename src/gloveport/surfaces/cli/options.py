@@ -1,0 +1,60 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from gloveport.errors import OptionError
+from gloveport.suggestions import did_you_mean
+
+
+class OneOf(click.Choice[str]):
+    """One of a few words; `noun` says what they name. Another word is an error that suggests one of them."""
+
+    def __init__(self, choices: Sequence[str], noun: str | None = None) -> None:
+        super().__init__(choices)
+        self.noun = noun
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word itself."""
+        if value in self.choices:
+            return value
+        listed = ", ".join(self.choices)
+        meant = did_you_mean(value, self.choices)
+        if self.noun is not None:
+            raise OptionError(f"there is no {self.noun} `{value}`", hint=meant or f"the {self.noun}s are {listed}")
+        option = param.opts[0] if param else "it"
+        raise OptionError(f"{option} takes {' or '.join(listed.rsplit(', ', 1))}, not `{value}`", hint=meant)
+
+
+def minimum_option(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option `--minimum`; with no default here, the settings may set it, and else it is `kernel`."""
+    return click.option(
+        "--minimum",
+        type=OneOf(["full", "kernel", "none"]),
+        default=default,
+        metavar="STRENGTH",
+        help="Refuse a sandbox weaker than this: full, kernel (the default) or none.",
+    )
+
+
+def view_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of a command that reads the settings and shows something: --config, --json and --color."""
+    return CONFIG(JSON(COLOR(command)))
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
+COLOR = click.option(
+    "--color",
+    type=OneOf(["auto", "always", "never"]),
+    default="auto",
+    metavar="WHEN",
+    help="Use colour: auto (on a terminal), always or never.",
+)
+CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml instead of the nearest one.")
+YES = click.option("--yes", is_flag=True, help="Answer every question with yes.")
+SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
+PRIVATE = click.option("--private", is_flag=True, help="Let these sources reach loopback and private addresses.")

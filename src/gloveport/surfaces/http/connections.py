@@ -1,0 +1,99 @@
+"""Limit the connections of clients that have not shown the token, so that they can't take what other clients need (R4).
+
+The library lets a client wait for ever before it sends a request, and refuses everybody when it has too many connections.
+Here, only so many connections without the token are kept. Each further one closes the oldest, of the address that has most.
+A connection on which no request begins for a while is closed: soon without the token, later with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import MutableMapping
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_UNAUTHENTICATED = 256  # with the sandboxes' descriptors they fit into the usual limit of 1,024
+UNAUTHENTICATED_TIMEOUT_SECONDS = 5.0
+IDLE_TIMEOUT_SECONDS = 30.0
+_CONNECTION = "gloveport.connection"
+
+
+def mark_authenticated(scope: MutableMapping[str, Any]) -> None:
+    """Note that the request of this ASGI scope had the token: its connection no longer counts as a stranger's."""
+    connection = scope.get(_CONNECTION)
+    if isinstance(connection, _Connection):
+        connection.unauthenticated.discard(connection)
+
+
+class UnauthenticatedConnections:
+    """The connections of one server on which no request has had the token, oldest first."""
+
+    def __init__(self) -> None:
+        self._connections: dict[_Connection, str] = {}  # each with the address of its client
+
+    def protocol(self, **options: Any) -> asyncio.Protocol:
+        """Return the protocol of a new connection; uvicorn calls this instead of its own class."""
+        return _Connection(self, **options)
+
+    def add(self, connection: _Connection, address: str) -> None:
+        """Count a new connection; close another when there are too many."""
+        self._connections[connection] = address
+        if len(self._connections) > MAX_UNAUTHENTICATED:
+            most = Counter(self._connections.values()).most_common(1)[0][0]
+            oldest = next(other for other, client in self._connections.items() if client == most)
+            self.discard(oldest)
+            oldest.transport.abort()
+
+    def discard(self, connection: _Connection) -> None:
+        """Stop counting a connection: it has shown the token, or it is closed."""
+        self._connections.pop(connection, None)
+
+    def __contains__(self, connection: _Connection) -> bool:
+        """Return whether no request on this connection has had the token."""
+        return connection in self._connections
+
+
+class _Connection(H11Protocol):
+    """A connection that closes itself when no request has begun for a while and none is being answered."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, unauthenticated: UnauthenticatedConnections, **options: Any) -> None:
+        super().__init__(**options)
+        self.unauthenticated = unauthenticated
+        inner = self.app
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            scope[_CONNECTION] = self
+            await inner(scope, receive, send)
+
+        self.app = app
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Count the connection and start its timer."""
+        super().connection_made(transport)
+        self.unauthenticated.add(self, self.client[0] if self.client else "")
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timer."""
+        self.unauthenticated.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _start_timer(self) -> None:
+        seconds = UNAUTHENTICATED_TIMEOUT_SECONDS if self in self.unauthenticated else IDLE_TIMEOUT_SECONDS
+        self._timer = self.loop.call_later(seconds, self._check, self.cycle, self._idle)
+
+    def _check(self, last: Any, was_idle: bool) -> None:
+        if was_idle and self._idle and self.cycle is last:
+            self.transport.close()
+        else:
+            self._start_timer()
+
+    @property
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete

@@ -1,0 +1,26 @@
+"""Load the settings of a command, and report once what in a project's file has no effect."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gloveport.config import Config, load_config
+from gloveport.surfaces.terminal import stream, visible_line
+
+HOW_TO_TRUST = "review them; `gloveport config trust` lets them take effect"
+_reported: set[tuple[str, str]] = set()
+
+
+def load_settings(file: str | None, *, color: str = "auto", quiet: bool = False) -> Config:
+    """Return the settings of this user and this project, or those with the named file as the project's."""
+    settings = load_config(Path(file) if file else None)
+    fresh = [each for each in settings.ignored if (each.place, each.shown) not in _reported]
+    _reported.update((each.place, each.shown) for each in fresh)
+    if fresh and not quiet and sys.stderr is not None:
+        err = stream(sys.stderr, color)
+        for each in fresh:
+            text = visible_line(f"{each.place}: {each.shown} is ignored ({each.reason})")
+            err.line(f"{err.paint('!', 'yellow')} {text}")
+        err.line(f"  hint: {HOW_TO_TRUST}")
+    return settings
