@@ -12,10 +12,10 @@ import msgspec
 
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
-from gloveport.bridge.to_data import to_data
+from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, ToolError
-from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_soon
+from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
 from gloveport.policy import AllowAll
 from gloveport.sources.functions.threads import left_running
 from gloveport.types import CallRecord, Failure, Limits, ToolCall
@@ -114,6 +114,10 @@ class RunBridge:
         except ToolError as refusal:
             self.error_codes.add(refusal.code)
             raise
+        except asyncio.CancelledError:
+            if self._closed:
+                raise _run_ended_error(call.name) from None
+            raise
         if self._slots_in_use < self._limits.max_concurrent_calls:
             self._slots_in_use += 1
         else:
@@ -123,7 +127,8 @@ class RunBridge:
             made = self._start(call, contract, named)
             found = await contract.call(contract.tool, sent)
             path = contract.path
-            value = await off_loop_soon(to_data, found, path) if is_large(found) else to_data(found, path)
+            large = type(found) not in IMMUTABLE_TYPES and is_large(found)
+            value = await off_loop_soon(to_data, found, path) if large else to_data(found, path)
             if self._closed:
                 raise _run_ended_error(contract.path)
             self._finish(made, None)
@@ -162,8 +167,9 @@ class RunBridge:
         self._calls_made += 1
         if self._calls_made > self._limits.max_calls:
             raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
-        if contract is None:  # compiling the schema of a tool, or searching for a similar one, takes milliseconds
-            contract = await off_loop(self._look_up, call.name)
+        if contract is None:
+            foreign = self._bridge.is_foreign(call.name)  # compiling the schema that somebody else wrote takes milliseconds
+            contract = await off_loop_if(foreign, self._look_up, call.name)
         if contract.suspended is not None:
             raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path)
         # A private copy is sent: policy, records and listeners read the values that the guest sent (B3).
