@@ -111,13 +111,8 @@ class RunBridge:
             return await self._ask(call)
         try:
             contract, sent, named = await self._admit(call, contract)
-        except ToolError as refusal:
-            self.error_codes.add(refusal.code)
-            raise
-        except asyncio.CancelledError:
-            if self._closed:
-                raise _run_ended_error(call.name) from None
-            raise
+        except (ToolError, asyncio.CancelledError) as problem:
+            raise self._refusal(problem, call.name) from None
         if self._slots_in_use < self._limits.max_concurrent_calls:
             self._slots_in_use += 1
         else:
@@ -127,8 +122,7 @@ class RunBridge:
             made = self._start(call, contract, named)
             found = await contract.call(contract.tool, sent)
             path = contract.path
-            large = type(found) not in IMMUTABLE_TYPES and is_large(found)
-            value = await off_loop_soon(to_data, found, path) if large else to_data(found, path)
+            value = await off_loop_soon(to_data, found, path) if _is_large_copy(found) else to_data(found, path)
             if self._closed:
                 raise _run_ended_error(contract.path)
             self._finish(made, None)
@@ -180,6 +174,13 @@ class RunBridge:
         if not self._allows_all:
             self._decide(contract, call, named)
         return contract, sent, named
+
+    def _refusal(self, problem: BaseException, name: str) -> BaseException:
+        """Return what to raise for a call that was not made."""
+        if isinstance(problem, ToolError):
+            self.error_codes.add(problem.code)
+            return problem
+        return _run_ended_error(name) if self._closed else problem
 
     def _error_for_run(self, problem: BaseException, contract: Contract) -> BaseException:
         """Return what to raise into the run: a ToolError for exceptions, and for a cancellation that nobody requested."""
@@ -287,6 +288,10 @@ class RunBridge:
             call.error = "cancelled: the call was cancelled" if cancelled else f"{error.code}: {error.message}{location}"
         if self._on_call is not None:
             self._on_call("call-ended", call.record())
+
+
+def _is_large_copy(value: Any) -> bool:
+    return type(value) not in IMMUTABLE_TYPES and is_large(value)
 
 
 def _estimated_size(call: ToolCall) -> int:
