@@ -12,6 +12,7 @@ import pytest
 
 from gloveport.bridge.tool_errors import MAX_MESSAGE_CHARS, to_tool_error, without_paths
 from gloveport.errors import ToolError
+from tests.holding import MAX_HOLD_MS, cpu_ms
 
 from .support import call, port, refused
 
@@ -156,6 +157,13 @@ PATHS = [
     ("1/2 and a/b are not paths", "1/2 and a/b are not paths"),
     (r"can't open C:\Users\ada\secret.txt", "can't open secret.txt"),
     ("no path at all", "no path at all"),
+    (f"sqlite:///{sys.prefix}/bin/app.db is locked", "sqlite:app.db is locked"),
+    (f"cc -I{sys.prefix}/bin/x.h failed", "cc -Ix.h failed"),
+    (f"found:{sys.prefix}/bin/x.h", "found:x.h"),
+    (f"a-{sys.prefix}/lib/x.h", "a-x.h"),
+    (f"overlay/upper{sys.prefix}/lib/x.h", "overlay/upperx.h"),
+    ("src/home/app.py is relative", "src/home/app.py is relative"),
+    ("wss://example.com/usr/lib closed", "wss://example.com/usr/lib closed"),
     ("just / alone", "just / alone"),
 ]
 
@@ -178,6 +186,12 @@ async def test_a_missing_file_does_not_reveal_its_folder(tmp_path: Path) -> None
     found = await refused(port(read), "read")
     assert str(tmp_path) not in found.message
     assert "gone.txt" in found.message
+
+
+@pytest.mark.parametrize("unit", ["/", "a/", "/usr/", "'/", "http://", "C:\\", "/a/b"])
+def test_no_message_makes_the_search_for_paths_take_long(unit: str) -> None:
+    said = unit * (MAX_MESSAGE_CHARS // len(unit))
+    assert cpu_ms(without_paths, said) < MAX_HOLD_MS
 
 
 def test_a_long_message_is_cut() -> None:

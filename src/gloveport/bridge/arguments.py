@@ -12,22 +12,22 @@ from typing import Any, cast
 import jsonschema_rs
 import msgspec
 
-from gloveport.bridge.schema_cost import max_branches
 from gloveport.bridge.to_data import copy_data
+from gloveport.bridge.validation_cost import is_quick, is_too_expensive
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
+from gloveport.schema_cost import SchemaCost, schema_cost
 from gloveport.sources import PagedSource, Source
 from gloveport.types import Tool
 
 MAX_REGEX_BACKTRACKS = 10_000
-MAX_BRANCHES = 2000
 SCALAR_TYPES = frozenset({type(None), bool, int, float, str})
 
 
 class Contract:
     """One tool with the source that implements it and its compiled input schema."""
 
-    __slots__ = ("_is_valid", "_names", "_required", "_validator", "call", "path", "source", "suspended", "tool")
+    __slots__ = ("_cost", "_is_valid", "_names", "_required", "_validator", "call", "path", "source", "suspended", "tool")
 
     def __init__(self, tool: Tool, source: Source, path: str, suspended: str | None = None) -> None:
         self.tool = tool
@@ -37,8 +37,24 @@ class Contract:
         self.call: Callable[[Tool, dict[str, Any]], Awaitable[Any]] = source.call
         self._names = tool.parameters
         self._required = frozenset(tool.input_schema.get("required", ()))
-        self._validator = _compiled(tool, path)
+        self._cost = schema_cost(tool.input_schema)
+        self._validator = _compiled(tool, path, self._cost)
         self._is_valid = self._validator.is_valid
+
+    def accepts_quickly(self, size: int) -> bool:
+        """Return True when values whose JSON has so many bytes can be validated on the event loop, whatever they are."""
+        return is_quick(self._cost, size)
+
+    def accept_slowly(self, values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `accept` and `named_arguments` return. It refuses values that would take too long to validate."""
+        try:
+            given = copy_data(values)
+        except TypeError as error:
+            raise self._refusal(f"one of the values {error}") from None
+        for args in (given[0], dict.fromkeys(self._names, given[0])) if given and len(given) == 1 else (given,):
+            if is_too_expensive(self.tool.input_schema, args):
+                raise self._refusal("they take too long to validate: pass fewer values at a time")
+        return self.accept(given), self.named_arguments(given)
 
     def accept(self, values: Any) -> dict[str, Any]:
         """Return the values as named arguments, copied and validated; raises ToolError `bad-arguments`."""
@@ -132,11 +148,14 @@ class PagedContract(Contract):
         return {"value": page.value, "next": page.next}
 
 
-def _compiled(tool: Tool, path: str) -> jsonschema_rs.Validator:
-    if max_branches(tool.input_schema) > MAX_BRANCHES:
-        raise ToolError(f"the schema of `tools.{path}` can't be used: it has too many alternatives to try", tool=path)
+def _compiled(tool: Tool, path: str, cost: SchemaCost) -> jsonschema_rs.Validator:
+    engines: list[jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions] = [jsonschema_rs.RegexOptions()]
+    if tool.kind == "function":  # its author is trusted with a pattern that may backtrack
+        engines.append(jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_REGEX_BACKTRACKS))
+    elif cost.problem:
+        raise ToolError(f"the schema of `tools.{path}` can't be used: it {cost.problem}", tool=path)
     # The linear-time engine first: the guest chooses the text, and could stall the host through a backtracking pattern.
-    for options in (jsonschema_rs.RegexOptions(), jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_REGEX_BACKTRACKS)):
+    for options in engines:
         try:
             return jsonschema_rs.validator_for(
                 dict(tool.input_schema), pattern_options=options, retriever=_refuse, validate_formats=False

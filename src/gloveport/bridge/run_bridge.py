@@ -12,9 +12,10 @@ import msgspec
 
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
-from gloveport.bridge.to_data import to_data
+from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, ToolError
+from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
 from gloveport.policy import AllowAll
 from gloveport.sources.functions.threads import left_running
 from gloveport.types import CallRecord, Failure, Limits, ToolCall
@@ -32,7 +33,7 @@ MAX_SUGGESTIONS = 50
 MAX_CUT_SEARCHES = 10
 MAX_NAME_CHARS = 5000
 MAX_RECORDED_ARGUMENT_BYTES = 2 * 1024 * 1024
-ARGUMENTS_NOT_RECORDED = {"…": "not kept: the calls of this run were too large"}
+ARGUMENTS_NOT_RECORDED = {"…": "not kept: too large"}
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -45,6 +46,7 @@ class _Call(msgspec.Struct, gc=False):
     status: Literal["running", "ok", "failed"] = "running"
     seconds: float | None = None
     error: str | None = None
+    named: dict[str, Any] | None = None  # the arguments by name, where finding the names takes long
 
     @property
     def tool(self) -> str:
@@ -53,7 +55,10 @@ class _Call(msgspec.Struct, gc=False):
 
     def record(self) -> CallRecord:
         """Return the call as it stands now."""
-        args = ARGUMENTS_NOT_RECORDED if self.args is None else self.contract.named_arguments(self.args)
+        if self.args is None:
+            args = ARGUMENTS_NOT_RECORDED
+        else:
+            args = self.contract.named_arguments(self.args) if self.named is None else self.named
         return CallRecord(self.id, self.tool, args, self.status, self.started, self.seconds, self.error)
 
 
@@ -105,18 +110,19 @@ class RunBridge:
         if contract is None and call.name in self._bridge.builtins.calls:
             return await self._ask(call)
         try:
-            contract, sent = self._admit(call, contract)
-        except ToolError as refusal:
-            self.error_codes.add(refusal.code)
-            raise
+            contract, sent, named = await self._admit(call, contract)
+        except (ToolError, asyncio.CancelledError) as problem:
+            raise self._refusal(problem, call.name) from None
         if self._slots_in_use < self._limits.max_concurrent_calls:
             self._slots_in_use += 1
         else:
             await self._wait_for_slot(contract)
         made: _Call | None = None
         try:
-            made = self._start(call, contract)
-            value = to_data(await contract.call(contract.tool, sent), contract.path)
+            made = self._start(call, contract, named)
+            found = await contract.call(contract.tool, sent)
+            path = contract.path
+            value = await off_loop_soon(to_data, found, path) if _is_large_copy(found) else to_data(found, path)
             if self._closed:
                 raise _run_ended_error(contract.path)
             self._finish(made, None)
@@ -143,26 +149,38 @@ class RunBridge:
             await self._bridge.catalog.prepare_search()
         return self._answer(call.name, call.args)
 
-    def _admit(self, call: ToolCall, contract: Contract | None) -> tuple[Contract, dict[str, Any]]:
-        """Count, look up, validate and decide on a call; return its contract and the arguments to send."""
+    async def _admit(
+        self, call: ToolCall, contract: Contract | None
+    ) -> tuple[Contract, dict[str, Any], dict[str, Any] | None]:
+        """Count, look up, validate and decide on a call.
+
+        Return its contract, the arguments to send, and those to record where finding their names takes long.
+        """
         if self._closed:
             raise _run_ended_error(call.name)
         self._calls_made += 1
         if self._calls_made > self._limits.max_calls:
             raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
         if contract is None:
-            contract = self._look_up(call.name)
+            foreign = self._bridge.is_foreign(call.name)  # compiling the schema that somebody else wrote takes milliseconds
+            contract = await off_loop_if(foreign, self._look_up, call.name)
         if contract.suspended is not None:
             raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path)
         # A private copy is sent: policy, records and listeners read the values that the guest sent (B3).
-        sent = contract.accept(call.args)
+        if contract.accepts_quickly(call.size or _estimated_size(call)):
+            sent, named = contract.accept(call.args), None
+        else:
+            sent, named = await off_loop_soon(contract.accept_slowly, call.args)
         if not self._allows_all:
-            try:
-                self._decide(contract, call)
-            except ToolError as refusal:  # a refused call is recorded too
-                self._finish(self._start(call, contract), refusal)
-                raise
-        return contract, sent
+            self._decide(contract, call, named)
+        return contract, sent, named
+
+    def _refusal(self, problem: BaseException, name: str) -> BaseException:
+        """Return what to raise for a call that was not made."""
+        if isinstance(problem, ToolError):
+            self.error_codes.add(problem.code)
+            return problem
+        return _run_ended_error(name) if self._closed else problem
 
     def _error_for_run(self, problem: BaseException, contract: Contract) -> BaseException:
         """Return what to raise into the run: a ToolError for exceptions, and for a cancellation that nobody requested."""
@@ -215,13 +233,16 @@ class RunBridge:
             raise unknown_tool_error(self._bridge.catalog, name, guess=self._suggestions_made <= MAX_SUGGESTIONS)
         return found
 
-    def _decide(self, contract: Contract, call: ToolCall) -> None:
-        decision = self._bridge.policy.decide(contract.tool, contract.named_arguments(call.args))
+    def _decide(self, contract: Contract, call: ToolCall, named: dict[str, Any] | None) -> None:
+        args = contract.named_arguments(call.args) if named is None else named
+        decision = self._bridge.policy.decide(contract.tool, args)
         if decision.verdict == "allow":
             return
         needs = "needs a person's approval, which is not available here" if decision.verdict == "ask" else "is not allowed"
         reason = f": {decision.reason}" if decision.reason else ""
-        raise ToolError(f"`tools.{contract.path}` {needs}{reason}", code="denied", tool=contract.path)
+        refusal = ToolError(f"`tools.{contract.path}` {needs}{reason}", code="denied", tool=contract.path)
+        self._finish(self._start(call, contract, named), refusal)  # a refused call is recorded too
+        raise refusal
 
     async def _wait_for_slot(self, contract: Contract) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -243,13 +264,13 @@ class RunBridge:
                 return
         self._slots_in_use -= 1
 
-    def _start(self, asked: ToolCall, contract: Contract) -> _Call:
+    def _start(self, asked: ToolCall, contract: Contract, named: dict[str, Any] | None) -> _Call:
         if self._closed:
             raise _run_ended_error(contract.path)
         # A hostile program must not make the host keep everything it sent: 1000 calls of 16 MiB each.
         self._recorded_bytes += asked.size
-        args = asked.args if self._recorded_bytes <= MAX_RECORDED_ARGUMENT_BYTES else None
-        call = _Call(asked.id, contract, args, time.monotonic() - self._began)
+        args = asked.args if self._recorded_bytes <= MAX_RECORDED_ARGUMENT_BYTES and asked.size <= LARGE_BYTES else None
+        call = _Call(asked.id, contract, args, time.monotonic() - self._began, named=named if args is not None else None)
         self._calls.append(call)
         if self._on_call is not None:
             self._on_call("call-started", call.record())
@@ -267,6 +288,14 @@ class RunBridge:
             call.error = "cancelled: the call was cancelled" if cancelled else f"{error.code}: {error.message}{location}"
         if self._on_call is not None:
             self._on_call("call-ended", call.record())
+
+
+def _is_large_copy(value: Any) -> bool:
+    return type(value) not in IMMUTABLE_TYPES and is_large(value)
+
+
+def _estimated_size(call: ToolCall) -> int:
+    return LARGE_BYTES + 1 if is_large(call.args) else LARGE_BYTES
 
 
 def _run_ended_error(tool: str) -> ToolError:

@@ -17,7 +17,12 @@ from gloveport.errors import GloveportError, ToolError
 
 MAX_MESSAGE_CHARS = 8 * 1024
 _QUOTED_PATH = re.compile(r"(['\"])(/[^'\"\n]+|[A-Za-z]:\\[^'\"\n]+)\1")
-_BARE_PATH = re.compile(r"(?<![\w/:.~-])(/[^\s'\"<>|;,:()\[\]{}]+|[A-Za-z]:\\[^\s'\"<>|;,()\[\]{}]+)")
+_BARE_PATH = re.compile(
+    r"(?P<url>\b(?:https?|wss?)://[^\s/'\"<>]+[^\s'\"<>]*)"
+    r"|(?P<word>[\w:.~-]?)(?P<path>/[^\s'\"<>|;,:()\[\]{}]+)"
+    r"|(?<!\w)(?P<windows>[A-Za-z]:\\[^\s'\"<>|;,()\[\]{}]+)"
+)
+_MAX_PATH_STEPS = 32
 
 
 def to_tool_error(error: BaseException, tool: str) -> ToolError:
@@ -83,11 +88,31 @@ def without_paths(text: str) -> str:
     if "/" not in text and "\\" not in text:
         return text
     text = _QUOTED_PATH.sub(lambda found: f"{found[1]}{_last_part(found[2])}{found[1]}", text)
-    text = _BARE_PATH.sub(lambda found: _last_part(found[1]), text)
+    text = _BARE_PATH.sub(_without_path, text)
     for folder in (os.getcwd(), os.path.expanduser("~"), sys.prefix):
         if len(folder) > 1:
             text = text.replace(folder + os.sep, "").replace(folder, "…")
     return text
+
+
+def _without_path(found: re.Match[str]) -> str:
+    """Return the match without the path of this machine in it: `sqlite:////opt/app/db` has one, and `a/b` has none."""
+    if found["url"]:
+        return found[0]
+    if found["windows"]:
+        return _last_part(found["windows"])
+    word, path = found["word"], found["path"]
+    if not word and (shown := _last_part(path)) != path:
+        return shown
+    at = 0
+    for _ in range(_MAX_PATH_STEPS):
+        folders = path[at:].lstrip("/").split("/", 2)[:2]
+        if len(folders) == 2 and all(folders) and os.path.lexists(f"/{folders[0]}/{folders[1]}"):
+            return f"{word}{path[:at]}{PurePosixPath(path).name}"
+        at = path.find("/", at + 1)
+        if at < 0:
+            break
+    return found[0]
 
 
 def _last_part(path: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gloveport.bridge.schema_cost import is_expensive_to_explain
+from gloveport.bridge.validation_cost import is_expensive_to_explain
 from gloveport.catalog import typescript_stubs
 from gloveport.suggestions import question, similar
 from gloveport.types import Tool
@@ -19,6 +19,8 @@ MAX_EXPLAINED_ITEMS = 5
 LATER_ITEMS = (
     f", though the first {MAX_EXPLAINED_ITEMS} items of each list are valid: check the others, and how many are allowed"
 )
+MAX_EXPLAINED_KEYS = 100
+MAX_EXPLAINED_CHARS = 10_000
 MAX_PROBLEM_CHARS = 300
 MAX_MESSAGE_CHARS = 4000
 
@@ -52,13 +54,19 @@ def _errors(validator: jsonschema_rs.Validator, args: Any, tool: Tool) -> list[j
 
 def _is_artefact(error: jsonschema_rs.ValidationError) -> bool:
     """Return True for an error that may be there only because the list was cut."""
-    shown = error.instance if isinstance(error.instance, list) else ()
-    return error.kind.name in ("minItems", "contains") and len(shown) >= MAX_EXPLAINED_ITEMS
+    shown, kind = error.instance, error.kind.name
+    if isinstance(shown, dict):
+        return kind in ("required", "minProperties", "dependentRequired") and len(shown) >= MAX_EXPLAINED_KEYS
+    if isinstance(shown, str):
+        return len(shown) >= MAX_EXPLAINED_CHARS
+    return kind in ("minItems", "contains") and isinstance(shown, list) and len(shown) >= MAX_EXPLAINED_ITEMS
 
 
 def _first_items(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _first_items(item) for key, item in value.items()}
+        return {key: _first_items(item) for key, item in itertools.islice(value.items(), MAX_EXPLAINED_KEYS)}
+    if isinstance(value, str):
+        return value[:MAX_EXPLAINED_CHARS]
     return [_first_items(item) for item in value[:MAX_EXPLAINED_ITEMS]] if isinstance(value, list) else value
 
 

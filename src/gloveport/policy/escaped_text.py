@@ -70,7 +70,7 @@ class EscapedText:
                 done = last
 
     def _anchors(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Yield where the anchor occurs. Without letters and digits, that is any spelling of the first character."""
+        """Yield where the anchor occurs; for a text without letters and digits, where its first character may begin."""
         if not self._anchor:
             yield from ((found.start(), found.start()) for found in _beginning(self._tokens[0]).finditer(data))
             return

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from gloveport.bridge.schema_cost import UNBOUNDED_BRANCHES, is_expensive_to_explain, max_branches
+from gloveport.bridge.arguments import Contract
+from gloveport.bridge.validation_cost import is_expensive_to_explain
 from gloveport.errors import ToolError
 from gloveport.types import Tool
 from tests.bridge.support import FakeSource, call, port, refused
+from tests.holding import MAX_HOLD_MS, cpu_ms, longest_hold_ms
 
 GROUP: dict[str, Any] = {
     "type": "object",
@@ -30,22 +32,11 @@ def tree(depth: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": {**defs, **last}}
 
 
-def test_alternatives_multiply_and_objects_do_not() -> None:
-    assert max_branches({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}) == 3
-    assert max_branches(tree(3)) < 100
-    assert max_branches(tree(24)) > 10**7
-    nested: dict[str, Any] = {"type": "string"}
-    for _ in range(12):
-        nested = {"type": "object", "properties": {"a": nested, "b": nested}}
-    assert max_branches(nested) == 1
-    assert max_branches({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}) >= UNBOUNDED_BRANCHES
-    deeper = {"anyOf": [{"type": "null"}, {"properties": {"next": {"$ref": "#/$defs/n"}}}]}
-    assert max_branches({"$defs": {"n": deeper}, "$ref": "#/$defs/n"}) < 20
-
-
 async def test_a_tool_with_too_many_is_refused_and_the_others_work() -> None:
     good = {"type": "object", "properties": {"p": {"type": "string"}}}
-    run = port(sources=[FakeSource("far", [Tool("far.bad", "", tree(30)), Tool("far.good", "", good)])])
+    run = port(
+        sources=[FakeSource("far", [Tool("far.bad", "", tree(30), kind="mcp"), Tool("far.good", "", good, kind="mcp")])]
+    )
     with pytest.raises(ToolError, match="too many alternatives"):
         await call(run, "far.bad", {"p": 5})
     await call(run, "far.good", {"p": "x"})
@@ -64,14 +55,19 @@ def filters(depth: int) -> dict[str, Any]:
 
 async def soon(tool: str, args: dict[str, Any]) -> ToolError:
     began = time.monotonic()
-    error = await refused(port(names, sources=[FakeSource("far", [Tool("far.find", "", FILTERS)])]), tool, args)
+    error = await refused(port(names, sources=[FakeSource("far", [Tool("far.find", "", FILTERS, kind="mcp")])]), tool, args)
     assert time.monotonic() - began < 3
     return error
 
 
-async def test_a_million_wrong_items_are_refused_at_once_and_the_first_are_named() -> None:
+async def test_a_million_items_take_too_long_to_validate_and_the_error_says_what_to_do() -> None:
     error = await soon("names", {"values": [1] * 1_000_000})
     assert error.code == "bad-arguments"
+    assert "they take too long to validate: pass fewer values at a time" in error.message
+
+
+async def test_many_wrong_items_are_refused_at_once_and_the_first_are_named() -> None:
+    error = await soon("names", {"values": [1] * 100_000})
     assert "`values[0]` must be a string, not a number" in error.message
 
 
@@ -104,3 +100,39 @@ def test_many_unknown_keys_are_as_much_work_as_many_items() -> None:
     closed = {"type": "object", "properties": {}, "additionalProperties": False}
     assert is_expensive_to_explain(closed, {f"k{n}": n for n in range(5000)})
     assert not is_expensive_to_explain(closed, {f"k{n}": n for n in range(50)})
+
+
+PATTERN = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?:x{1,10}){1,50}y"}}}
+ANYTHING = {"type": "object", "additionalProperties": {"type": "integer"}}
+ALTERNATIVES = {"type": "object", "properties": {"k": {"type": "integer"}}, "required": ["k"]}
+ROWS = {
+    "type": "object",
+    "properties": {"rows": {"type": "array", "items": {"anyOf": [{**ALTERNATIVES, "title": str(n)} for n in range(100)]}}},
+}
+HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a million keys": (ANYTHING, {f"k{number}": number for number in range(1_200_000)}),
+    "a million wrong keys": (ANYTHING, {f"k{number}": "x" for number in range(1_200_000)}),
+    "many keys": (ANYTHING, {f"k{number}": number for number in range(60_000)}),
+    "many wrong keys": (ANYTHING, {f"k{number}": "x" for number in range(60_000)}),
+    "a long text and a large pattern": (PATTERN, {"a": "x" * 3_000_000}),
+    "a text that just passes": (PATTERN, {"a": "x" * 3000}),
+    "rows with many alternatives": (ROWS, {"rows": [{"k": "x"}] * 50_000}),
+    "few rows with many alternatives": (ROWS, {"rows": [{"k": "x"} for _ in range(500)]}),
+    "deep rows": (ROWS, {"rows": [[[[[[{}]]]]]] * 10_000}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_arguments_hold_the_interpreter_lock_for_long(name: str) -> None:
+    schema, args = HOSTILE[name]
+    contract = Contract(Tool("far.get", "", schema, kind="mcp"), FakeSource("far", []), "far.get")
+    assert not contract.accepts_quickly(100_000)
+    assert longest_hold_ms(contract.accept_slowly, [args]) < MAX_HOLD_MS
+
+
+def test_what_is_validated_on_the_loop_takes_a_few_milliseconds() -> None:
+    contract = Contract(Tool("far.get", "", ANYTHING, kind="mcp"), FakeSource("far", []), "far.get")
+    size = max(size for size in range(0, 100_000, 1000) if contract.accepts_quickly(size))
+    args = {f"{number}": "" for number in range(size // 8)}
+    assert size > 10_000
+    assert cpu_ms(contract.accept, [args]) < MAX_HOLD_MS
