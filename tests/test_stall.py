@@ -53,8 +53,7 @@ KNOWN_WAYS: dict[str, tuple[str, str, frozenset[str]]] = {
     "a version of many digits in a path": ("definitions", "openapi-version-path", NO_SOURCE),
     "an operation id of combining marks": ("definitions", "openapi-marks-operation", NO_SOURCE),
     "a path of combining marks": ("definitions", "openapi-marks-path", NO_SOURCE),
-    "names of MCP tools that grow when they are normalised": ("definitions", "mcp-ligature-names", NO_SOURCE),
-    "names of MCP tools that look alike": ("definitions", "mcp-confusable-names", NO_SOURCE),
+    "a list of MCP tools that has changed": ("definitions", "mcp-changed-list", NO_SOURCE),
     "a run of blanks in a message": ("replies", "graphql-http-error-spaces", frozenset({"http-error"})),
     "a reply of an MCP server in many parts": (
         "replies",

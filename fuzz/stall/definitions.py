@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from typing import Any
 
 from fuzz.definitions import DISCOVERY, INTROSPECTED, OPENAPI, SDL, SWAGGER, YAML
 from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take, use_empty_folders
+from fuzz.stall.heartbeat import BEAT_SECONDS
 from fuzz.stall.programs import MARKS
 from fuzz.stall.service import Service, service
 from gloveport import Gloveport
@@ -26,14 +28,16 @@ async def opened() -> AsyncIterator[Take]:
     async with service() as hostile:
 
         async def take(document: Document) -> Attack:
-            config = source_config(hostile, document["kind"], document["text"].encode("utf-8", "surrogatepass"))
             use_empty_folders()
+            if "before" in document:  # a definition that was accepted, and has changed since
+                await _accept(source_config(hostile, document["kind"], document["before"].encode("utf-8", "surrogatepass")))
+            config = source_config(hostile, document["kind"], document["text"].encode("utf-8", "surrogatepass"))
 
             async def attack() -> Refusal | None:
                 port = Gloveport(sources=[config], spare=0)
                 try:
                     await port.connect()
-                    _show(port)
+                    await _show(port)
                     if document.get("search"):
                         await port.catalog.prepare_search()
                         port.catalog.search("list things")
@@ -44,6 +48,12 @@ async def opened() -> AsyncIterator[Take]:
             return attack
 
         yield take
+
+
+async def _accept(config: SourceConfig) -> None:
+    port = Gloveport(sources=[config], spare=0)
+    await port.connect()
+    await port.close()
 
 
 def source_config(hostile: Service, kind: str, data: bytes, **options: Any) -> SourceConfig:
@@ -78,12 +88,16 @@ def refusal_of(port: Gloveport) -> Refusal | None:
     return None
 
 
-def _show(port: Gloveport) -> None:
+async def _show(port: Gloveport) -> None:
+    """Ask about a few tools. Each question is a turn of the loop of its own, as it is for an agent."""
     for tool in port.catalog.tools[:MAX_SHOWN_TOOLS]:
         port.catalog.describe(tool.address)
+        await asyncio.sleep(BEAT_SECONDS)
         port.catalog.suggest(f"{tool.address}x")
+        await asyncio.sleep(BEAT_SECONDS)
         for language in ("typescript", "python"):
             declarations(port.catalog, f"tools.{tool.address}()", language)
+            await asyncio.sleep(BEAT_SECONDS)
 
 
 def _openapi(*text: Any) -> Document:
@@ -238,6 +252,7 @@ SEEDS: dict[str, Document] = {
     "sdl-braces": _sdl(_times(300_000, "{")),
     # MCP
     "mcp-tools": _mcp(_many(9_000, _tool("t<i>"))),
+    "mcp-changed-list": {**_mcp(_many(500, _tool("u<i>"))), "before": _mcp(_many(9_000, _tool("t<i>")))["text"]},
     "mcp-long-name": _mcp(_tool(_times(1_000_000, "a"))),
     "mcp-marks-name": _mcp(_tool(["a", _times(40_000, "\u0345\u0301")])),
     "mcp-ligature-names": _mcp(_many(500, _tool([_times(200, "\ufdfa"), "<i>"]))),

@@ -131,7 +131,7 @@ SEEDS: dict[str, Document] = {
         defs=_fan_out(22, '"A<i>":{"items":{"$ref":"#/$defs/A<j>"},"contains":{"$ref":"#/$defs/A<j>"}}'),
     ),
     "wide-pattern-properties": _value(
-        ['{"patternProperties":{', _many(300, '"^.*<i>?":{"type":"object"}'), "}}"], "{", _many(1_000, '"k<i>":{}'), "}"
+        ['{"patternProperties":{', _many(4_800, '"^.*<i>?":{"type":"object"}'), "}}"], "{", _many(1_000, '"k<i>":{}'), "}"
     ),
     "many-patterns": _mcp(
         ['{"type":"object","properties":{', _many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}<i>$"}'), "}}"],
