@@ -42,8 +42,7 @@ def shown_while_suspended(opened: OpenedSource, addresses: Collection[str]) -> d
     pinned = Pins.of_user().find(pin_key(opened.config)) if opened.config else None
     unknown = "Suspended: it is new, or has changed, since the definition was accepted."
     return {
-        address: _accepted(opened, pinned, address) or Tool(address, unknown, {}, kind="suspended")
-        for address in addresses
+        address: _accepted(opened, pinned, address) or Tool(address, unknown, {}, kind="suspended") for address in addresses
     }
 
 
