@@ -25,8 +25,6 @@ from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
-from gloveport.sources.graphql.call.document import Documents
-from gloveport.sources.graphql.compile.roots import root_fields
 from gloveport.sources.graphql.opening import open_graphql
 from gloveport.sources.graphql.source import GraphQLSource
 
@@ -45,8 +43,8 @@ async def _measured(rounds: int) -> list[Row]:
         file = _fetched(Path(folder))
         outside = SourceContext(Egress(), EnvironmentCredentials({}, {}), Path(folder), DefinitionTasks("kernel"))
         config = SourceConfig("github", "graphql", str(file), base_url="https://api.github.com/graphql")
-        opening = await _loads(config, outside, max(3, rounds // 8))
-        found = [opening, _valid(file)]
+        opening, cached, source = await _loads(config, outside, max(3, rounds // 8))
+        found = [opening, cached, _valid(file, source)]
         found.append(await _calls(outside, max(3, rounds // 8)))
         await outside.egress.close()
         return found
@@ -62,25 +60,31 @@ def _fetched(folder: Path) -> Path:
     return folder / "schema.json"
 
 
-async def _loads(config: SourceConfig, outside: SourceContext, rounds: int) -> Row:
-    times = []
+async def _loads(config: SourceConfig, outside: SourceContext, rounds: int) -> tuple[Row, Row, GraphQLSource]:
+    """Open the schema without and with its compiled form in the cache."""
+    cold, cached = [], []
     for _ in range(rounds):
-        began = time.perf_counter()
-        source = await open_graphql(config, outside)
-        times.append(time.perf_counter() - began)
+        for file in outside.cache.glob("*.sqlite"):
+            file.unlink()
+        for times in (cold, cached):
+            began = time.perf_counter()
+            source = await open_graphql(config, outside)
+            times.append(time.perf_counter() - began)
     tools = len(source.tools())
-    return f"GitHub's GraphQL schema, cold, to {tools} tools, best", f"{min(times):.2f} s", "", "", "≤ 1.0 s"
+    first = f"GitHub's GraphQL schema, cold, to {tools} tools, best", f"{min(cold):.2f} s", "", "", "≤ 1.0 s"
+    second = "the same from the cache, best", f"{min(cached) * 1e3:.0f} ms", "", "", ""
+    return first, second, source
 
 
-def _valid(file: Path) -> Row:
+def _valid(file: Path, source: GraphQLSource) -> Row:
     """Validate the default document of every tool against the schema."""
     schema = build_client_schema(json.loads(file.read_bytes()), assume_valid=True)  # it breaks minor rules of GraphQL
-    documents = Documents(schema)
     began = time.perf_counter()
     texts = [
-        documents.document(root, tuple(root.field.args), paged=paged)
-        for root in root_fields(schema)[0]
-        for paged in {False, root.connection is not None}
+        source._documents.document(address, tuple(source._schema.tool(address).arguments), paged=paged)
+        for tool in source.tools()
+        for address in [tool.address.removeprefix("github.")]
+        for paged in {False, tool.pages}
     ]
     seconds = time.perf_counter() - began
     wrong = [text for text in texts if validate(schema, parse(text))]

@@ -13,23 +13,32 @@ from statistics import median
 from benchmarks.corpus import npm
 from benchmarks.sampling import Row
 
-# One process reads the definition and opens its cache. Memory is the peak above the interpreter and our modules.
+# One process has the definition compiled by a task and opens its cache. Starting the task's process is part of the time.
+# Memory is the peak above the interpreter and our modules; the task's own is not in it.
 MEASURE = """
-import json, sys, time
+import asyncio, json, sys, time
 from pathlib import Path
+from gloveport.host.definition_tasks import DefinitionTasks
+from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import compile_to_cache
 import orjson
 
 def peak():  # not ru_maxrss: exec keeps the high-water mark of the parent process
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
-path, before, began = Path(sys.argv[1]), peak(), time.perf_counter()
-cache = compile_to_cache(path.read_bytes(), "https://example.com/", "it", Path(sys.argv[2]))
-seconds, memory = time.perf_counter() - began, peak() - before
-began = time.perf_counter()
-orjson.loads(path.read_bytes())
-print(json.dumps([seconds, memory, len(cache.heads()), time.perf_counter() - began]))
-cache.close()
+async def main():
+    tasks = DefinitionTasks("none")
+    path, before, began = Path(sys.argv[1]), peak(), time.perf_counter()
+    definition = LoadedDefinition(path.read_bytes(), "https://example.com/")
+    cache = await compile_to_cache(definition, "it", Path(sys.argv[2]), tasks)
+    seconds, memory = time.perf_counter() - began, peak() - before
+    began = time.perf_counter()
+    orjson.loads(definition.raw)
+    print(json.dumps([seconds, memory, len(cache.heads()), time.perf_counter() - began]))
+    cache.close()
+    await tasks.close()
+
+asyncio.run(main())
 """
 
 

@@ -7,5 +7,6 @@
 `python -m fuzz` runs every target for a minute. `tests/test_fuzz.py` replays the corpus and runs each target for a few seconds.
 
 `target` defines a target and its promise. `targets` lists them all. `campaign` runs one target, `mutation` makes inputs, and
-`coverage` follows them through the code. The other modules hold the targets, each named after what it attacks.
+`coverage` follows them through the code. The other modules hold the targets, each named after what it attacks; those in
+`stall` look for inputs that stop the host's event loop.
 """

@@ -67,7 +67,7 @@ def run(target: Target, *, seconds: float, seed: int) -> Report:
         followed = inputs <= given or chance.random() < FOLLOWED_SHARE
         find = _tried(target, data, ways if followed else contextlib.nullcontext())
         slowest = max(slowest, time.process_time() - began)
-        if find is None and followed and ways.new and inputs > given:
+        if find is None and inputs > given and ((followed and ways.new) or target.went_further()):
             known.append(data)
         if find is None and _peak_kb() - first > MAX_TOTAL_GROWTH_KB:
             find = Find(data, f"the process grew by {(_peak_kb() - first) // 1024} MB over {inputs:,} inputs")

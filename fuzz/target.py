@@ -27,6 +27,7 @@ class Target:
     max_seconds: float = 5.0  # of CPU time for one input with coverage on: enough unless the code hangs
     test_seconds: float = 1.5
     close: Callable[[], None] = lambda: None
+    went_further: Callable[[], bool] = lambda: False  # whether the last input is worth mutating, apart from its coverage
 
     def corpus(self) -> list[bytes]:
         """Return the seeds and the kept inputs: those that took new paths, and every find."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzz import definitions, guests, monty, programs, run_attempts, settings, urls, wire
+from fuzz.stall import targets as stall
 from fuzz.target import Target
 
 TARGETS: tuple[Target, ...] = (
@@ -14,4 +15,5 @@ TARGETS: tuple[Target, ...] = (
     *urls.TARGETS,
     *settings.TARGETS,
     *guests.TARGETS,
+    *stall.TARGETS,
 )

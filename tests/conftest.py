@@ -30,6 +30,7 @@ SLOW_MODULES = (
     "test_bombs.py",
     "test_toolbox.py",
     "test_fuzz.py",
+    "test_stall.py",
     "test_cpython_guests.py",
     "test_layers.py",
     "test_canaries.py",

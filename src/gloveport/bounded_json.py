@@ -21,7 +21,7 @@ BOM = b"\xef\xbb\xbf"
 PIECE_BYTES = 128 * 1024
 
 _TAIL_BYTES = 4096
-_FEW_ITEMS = 1000
+_MAX_UNCUT_ITEMS = 1000
 _NOT_STRUCTURE = bytes(sorted(set(range(256)) - set(b'[]{},"')))
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one level down, one level up
@@ -77,7 +77,7 @@ def check(data: bytes, limits: JsonLimits = DEFAULT_LIMITS) -> None:
 
 def _holds_little(data: bytes, limits: JsonLimits) -> bool:
     """Whether even the brackets and commas in strings, which need not be told apart then, are within the limits."""
-    return data.count(b"[") + data.count(b"{") <= limits.depth and data.count(b",") <= min(limits.items, _FEW_ITEMS)
+    return data.count(b"[") + data.count(b"{") <= limits.depth and data.count(b",") <= min(limits.items, _MAX_UNCUT_ITEMS)
 
 
 def _checked(data: bytes, limits: JsonLimits) -> Iterator[tuple[int, int, int, bytes]]:

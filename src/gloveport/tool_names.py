@@ -22,6 +22,9 @@ INVISIBLE_CHARACTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u18
 )
 
 
+MAX_UNICODE_NAME_CHARS = 500
+
+
 def problem_with(name: str) -> str | None:
     """Return why `name` can't be part of a tool's address, or None when it can."""
     if not isinstance(name, str) or not name.isidentifier():
@@ -32,6 +35,8 @@ def problem_with(name: str) -> str | None:
         return f"is longer than {MAX_NAME_CHARS} characters"
     if name.isascii():
         return None
+    if len(name) > MAX_UNICODE_NAME_CHARS:  # bringing marks into their order takes quadratic time
+        return f"is longer than {MAX_UNICODE_NAME_CHARS} characters"
     if unicodedata.normalize("NFC", name) != name:
         return "is not in Unicode's composed form (NFC)"
     if not INVISIBLE_CHARACTERS.isdisjoint(name):

@@ -24,6 +24,7 @@ timer_create 222 107   mq_timedsend 242 182   mq_timedreceive 243 183   mq_unlin
 sched_getaffinity 204 123   gettid 186 178   memfd_secret 447 447   fspick 433 433   move_mount 429 429
 shmat 30 196   pwrite64 18 68
 recvfrom 45 207   clock_gettime 228 113   clock_getres 229 114   clock_nanosleep 230 115
+set_tid_address 218 96   set_robust_list 273 99   sysinfo 99 179
 pkey_mprotect 329 288   remap_file_pages 216 234   setitimer 38 103
 """
 

@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import functools
 import json
+import mmap
 import os
 import pty
 import re
@@ -18,11 +19,16 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
+import threading
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from gloveport.sandbox.jail.elf import find_dependencies
+from tests.escapes.calls import NUMBERS
 
 VARIABLE = "GLOVEPORT_ESCAPE_CANARY"
 MOST_THREADS = 128
@@ -32,6 +38,7 @@ _NAMESPACES = ("user", "pid", "net", "ipc", "uts", "cgroup", "mnt")
 _ORDINARY = ("pipe", "socket", "anon_inode:[eventpoll]", "anon_inode:[eventfd]", "/dev/", "anon_inode:[pidfd]")
 _BOUNDS = ("Max open files", "Max file size", "Max core file size", "Max processes", "Max locked memory", "Max nice")
 _KEYCTL, _KEY_SEARCH, _KEY_UNLINK, _USER_KEYRING = {"x86_64": 250, "aarch64": 219}, 10, 9, -4
+_FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -55,6 +62,52 @@ class Posture(NamedTuple):
         if self.peak - before.peak > MOST_MEMORY:
             found.add("posture: memory")
         return found
+
+
+class SharedFutex:
+    """Two words of libc, which every process maps: a thread waits for the first to be woken, and wakes the second.
+
+    Either way bits pass between processes that share nothing but a file that neither can write.
+    """
+
+    def __init__(self) -> None:
+        # As the loader names it: the jail has it under that name alone.
+        libraries = find_dependencies(os.path.realpath(sys.executable)).libraries
+        self.library = next(host for _, host in libraries if os.path.basename(host).startswith("libc."))
+        content = Path(self.library).read_bytes()
+        # Chosen by chance, because other tests have canaries on the same file at the same time.
+        self.places = [4 * secrets.randbelow(len(content) // 4) for _ in range(2)]
+        self.values = [int.from_bytes(content[place : place + 4], "little", signed=True) for place in self.places]
+        self.tripped: set[str] = set()
+        self._ended = False
+        self._mapped = _map(self.library, len(content)), len(content)
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+
+    def _look(self) -> None:
+        waited, woken = (self._mapped[0] + place for place in self.places)
+        soon = struct.pack("@2l", 0, 10_000_000)
+        while not self._ended:
+            if _futex(waited, _FUTEX_WAIT, self.values[0], soon) == 0:
+                self.tripped.add("futex: woken")
+            if _futex(woken, _FUTEX_WAKE, 100, None) > 0:
+                self.tripped.add("futex: waited for")
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended = True
+        self._thread.join()
+        _libc.munmap(*map(ctypes.c_size_t, self._mapped))
+
+
+def _map(path: str, size: int) -> int:
+    _libc.mmap.restype = ctypes.c_size_t
+    with open(path, "rb") as file:
+        return _libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_PRIVATE, file.fileno(), ctypes.c_long(0))
+
+
+def _futex(address: int, operation: int, value: int, timeout: bytes | None) -> int:
+    return _libc.syscall(NUMBERS["futex"], ctypes.c_size_t(address), operation, value, timeout, None, 0)
 
 
 class Canaries:
@@ -87,6 +140,8 @@ class Canaries:
         self._udp.setblocking(False)
         self._start_victim()
         self._start_terminal()
+        self._futex = SharedFutex()
+        self._open.callback(self._futex.close)
         self._key = f"gloveport-{secrets.token_hex(8)}"
         self._shm = secrets.randbelow(2**30) + 1
         self._files = set(os.listdir(self._folder))
@@ -172,6 +227,9 @@ class Canaries:
             "tty": os.ttyname(self._slave),
             "key": self._key,
             "shm": self._shm,
+            "library": self._futex.library,
+            "futexes": self._futex.places,
+            "values": self._futex.values,
             "name": f"gloveport-{self._shm}",
             "prefix": "cnry",
             "round": 1,
@@ -223,7 +281,7 @@ class Canaries:
         (waiting,) = struct.unpack("i", fcntl.ioctl(self._slave, termios.FIONREAD, b"\0\0\0\0"))
         if waiting:
             found.add("terminal")
-        return found | self._kernel_objects()
+        return found | self._futex.tripped | self._kernel_objects()
 
     def _kernel_objects(self) -> set[str]:
         found: set[str] = set()

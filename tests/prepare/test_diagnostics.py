@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gloveport.errors import OptionError, ProgramError
 from gloveport.prepare import frame, prepare
+from gloveport.prepare.diagnostics import line_bounds
+from gloveport.prepare.positions import ENGINE_SEPARATORS
 
 FENCE = "```"
 
@@ -193,3 +199,12 @@ def test_a_frame_cuts_long_lines_around_the_column() -> None:
     assert first[second.index("^")] == "!"
     assert first.startswith("1 | …a")
     assert first.endswith("b…")
+
+
+@given(st.text(alphabet="ab\n\r\u2028", max_size=12), st.integers(-1, 14), st.sampled_from(["", ENGINE_SEPARATORS]))
+def test_the_bounds_of_a_line_are_those_that_reading_line_by_line_finds(text: str, line: int, separators: str) -> None:
+    pieces = re.split(f"\r\n|[\r\n{separators}]", text)
+    ends = [found.span() for found in re.finditer(f"\r\n|[\r\n{separators}]", text)]
+    starts = [0, *(end for _, end in ends)]
+    expected = (starts[line - 1], starts[line - 1] + len(pieces[line - 1])) if 1 <= line <= len(pieces) else None
+    assert line_bounds(text, line, separators) == expected

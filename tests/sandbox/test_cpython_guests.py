@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+import gloveport
+from gloveport import Gloveport
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.zygote_launch import ENVIRONMENT, PACKAGE, find_python
 from gloveport.sandbox.guest import Guest
@@ -431,3 +434,38 @@ async def test_an_interpreter_that_guests_could_not_read_is_refused_with_its_pat
         assert f"{folder} can't be read by the user that guests run as" in told["message"]
     else:
         assert told["said"] == "ready\n"
+
+
+# Everything that Python itself shows of where a thing lies: modules, code, settings, arguments, a traceback.
+SHOWN = """
+import gc, json, os, sys, sysconfig, traceback, types
+import decimal, email, html.parser, unittest, xml.dom.minidom
+
+shown, codes = {}, [thing.__code__ for thing in gc.get_objects() if isinstance(thing, types.FunctionType)]
+for module in list(sys.modules.values()):
+    codes += [thing.__code__ for thing in vars(module).values() if isinstance(thing, types.FunctionType)]
+    places = [str(getattr(module, name, "")) for name in ("__file__", "__cached__", "__path__", "__spec__")]
+    shown[f"module {module.__name__}"] = " ".join(places)
+while codes:
+    code = codes.pop()
+    shown[f"code {code.co_qualname}"] = code.co_filename
+    codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+for name in dir(sys):
+    shown[f"sys.{name}"] = repr(getattr(sys, name))
+for name, value in {**sysconfig.get_config_vars(), **sysconfig.get_paths()}.items():
+    shown[f"sysconfig {name}"] = str(value)
+shown["environment"] = repr(os.environ)
+try:
+    json.loads("{")
+except ValueError:
+    shown["traceback"] = traceback.format_exc()
+[place for place, text in shown.items() if any(word in text for word in input)]
+"""
+
+
+async def test_python_shows_no_path_of_the_host() -> None:
+    """Threat S9. The interpreter's own file contains the path that it was built for; see SECURITY.md."""
+    paths = {sys.base_prefix, sys.prefix, str(Path(gloveport.__file__).parents[2]), str(Path.home()), tempfile.gettempdir()}
+    async with Gloveport(minimum="full") as port:
+        outcome = await port.run(SHOWN, language="python", engine="cpython", input=sorted(paths - {"/", "/usr"}))
+    assert outcome.value == [], outcome

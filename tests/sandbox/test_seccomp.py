@@ -1,7 +1,7 @@
 """The allow-list is the same on both architectures: all its rules are simulated here; test_jail tries them for real."""
 
 import struct
-from errno import ENOSYS, EPERM
+from errno import EAGAIN, ENOSYS, EPERM
 
 import pytest
 
@@ -11,6 +11,7 @@ from tests.sandbox.jail.bpf import decide
 
 REFUSED = seccomp.errno_action(EPERM)
 MISSING = seccomp.errno_action(ENOSYS)
+AGAIN = seccomp.errno_action(EAGAIN)
 ALLOWED = seccomp.ALLOW
 PID = 4242
 HIGH = 1 << 32
@@ -32,9 +33,9 @@ DANGEROUS: dict[str, tuple[int | None, int | None]] = {
     "reboot": (169, 142), "recvmsg": (47, 212), "renameat2": (316, 276), "request_key": (249, 218),
     "rt_sigqueueinfo": (129, 138), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "sendmsg": (46, 211), "setns": (308, 268),
-    "setpriority": (141, 140), "setresuid": (117, 147), "setrlimit": (160, 164), "setsid": (112, 157),
+    "set_robust_list": (273, 99), "setpriority": (141, 140), "setresuid": (117, 147), "setrlimit": (160, 164), "setsid": (112, 157),
     "setuid": (105, 146), "shmget": (29, 194), "splice": (275, 76), "swapon": (167, 224), "symlinkat": (266, 36),
-    "syslog": (103, 116), "timer_create": (222, 107), "tkill": (200, 130), "unlinkat": (263, 35),
+    "sysinfo": (99, 179), "syslog": (103, 116), "timer_create": (222, 107), "tkill": (200, 130), "unlinkat": (263, 35),
     "userfaultfd": (323, 282), "vfork": (58, None), "vmsplice": (278, 75),
 }  # fmt: skip
 
@@ -50,13 +51,13 @@ def machine(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def judge(machine: str, name: str, *args: int, may_exec: bool = True) -> int:
+def judge(machine: str, name: str, *args: int, may_exec: bool = True, may_join: bool = False) -> int:
     """Return the action of the guest's filter for a call."""
-    return judge_number(machine, NUMBERS[machine][name], *args, may_exec=may_exec)
+    return judge_number(machine, NUMBERS[machine][name], *args, may_exec=may_exec, may_join=may_join)
 
 
-def judge_number(machine: str, number: int, *args: int, may_exec: bool = True) -> int:
-    rules = seccomp.guest_rules(may_exec=may_exec)
+def judge_number(machine: str, number: int, *args: int, may_exec: bool = True, may_join: bool = False) -> int:
+    rules = seccomp.guest_rules(may_exec=may_exec, may_join=may_join)
     made = seccomp.compile_filter(rules, machine=machine, default=REFUSED)
     code = bytearray(made.code)
     for place in made.pid_offsets:
@@ -79,7 +80,7 @@ def test_dangerous_calls_are_refused_whatever_their_arguments(machine: str) -> N
 
 
 def test_reading_computing_and_waiting_are_allowed(machine: str) -> None:
-    for name in ("read", "write", "openat", "mmap", "futex", "epoll_ctl", "exit_group", "getrandom", "clock_nanosleep"):
+    for name in ("read", "write", "openat", "mmap", "epoll_ctl", "exit_group", "getrandom", "clock_nanosleep"):
         assert judge(machine, name, 7, 7, 7) == ALLOWED
 
 
@@ -109,6 +110,26 @@ def test_signals_reach_only_the_guest_itself(machine: str) -> None:
             assert judge(machine, name, other, 9) == REFUSED
 
 
+def test_futexes_are_private_but_for_a_join_where_the_engine_needs_one(machine: str) -> None:
+    """Threat S24: a shared futex on a file that others map reaches them."""
+    private, realtime, join, word = 0x80, 0x100, 0x109, 0x7F00
+    for operation in range(14):
+        for flags in (0, realtime):
+            for may_exec in (True, False):
+                assert judge(machine, "futex", word, operation | private | flags, 1, may_exec=may_exec) == ALLOWED
+                assert judge(machine, "futex", word, operation | flags, 1, may_exec=may_exec) == AGAIN
+            allowed = ALLOWED if operation | flags == join else AGAIN
+            assert judge(machine, "futex", word, operation | flags, 1, may_join=True) == allowed
+            assert judge(machine, "futex", word, operation | flags, 1, word, may_join=True) == AGAIN  # with a timeout
+
+
+def test_no_futex_is_woken_at_the_end_of_a_forked_guest(machine: str) -> None:
+    """Threat S24: with it the kernel makes a shared wake when a thread ends. An exec'd engine needs it for its threads."""
+    assert judge(machine, "set_tid_address", 0x7F00) == ALLOWED
+    assert judge(machine, "set_tid_address", 0x7F00, may_exec=False) == REFUSED
+    assert judge(machine, "socketpair", 1, may_exec=False) == REFUSED
+
+
 def test_limits_can_be_read_and_never_set(machine: str) -> None:
     assert judge(machine, "prlimit64", 0, 3, 0, 0x7F00) == ALLOWED
     for args in ((PID, 3, 0, 1), (1, 3, 0, 1), (0, 3, 0x7F00, 0), (0, 3, HIGH, 0)):
@@ -121,7 +142,7 @@ def test_limits_can_be_read_and_never_set(machine: str) -> None:
         ("fcntl", 1, (0, 1, 2, 3, 4, 1030), (8, 10, 15, 1024, 1031, 1033)),  # F_SETOWN F_SETSIG F_SETOWN_EX leases pipes
         ("ioctl", 1, (0x5401, 0x541B, 0x5421, 0x5451), (0x5412, 0x541C, 0x8901, 0x8902, 0x5423)),  # TIOCSTI TIOCLINUX
         ("prctl", 0, (15, 16, 0x53564D41), (1, 4, 8, 22, 24, 28, 35, 36, 38, 47, 59)),  # PDEATHSIG DUMPABLE SECCOMP …
-        ("socketpair", 0, (1,), (2, 10, 16, 17, 40)),
+        ("socketpair", 0, (1,), (2, 10, 16, 17, 40)),  # AF_UNIX
         ("madvise", 2, (4, 8, 14, 15, 16), (9, 12, 20, 21, 23, 25, 100, 101)),  # REMOVE MERGEABLE COLD PAGEOUT POPULATE …
         ("mmap", 3, (0x22, 0x4022, 0x32), (0x21, 0x03, 0x122, 0x40022)),  # SHARED GROWSDOWN HUGETLB
         ("clock_gettime", 0, (0, 1, 2, 3, 7, 11), (-6, -2, (~PID << 3) | 2, (~1 << 3) | 6, (~3 << 3) | 3)),  # of others

@@ -1,5 +1,7 @@
 """Texts from outside: what hides or reorders is gone, what is long is cut."""
 
+import time
+
 import pytest
 
 from gloveport.sources.texts import clean
@@ -28,3 +30,20 @@ def test_hidden_characters_are_removed(text: object, expected: str) -> None:
 def test_long_texts_are_cut_with_a_mark() -> None:
     assert clean("x" * 50, max_chars=10) == "x" * 9 + "…"
     assert len(clean("\u200b" * 10_000_000 + "hidden", max_chars=10)) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " \t" * 500_000,
+        "\n" * 1_000_000,
+        "\r" * 1_000_000,
+        "a" + "\u0301\u0316" * 500_000,
+        "\u200b" * 1_000_000,
+        " \n" * 500_000,
+    ],
+)
+def test_no_text_takes_long_to_clean(text: str) -> None:
+    began = time.process_time()
+    assert len(clean(text)) <= 2000
+    assert time.process_time() - began < 0.05

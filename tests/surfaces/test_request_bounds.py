@@ -23,9 +23,8 @@ from gloveport.surfaces.mcp.stdio import _Lines
 from gloveport.surfaces.request_bounds import (
     MAX_NUMBER_DIGITS,
     MAX_REQUEST_BYTES,
-    MAX_REQUEST_CONTAINERS,
     MAX_REQUEST_DEPTH,
-    MAX_REQUEST_ITEMS,
+    REQUEST_LIMITS,
     check_json,
     read_message,
 )
@@ -34,7 +33,7 @@ from tests.surfaces.test_guard import send
 
 MAX_LOOP_SECONDS = 0.050
 ROOM = MAX_REQUEST_BYTES - 1000
-LISTS, ITEMS = MAX_REQUEST_CONTAINERS - 10, MAX_REQUEST_ITEMS - 100
+LISTS, ITEMS = REQUEST_LIMITS.containers - 10, REQUEST_LIMITS.items - 100
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -201,8 +200,8 @@ async def test_a_line_that_is_refused_is_answered_with_its_id_and_those_after_it
         (b"[1]", "is not a JSON-RPC message"),
         (b'{"jsonrpc":"2.0","method":"x","params":[1]}', "its params must be an object"),
         (b'{"jsonrpc":"2.0",' + b",".join(b'"%d":1' % each for each in range(9)) + b"}", "is not a JSON-RPC message"),
-        (request("params", listed("[]", MAX_REQUEST_CONTAINERS + 1)), "holds more than 10,000 lists and objects"),
-        (request("params", listed("1", MAX_REQUEST_ITEMS + 2)), "holds more than 25,000 items"),
+        (request("params", listed("[]", REQUEST_LIMITS.containers + 1)), "holds more than 10,000 lists and objects"),
+        (request("params", listed("1", REQUEST_LIMITS.items + 2)), "holds more than 25,000 items"),
         (request("params", "[" * MAX_REQUEST_DEPTH + "]" * MAX_REQUEST_DEPTH), "is nested deeper than 64 levels"),
         (request("params", "1" * (MAX_NUMBER_DIGITS + 1)), "has a number of more than 64 digits"),
         (request("params", r'{"a\\":' + "1" * (MAX_NUMBER_DIGITS + 1) + "}"), "has a number of more than 64 digits"),

@@ -87,6 +87,30 @@ def test_a_projects_file_is_not_imported_before_it_is_trusted(project: Path) -> 
     assert (project / "canary").exists()
 
 
+def test_a_file_that_a_trusted_one_imports_is_trusted_with_it_and_not_without(project: Path) -> None:
+    (project / "shop.py").write_text("import prices\ndef cost():\n    import late\n    return prices.COST + late.COST\n")
+    (project / "prices.py").write_text("COST = 1\n")
+    (project / "late.py").write_text("COST = 2\n")
+    (project / "gloveport.toml").write_text('[sources.shop]\nfunctions = "shop.py"\n')
+    asked = gloveport("tools", "trust", "shop", "--yes")
+    assert [line.split()[-2] for line in asked.err.splitlines() if "may import" in line] == [
+        str(project / name) for name in ("shop.py", "late.py", "prices.py")
+    ]
+    assert gloveport("tools", "call", "shop.cost").out == "3\n"
+    (project / "late.py").write_text("COST = 3\n")
+    called = gloveport("tools", "call", "shop.cost")
+    assert (called.code, "may not import late.py: it has changed since you trusted" in called.err) == (7, True)
+    (project / "prices.py").write_text("open('canary', 'w').close()\nCOST = 5\n")
+    refused = gloveport("tools", "list")
+    assert "may not import prices.py: it has changed since you trusted" in refused.err
+    assert "`gloveport tools trust shop`" in refused.err
+    assert not (project / "canary").exists()
+    again = gloveport("tools", "trust", "shop", "--yes")
+    assert f"may import {project / 'prices.py'}  (changed)" in again.err
+    assert gloveport("tools", "call", "shop.cost").out == "8\n"
+    assert "needs no trust" in gloveport("tools", "trust", "shop").err
+
+
 def test_the_old_verb_still_trusts_a_source_and_hints_at_the_new_one(project: Path) -> None:
     (project / "gloveport.toml").write_text('[sources.people]\nfunctions = "people.py"\n')
     assert gloveport("sources", "--json").document["sources"][0]["state"] == "untrusted"

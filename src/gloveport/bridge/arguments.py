@@ -155,6 +155,7 @@ def _compiled(tool: Tool, path: str, cost: SchemaCost) -> jsonschema_rs.Validato
     elif cost.problem:
         raise ToolError(f"the schema of `tools.{path}` can't be used: it {cost.problem}", tool=path)
     # The linear-time engine first: the guest chooses the text, and could stall the host through a backtracking pattern.
+    problem = ""
     for options in engines:
         try:
             return jsonschema_rs.validator_for(

@@ -60,19 +60,42 @@ def frame(source: str, line: int, column: int, length: int = 1) -> str:
 
 
 def _line(source: str, line: int) -> str:
-    start = 0
-    if "\r" not in source:
-        for _ in range(line - 1):
-            start = source.find("\n", start) + 1
-            if not start:
-                return ""
-        end = source.find("\n", start)
-        return source[start:] if end < 0 else source[start:end]
-    for number, end in enumerate(LINE_END.finditer(source), 1):
-        if number == line:
-            return source[start : end.start()]
-        start = end.end()
-    return source[start:] if source else ""
+    bounds = line_bounds(source, line)
+    return source[slice(*bounds)] if bounds else ""
+
+
+def line_bounds(text: str, line: int, separators: str = "") -> tuple[int, int] | None:
+    """Return where a line (1-based) starts and ends; None if there is no such line. `separators` end a line too.
+
+    A text of a megabyte can have a million lines, so they are counted in C, by halves, and not visited one by one.
+    """
+    plain = text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
+    for separator in separators:
+        plain = plain.replace(separator, "\n")
+    start = _after_newline(plain, line - 1)
+    if start is None:
+        return None
+    end = plain.find("\n", start)
+    if end < 0:
+        return start, len(text)
+    return start, end - 1 if text.startswith("\r\n", end - 1) else end
+
+
+def _after_newline(text: str, count: int) -> int | None:
+    """Return the offset behind this many newlines."""
+    if count < 0 or text.count("\n") < count:
+        return None
+    low, high, before = 0, len(text), 0  # `before` newlines stand before `low`
+    while low < high and before < count:
+        middle = (low + high) // 2
+        inside = text.count("\n", low, middle)
+        if before + inside < count:
+            low, before = middle, before + inside
+        elif high - low > 1:
+            high = middle
+        if high - low == 1:
+            return high
+    return low
 
 
 HIDDEN = frozenset("\u00a0\u00ad\u180e\u2028\u2029\u3164\ufeff")

@@ -7,11 +7,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gloveport.prepare.diagnostics import LINE_END, line_and_column
+from gloveport.prepare.diagnostics import line_and_column, line_bounds
 from gloveport.types import Program, Span
 
 ENGINE_LINE_END = re.compile("\r\n?|[\n\u2028\u2029]")
 """What ends a line for V8."""
+ENGINE_SEPARATORS = "\u2028\u2029"
+"""What ends a line for V8 and not for an editor."""
 
 
 class Edit(NamedTuple):
@@ -100,32 +102,18 @@ def _span_before(spans: Sequence[Span], offset: int) -> Span | None:
 
 
 def _python_offset(code: str, line: int, column: int) -> int | None:
-    if line < 1 or column < 1:
+    bounds = line_bounds(code, line)
+    if bounds is None or column < 1:
         return None
-    start, end = 0, len(code)
-    for number, line_end in enumerate(LINE_END.finditer(code), 1):
-        if number == line:
-            end = line_end.start()
-            break
-        start = line_end.end()
-    else:
-        if sum(1 for _ in LINE_END.finditer(code)) + 1 != line:
-            return None
+    start, end = bounds
     return start + column - 1 if column - 1 <= end - start else None
 
 
 def _engine_offset(code: str, line: int, column: int) -> int | None:
-    if line < 1 or column < 1:
+    bounds = line_bounds(code, line, ENGINE_SEPARATORS)
+    if bounds is None or column < 1:
         return None
-    start, end = 0, len(code)
-    for number, line_end in enumerate(ENGINE_LINE_END.finditer(code), 1):
-        if number == line:
-            end = line_end.start()
-            break
-        start = line_end.end()
-    else:
-        if number_of_lines(code) != line:
-            return None
+    start, end = bounds
     text = code[start : min(end, start + column)]
     if text.isascii():
         return start + column - 1 if column - 1 <= end - start else None
@@ -135,8 +123,3 @@ def _engine_offset(code: str, line: int, column: int) -> int | None:
             return start + index
         units += 2 if ord(character) > 0xFFFF else 1
     return start + len(text) if units == column - 1 else None
-
-
-def number_of_lines(code: str) -> int:
-    """Return how many lines V8 counts."""
-    return sum(1 for _ in ENGINE_LINE_END.finditer(code)) + 1

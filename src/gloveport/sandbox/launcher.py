@@ -47,6 +47,8 @@ class Launch:
     that holds native code: strength `full`, or `kernel` with the layer `signal scope`. With `own_code`, the guests run
     only code of ours that the zygote has loaded, and any strength of at least the minimum will do.
 
+    With `joins_threads`, the engine's main thread waits for another to end, by a shared futex (see `jail.seccomp`).
+
     Each guest receives `first_input` on its standard input. A pool sends `idle_input` to a guest that no run waits for
     yet, so that it can use the time to speed up its run.
     """
@@ -58,6 +60,7 @@ class Launch:
     folders: Mapping[str, Folder] = field(default_factory=dict)
     zygote: bool = False
     own_code: bool = False
+    joins_threads: bool = False
     first_input: bytes = b""
     idle_input: bytes = b""
 
@@ -377,6 +380,7 @@ def _describe(launch: Launch) -> bytes:
             "folders": {place: asdict(folder) for place, folder in launch.folders.items()},
             "zygote": launch.zygote,
             "own_code": launch.own_code,
+            "joins_threads": launch.joins_threads,
             "files": {path: base64.b64encode(content).decode() for path, content in launch.files.items()},
         }
     ).encode()

@@ -43,7 +43,7 @@ _OPTIONS = {"compilerOptions": {"strict": False, "noImplicitAny": False, "lib": 
 def typescript_launch() -> Launch:
     """Return the launch of the checker for TypeScript."""
     files = {f"{GUEST_FOLDER}/deno.json": orjson.dumps(_OPTIONS), **STACK_MAP}
-    return Launch(find_deno(), ("deno", "lsp", "--quiet"), {**DENO_ENVIRONMENT, "HOME": "/"}, files)
+    return Launch(find_deno(), ("deno", "lsp", "--quiet"), {**DENO_ENVIRONMENT, "HOME": "/"}, files, joins_threads=True)
 
 
 def python_launch() -> Launch:
@@ -52,7 +52,8 @@ def python_launch() -> Launch:
     found = beside if os.path.isfile(beside) else shutil.which("ty")
     if found is None:
         raise SandboxError("the checker `ty` is not installed", hint="pip install 'gloveport[types]'")
-    return Launch(os.path.realpath(found), ("ty", "server"), {"HOME": "/"}, {f"{GUEST_FOLDER}/ty.toml": b""})
+    files = {f"{GUEST_FOLDER}/ty.toml": b""}
+    return Launch(os.path.realpath(found), ("ty", "server"), {"HOME": "/"}, files, joins_threads=True)
 
 
 class TypeChecker:

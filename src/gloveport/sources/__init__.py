@@ -4,9 +4,10 @@ source              the `Source` Protocol, its optional abilities, and `OpenedSo
 detection           a URL, file or command → settings
 trust, pins         which sources of a project may be opened; which definitions were accepted
 opening             settings → an open source, of any kind
-context             what a source is given: HTTP client, credentials, cache folder
+context             what a source is given: HTTP client, credentials, cache folder, runner of jailed tasks
 compiled_definition what compiled definitions of every kind share
 definition_cache    compiled definitions on disk
+schemas/            schemas that others wrote → the normal form, which costs the validator a bounded amount of work
 texts               cleaning of text that others wrote
 functions/, openapi/, graphql/, mcp/    the kinds
 """

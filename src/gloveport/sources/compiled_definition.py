@@ -11,7 +11,7 @@ SHARED_REFERENCE = re.compile(rb'"\$ref":"#/\$defs/([A-Za-z0-9_]+)"')
 """A reference to a shared schema in compact JSON. A quote inside a string is escaped, so no string matches."""
 
 
-class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True):
+class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The part of a tool that stays in memory: enough to list it, search for it and check its argument names."""
 
     address: str

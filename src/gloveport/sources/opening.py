@@ -11,7 +11,7 @@ from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError
 from gloveport.sources.context import SourceContext
 from gloveport.sources.source import OpenedSource, Source
-from gloveport.sources.trust import needs_trust, untrusted_error
+from gloveport.sources.trust import needs_trust, trusted_files, untrusted_error
 
 if TYPE_CHECKING:
     from gloveport.policy.egress import Reply
@@ -69,4 +69,4 @@ async def _open_functions(config: SourceConfig, context: SourceContext) -> Sourc
 
     if not isinstance(config.location, str):
         raise OptionError(f"functions of [sources.{config.name}] must be a file or a module")
-    return functions(load_module(config.location), name=config.name)
+    return functions(load_module(config.location, trusted_files(config)), name=config.name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from gloveport.config import DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT_SECONDS, So
 from gloveport.errors import SourceError
 from gloveport.policy.credentials import default_variable
 from gloveport.policy.egress.urls import shown
+from gloveport.sources.functions.importable_files import importable_files, project_folders
+from gloveport.sources.functions.trusted_imports import TrustedFiles
 from gloveport.trust_store import digest_of, record, trusted
 
 
@@ -37,10 +40,27 @@ def _is_harmless(config: SourceConfig) -> bool:
     return not (runs or reaches or knows or fills or delays or config.changes_yours)
 
 
-def trust(config: SourceConfig, folder: Path | None = None) -> None:
-    """Record that this user lets the source be opened; only the user can read the file."""
+def trust(config: SourceConfig, folder: Path | None = None, *, files: Mapping[str, str] | None = None) -> None:
+    """Record that this user lets the source be opened, and import these files (by default, as they are now)."""
     about = {"settings": config.settings, "source": config.name, "does": what_it_does(config)}
-    record(_digest(config), about, folder)
+    files = files_now(config) if files is None else files
+    record(_digest(config), {**about, "files": files} if files else about, folder)
+
+
+def files_now(config: SourceConfig) -> dict[str, str]:
+    """Return the files of the project that a source may import, with their digests; none unless it imports Python."""
+    if config.kind != "functions" or not isinstance(config.location, str) or not config.settings:
+        return {}
+    return importable_files(config.location, config.settings)
+
+
+def trusted_files(config: SourceConfig, folder: Path | None = None) -> TrustedFiles | None:
+    """Return the files that the user has trusted a source of a project to import; None for a source of the user's own."""
+    if config.kind != "functions" or not isinstance(config.location, str) or not config.settings:
+        return None
+    about = trusted(_digest(config), folder) or {}
+    digests = about.get("files") or {}
+    return TrustedFiles(config.name, project_folders(config.location, config.settings), digests)
 
 
 def what_it_does(config: SourceConfig) -> str:

@@ -48,13 +48,13 @@ NAMESPACE_FLAGS, NEW_LISTENER = 0x7E020000, 1 << 3
 TAKEN_AWAY: dict[str, dict[str, seccomp.Rule]] = {
     "namespaces": {
         "unshare": seccomp.errno_action(EPERM),
-        "clone": ((seccomp.ArgumentTest(0, 0, mask=NAMESPACE_FLAGS),),),
+        "clone": seccomp.allow_if(seccomp.ArgumentTest(0, 0, mask=NAMESPACE_FLAGS)),
     },
     "mount": {"mount": seccomp.errno_action(EPERM)},
     "networks": {"setns": seccomp.errno_action(EPERM)},
     "landlock": {"landlock_create_ruleset": seccomp.errno_action(ENOSYS)},
     "seccomp": {"seccomp": seccomp.errno_action(EPERM)},
-    "listener": {"seccomp": ((seccomp.ArgumentTest(1, 0, mask=NEW_LISTENER),),)},
+    "listener": {"seccomp": seccomp.allow_if(seccomp.ArgumentTest(1, 0, mask=NEW_LISTENER))},
     "fixed addresses": {"personality": seccomp.errno_action(EPERM)},
 }
 

@@ -52,7 +52,8 @@ class LaunchSpec:
     """What a fork server starts for each guest. The paths in `files` and `folders` are guest paths.
 
     With `zygote`, the fork server starts it once, and it forks the guests. With `own_code`, they run only code of ours,
-    which the zygote has loaded before.
+    which the zygote has loaded before. With `joins_threads`, its main thread waits for another to
+    end.
     """
 
     executable: str
@@ -62,6 +63,7 @@ class LaunchSpec:
     folders: Mapping[str, Folder] = field(default_factory=dict)
     zygote: bool = False
     own_code: bool = False
+    joins_threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,16 @@ def _receive_launch(control: socket.socket) -> dict[str, Any]:
 def _spec(launch: dict[str, Any]) -> LaunchSpec:
     files = {path: base64.b64decode(content) for path, content in launch["files"].items()}
     folders = {place: filesystem.Folder(**folder) for place, folder in launch["folders"].items()}
-    flags = launch["zygote"], launch["own_code"]
-    return LaunchSpec(launch["executable"], tuple(launch["argv"]), launch["env"], files, folders, *flags)
+    return LaunchSpec(
+        launch["executable"],
+        tuple(launch["argv"]),
+        launch["env"],
+        files,
+        folders,
+        zygote=launch["zygote"],
+        own_code=launch["own_code"],
+        joins_threads=launch["joins_threads"],
+    )
 
 
 def prepare(
@@ -135,7 +143,7 @@ def prepare(
         env=guest_files.env,
         files=rules,
         watch=make_exec_watch(),
-        calls=make_guest_filter(may_exec=not spec.zygote),
+        calls=make_guest_filter(may_exec=not spec.zygote, may_join=spec.joins_threads),
         threads=threads,
         ruleset=ruleset,
     )

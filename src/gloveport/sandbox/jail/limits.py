@@ -17,7 +17,8 @@ _RESOURCE_LIMITS = {
     resource.RLIMIT_NOFILE: 64,
     resource.RLIMIT_MEMLOCK: 0,
     resource.RLIMIT_MSGQUEUE: 0,
-    resource.RLIMIT_SIGPENDING: 64,
+    # All processes of a user share one count: where guests have no user of their own, a limit would show it (S24).
+    resource.RLIMIT_SIGPENDING: 0,
     resource.RLIMIT_STACK: 8 * 1024 * 1024,
     resource.RLIMIT_NICE: 0,
     resource.RLIMIT_RTPRIO: 0,

@@ -10,7 +10,7 @@ import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from errno import EINVAL, ENOSYS, EPERM
+from errno import EAGAIN, EINVAL, ENOSYS, EPERM
 
 from gloveport.sandbox.jail.syscalls import NUMBERS, call
 
@@ -45,13 +45,25 @@ class ArgumentTest:
     whole: bool = False
 
 
-# A rule is an action, or alternatives: the call is allowed when all tests of at least one alternative hold.
-Rule = int | tuple[tuple[ArgumentTest, ...], ...]
+@dataclass(frozen=True, slots=True)
+class AllowIf:
+    """A rule that allows a call when all tests of at least one alternative hold; any other call gets an action."""
+
+    alternatives: tuple[tuple[ArgumentTest, ...], ...]
+    otherwise: int = errno_action(EPERM)
 
 
-def one_of(argument: int, *values: int) -> Rule:
+Rule = int | AllowIf  # a number is an action
+
+
+def allow_if(*tests: ArgumentTest) -> AllowIf:
+    """Return the rule that allows a call when all tests hold."""
+    return AllowIf((tests,))
+
+
+def one_of(argument: int, *values: int) -> AllowIf:
     """Return the rule that allows a call when an int argument is one of the values."""
-    return tuple((ArgumentTest(argument, value),) for value in values)
+    return AllowIf(tuple((ArgumentTest(argument, value),) for value in values))
 
 
 Instruction = tuple[int, int, int, int]  # code, k, jt, jf
@@ -97,15 +109,15 @@ def _search(rules: list[tuple[int, Rule]], default: int) -> list[Instruction]:
     return [*steps, (_RET, default, 0, 0)]
 
 
-def _alternatives(alternatives: tuple[tuple[ArgumentTest, ...], ...]) -> list[Instruction]:
+def _alternatives(rule: AllowIf) -> list[Instruction]:
     block: list[Instruction] = []
-    for tests in alternatives:
+    for tests in rule.alternatives:
         steps = [step for test in tests for step in _test(test)]
         # A failed comparison jumps to the next alternative, just behind this one's RET.
         for place, (code, k) in enumerate(steps):
             block.append((code, k, 0, len(steps) - place if code == _JEQ else 0))
         block.append((_RET, ALLOW, 0, 0))
-    block.append((_RET, errno_action(EPERM), 0, 0))
+    block.append((_RET, rule.otherwise, 0, 0))
     return block
 
 
@@ -125,8 +137,8 @@ def _test(test: ArgumentTest) -> list[tuple[int, int]]:
 _ALWAYS = """
 read write readv writev pread64 close fstat newfstatat statx stat lstat lseek access faccessat faccessat2 openat getcwd
 munmap mprotect mremap brk pkey_alloc pkey_free pkey_mprotect
-futex set_robust_list rseq set_tid_address sched_yield sched_getaffinity sched_getscheduler sched_getparam
-getpid gettid getppid getuid geteuid getgid getegid getrandom getrusage uname sysinfo
+rseq sched_yield sched_getaffinity sched_getscheduler sched_getparam
+getpid gettid getppid getuid geteuid getgid getegid getrandom getrusage uname
 nanosleep gettimeofday
 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 poll ppoll
 rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_group
@@ -146,40 +158,49 @@ _MAP_SHARED, _MAP_GROWSDOWN, _MAP_HUGETLB = 0x1, 0x100, 0x40000
 # What allocators need. Never MADV_MERGEABLE: it reveals what other guests hold in memory. Never MADV_PAGEOUT: with it a
 # guest could hold more memory than its resident size shows.
 _MADVISE = (0, 1, 2, 3, 4, 8, 10, 14, 15, 16, 17, 102, 103)
+# A shared futex on a file that others map, such as libc, is a channel to them, whether one waits or wakes (S24). So no
+# robust lists either: at the end of a thread, the kernel wakes whoever waits for the futexes that they name.
+_PRIVATE_FUTEX = (ArgumentTest(1, 0x80, mask=0x80),)
+# pthread_join: FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, without a timeout. The kernel wakes it with a shared wake.
+_JOIN = (ArgumentTest(1, 9 | 0x100), ArgumentTest(3, 0, whole=True))
 _CLOCKS = ("clock_gettime", "clock_getres", "clock_nanosleep")
 
 
-def guest_rules(*, may_exec: bool) -> dict[str, Rule]:
+def guest_rules(*, may_exec: bool, may_join: bool = False) -> dict[str, Rule]:
     """Return the rules for a guest. `may_exec` is for an engine that is exec'd once and starts threads.
 
-    A forked engine may do neither: it is one thread of one process from its first call on.
+    A forked engine may do neither: it is one thread of one process from its first call on. `may_join` is for an engine
+    whose main thread spends its life in pthread_join.
     """
     rules: dict[str, Rule] = {
         "fcntl": one_of(1, *_FCNTL),
         "ioctl": one_of(1, *_IOCTL),
         "prctl": one_of(0, *_PRCTL),
         "arch_prctl": one_of(0, _ARCH_SET_FS),
-        "clone": ((ArgumentTest(0, _THREAD_FLAGS, whole=True),),),
+        "clone": allow_if(ArgumentTest(0, _THREAD_FLAGS, whole=True)),
         "clone3": errno_action(ENOSYS),  # its flags lie in memory, where a filter can't read them; libc falls back to clone
         # RLIMIT_DATA does not count shared or downward-growing memory; the resident size does not count huge pages.
-        "mmap": ((ArgumentTest(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN | _MAP_HUGETLB),),),
+        "mmap": allow_if(ArgumentTest(3, 0, mask=_MAP_SHARED | _MAP_GROWSDOWN | _MAP_HUGETLB)),
         "madvise": one_of(2, *_MADVISE),
-        "socketpair": one_of(0, _AF_UNIX),
         # Only on connected sockets: an address would be a way out. No urgent data: CVE-2025-38236.
-        "recvfrom": ((ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),),
-        "sendto": ((ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),),
-        "prlimit64": ((ArgumentTest(0, 0), ArgumentTest(2, 0, whole=True)),),
+        "recvfrom": allow_if(ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),
+        "sendto": allow_if(ArgumentTest(4, 0, whole=True), ArgumentTest(3, 0, mask=_MSG_OOB)),
+        "prlimit64": allow_if(ArgumentTest(0, 0), ArgumentTest(2, 0, whole=True)),
         # Landlock does not restrict reading the target of a symbolic link: for a guest, nothing is a link.
         "readlink": errno_action(EINVAL),
         "readlinkat": errno_action(EINVAL),
+        # Not EPERM: libc joins a thread by a shared wait, repeats it on EAGAIN, and aborts on EPERM.
+        "futex": AllowIf((_PRIVATE_FUTEX, *([_JOIN] if may_join else [])), otherwise=errno_action(EAGAIN)),
         "kill": one_of(0, SELF),
         "tgkill": one_of(0, SELF),
     }
     # The system's clocks and the guest's own. A negative clock id is the CPU time of another process.
-    rules.update(dict.fromkeys(_CLOCKS, ((ArgumentTest(0, 0, mask=0xFFFFFFF0),),)))
+    rules.update(dict.fromkeys(_CLOCKS, allow_if(ArgumentTest(0, 0, mask=0xFFFFFFF0))))
     rules.update(dict.fromkeys(_ALWAYS.split(), ALLOW))
     if may_exec:
-        rules.update(dict.fromkeys(("execve", "execveat"), ALLOW))
+        rules.update(dict.fromkeys(("execve", "execveat", "set_tid_address"), ALLOW))
+        # For the wake-up calls of an engine with threads. The number of a socket is from one counter of the machine (S24).
+        rules["socketpair"] = one_of(0, _AF_UNIX)
     else:
         rules["clone"] = errno_action(EPERM)
         rules["getdents64"] = ALLOW  # Python lists a folder before it imports from it

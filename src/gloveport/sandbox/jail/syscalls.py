@@ -30,10 +30,10 @@ read 0 63
 readlink 89 -             readlinkat 267 78         readv 19 65               recvfrom 45 207
 restart_syscall 219 128   rseq 334 293              rt_sigaction 13 134       rt_sigprocmask 14 135
 rt_sigreturn 15 139       sched_getaffinity 204 123 sched_getparam 143 121    sched_getscheduler 145 120
-sched_yield 24 124        seccomp 317 277           sendto 44 206             set_robust_list 273 99
+sched_yield 24 124        seccomp 317 277           sendto 44 206
 set_tid_address 218 96    sethostname 170 161       setns 308 268             sigaltstack 131 132
 socket 41 198
-socketpair 53 199         stat 4 -                  statx 332 291             sysinfo 99 179
+socketpair 53 199         stat 4 -                  statx 332 291
 tgkill 234 131            umount2 166 39            uname 63 160              unshare 272 97
 write 1 64                writev 20 66
 """

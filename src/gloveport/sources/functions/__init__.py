@@ -6,6 +6,7 @@ one in the event loop. The bridge turns what a function returns or raises into p
 signatures, type_schemas, docstrings    a callable → the schemas and texts of a tool
 threads                                 runs blocking functions
 modules                                 a Python module or file → its functions
+importable_files, trusted_imports       what a project's file may import: found and recorded, enforced
 """
 
 from __future__ import annotations

@@ -9,18 +9,24 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gloveport.errors import OptionError
+from gloveport.errors import GloveportError, OptionError
 from gloveport.sources.functions import TOOL_ATTRIBUTE
+from gloveport.sources.functions.trusted_imports import TrustedFiles, guard, spec_of, users_own
 
 
-def load_module(spec: str) -> list[Callable[..., Any]]:
-    """Return the public functions of `package.module` or of a `.py` file: those in `__all__`, else those defined in it."""
+def load_module(spec: str, trusted: TrustedFiles | None = None) -> list[Callable[..., Any]]:
+    """Return the public functions of `package.module` or of a `.py` file: those in `__all__`, else those defined in it.
+
+    With `trusted`, it is a project's, and may import only these files of the project; without, it is the user's own.
+    """
     is_file = spec.endswith(".py") or "/" in spec or "\\" in spec
-    module = _import_file(Path(spec)) if is_file else _import(spec, lambda: importlib.import_module(spec))
+    with nullcontext(guard(trusted)) if trusted is not None else users_own():
+        module = _import_file(Path(spec), trusted) if is_file else _import(spec, lambda: importlib.import_module(spec))
     found = _listed(module, spec) if hasattr(module, "__all__") else _defined(module)
     if not found:
         hint = "write a public function in it, or name functions in __all__"
@@ -47,7 +53,7 @@ def _defined(module: ModuleType) -> list[Callable[..., Any]]:
     ]
 
 
-def _import_file(path: Path) -> ModuleType:
+def _import_file(path: Path, trusted: TrustedFiles | None) -> ModuleType:
     path = path.expanduser().resolve()
     if not path.is_file():
         raise OptionError(f"there is no file {path}", hint="name a .py file, or a module as package.module")
@@ -56,7 +62,7 @@ def _import_file(path: Path) -> ModuleType:
         sys.path.append(str(path.parent))  # lets it import its neighbours; last, so that it shadows nothing
 
     def load() -> ModuleType:
-        found = importlib.util.spec_from_file_location(name, path)
+        found = spec_of(name, str(path)) if trusted else importlib.util.spec_from_file_location(name, path)
         if found is None or found.loader is None:
             raise ImportError(f"{path.name} is not Python")
         module = importlib.util.module_from_spec(found)
@@ -74,6 +80,8 @@ def _import_file(path: Path) -> ModuleType:
 def _import(spec: str, load: Callable[[], ModuleType]) -> ModuleType:
     try:
         return load()
+    except GloveportError:
+        raise
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1:]
         place = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last and last[0].filename[0] != "<" else ""

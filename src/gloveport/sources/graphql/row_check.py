@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from gloveport import bounded_json
 from gloveport.errors import SourceError
 from gloveport.sources.compiled_definition import ToolHead, shared_schema_names
 from gloveport.sources.graphql import rows
-from gloveport.sources.graphql.rows import AnyRow, named_type
+from gloveport.sources.graphql.rows import AnyRow
 from gloveport.tool_names import problem_with
 from gloveport.types import MIB
 
@@ -28,9 +29,17 @@ MAX_DESCRIPTION_CHARS = 2000
 MAX_DEFAULT_CHARS = 20_000
 MAX_WARNING_CHARS = 2000
 MAX_DEFINITIONS = 500
-MAX_PROPERTIES = 5000
+MAX_SUBSCHEMAS = 5000
+"""How many schemas the input types of one tool may have in them. The validator takes 6,000 for all arguments."""
 MAX_CLOSURE_STEPS = 1_000_000
 """How many references are followed, over all tools, to find out which input types belong to which tool."""
+
+SCHEMA_LIMITS = bounded_json.JsonLimits(containers=20_000, items=100_000, depth=64)
+MAX_ROW_BYTES: Mapping[type, int] = {
+    rows.TypeRow: rows.MAX_TYPE_BYTES,
+    rows.FieldRow: rows.MAX_FIELD_BYTES,
+    rows.LiteralRow: rows.MAX_TYPE_BYTES,
+}
 
 _NAME = re.compile(rf"{rows.NAME}\Z")
 _TYPE = re.compile(rf"\[{{0,20}}{rows.NAME}!?(?:\]!?){{0,20}}\Z")
@@ -108,12 +117,16 @@ class CheckedRows:
                 received = _BATCH.decode(batch)
             except (msgspec.DecodeError, RecursionError):
                 raise _refused("a row has another form") from None
-            for row in received:
+            for each in received:
+                row = self._input(each) if isinstance(each, rows.InputRow) else each
+                text = msgspec.json.encode(row)
+                if len(text) > MAX_ROW_BYTES.get(type(row), len(text)):
+                    raise _refused("a row is too large")
                 key = self._key(row)
                 if key in keys or len(keys) >= MAX_ROWS:
                     raise _refused("there are too many rows" if key not in keys else "two rows have the same name")
                 keys.add(key)
-                yield key, msgspec.json.encode(row)
+                yield key, text
 
     def heads(self) -> Iterator[ToolHead]:
         """Yield the heads of the tools, with fingerprints that are computed here."""
@@ -122,8 +135,8 @@ class CheckedRows:
         for row, parameters, shown in self._tools:
             if row.answer not in self._answers:
                 raise _refused("an answer has no schema")
-            names = [named_type(type_) for type_ in row.arguments.values()]
-            inputs = _digest([shown, closures.digest(tuple(name for name in names if name in self._inputs))])
+            names = tuple(dict.fromkeys(shared_schema_names(bytes(row.schema))))
+            inputs = _digest([shown, closures.digest(names)])
             covered = [row.operation, row.name, row.address, row.description, inputs, self._answers[row.answer]]
             head = ToolHead(
                 row.address,
@@ -152,14 +165,12 @@ class CheckedRows:
                 self._check_tool(row)
                 return row.address
             case rows.InputRow():
-                self._inputs[_name(row.name)] = _Input.of(row.schema)
                 return f"input {row.name}"
             case rows.AnswerRow():
                 self._answers[_type(row.type)] = _digest(_schema(row.schema))
                 return f"answer {row.type}"
             case rows.TypeRow():
                 _names(row.name, *(row.overlaps or ()), *([row.node] if row.node else ()))
-                _bounded(row, rows.MAX_TYPE_BYTES)
                 return f"type {row.name}"
             case rows.FieldNamesRow():
                 _names(row.type, *row.names)
@@ -167,12 +178,10 @@ class CheckedRows:
             case rows.FieldRow():
                 _arguments(row)
                 _type(row.answer)
-                _bounded(row, rows.MAX_FIELD_BYTES)
                 return f"field {_name(row.type)}.{_name(row.name)}"
             case rows.LiteralRow():
                 _arguments(row)
                 _names(row.name, *row.values)
-                _bounded(row, rows.MAX_TYPE_BYTES)
                 return f"literal {row.name}"
             case rows.FactsRow():
                 _names(*row.roots)
@@ -181,11 +190,21 @@ class CheckedRows:
                 self._facts = row
                 return "facts"
 
+    def _input(self, row: rows.InputRow) -> rows.InputRow:
+        """Check the schema of an input type, and return the row with its size."""
+        schema = _schema(row.schema)
+        # A schema that is only a reference could refer to itself, for ever.
+        if schema.ref is not UNSET or schema.any_of is not UNSET:
+            raise _refused("an input type is no object and no enum")
+        references = tuple(dict.fromkeys(shared_schema_names(bytes(row.schema))))
+        self._inputs[_name(row.name)] = _Input(_digest(schema), references, _size(schema))
+        return msgspec.structs.replace(row, size=self._inputs[row.name].size)
+
     def _check_tool(self, row: rows.ToolRow) -> None:
         _names(row.name, *row.arguments, *(() if row.select is None else (row.select,)))
         for type_ in (row.answer, *row.arguments.values()):
             _type(type_)
-        if problem_with(row.address) or len(row.address) > 2 * rows.MAX_NAME_CHARS:
+        if not row.address.isascii() or len(row.address) > 2 * rows.MAX_NAME_CHARS or problem_with(row.address):
             raise _refused("an address is not legal")
         if len(row.description) > MAX_DESCRIPTION_CHARS or len(row.default) > MAX_DEFAULT_CHARS:
             raise _refused("a text is too long")
@@ -202,21 +221,11 @@ class CheckedRows:
 
 
 class _Input(msgspec.Struct, frozen=True):
-    """What closures need of an input type: its digest, what it refers to, and how much it counts."""
+    """What closures need of an input type: its digest, what it refers to, and its size."""
 
     digest: str
     references: tuple[str, ...]
-    members: int
-
-    @classmethod
-    def of(cls, text: msgspec.Raw) -> _Input:
-        schema = _schema(text)
-        # A schema that is only a reference could refer to itself, for ever.
-        if schema.ref is not UNSET or schema.any_of is not UNSET:
-            raise _refused("an input type is no object and no enum")
-        members = schema.properties or schema.enum
-        count = len(members) if isinstance(members, dict | list) else 0
-        return cls(_digest(schema), tuple(dict.fromkeys(shared_schema_names(bytes(text)))), count)
+    size: int
 
 
 class _Closures:
@@ -241,23 +250,23 @@ class _Closures:
     def _read(self, name: str) -> tuple[tuple[str, ...], int]:
         if name not in self._inputs:
             raise _refused("an input type is missing")
-        return self._inputs[name].references, self._inputs[name].members
+        return self._inputs[name].references, self._inputs[name].size
 
 
 def reached(names: Iterable[str], read: Any) -> Iterator[tuple[str, bool]]:
     """Yield the names of the input types that these lead to; False with those that are beyond the limits.
 
-    `read` returns what an input type refers to, and how many members it has.
+    `read` returns what an input type refers to, and how many schemas are in it.
     """
     seen: set[str] = set()
-    waiting, left = list(dict.fromkeys(names))[::-1], MAX_PROPERTIES
+    waiting, left = list(dict.fromkeys(names))[::-1], MAX_SUBSCHEMAS
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         seen.add(name)
-        references, members = read(name)
-        left -= members
+        references, size = read(name)
+        left -= size
         within = len(seen) <= MAX_DEFINITIONS and left >= 0
         yield name, within
         if within:
@@ -289,18 +298,21 @@ def _arguments(row: rows.FieldRow | rows.LiteralRow) -> None:
         raise _refused("a required argument is missing")
 
 
-def _bounded(row: rows.Row, max_bytes: int) -> None:
-    if len(msgspec.json.encode(row)) > max_bytes:
-        raise _refused("a row is too large")
-
-
 def _schema(text: msgspec.Raw) -> _Schema:
     if len(text) > rows.MAX_SCHEMA_BYTES:
         raise _refused("a schema is too large")
     try:
+        bounded_json.check(bytes(text), SCHEMA_LIMITS)
         return _SCHEMA.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, bounded_json.JsonLimitError):
         raise _refused("a schema has another form") from None
+
+
+def _size(schema: _Schema) -> int:
+    """Return how many schemas are in a schema, itself included."""
+    below = list(schema.properties.values()) if isinstance(schema.properties, dict) else []
+    below += [schema.items] if isinstance(schema.items, _Schema) else []
+    return 1 + (0 if schema.any_of is UNSET else 2) + sum(map(_size, below))
 
 
 def _digest(value: Any) -> str:

@@ -51,10 +51,11 @@ class ToolRow(Row, frozen=True, tag="tool"):
 
 
 class InputRow(Row, frozen=True, tag="input"):
-    """The JSON Schema of an input type, which arguments of tools refer to."""
+    """The JSON Schema of an input type, which arguments of tools refer to. The host sets `size`: the schemas in it."""
 
     name: str
     schema: msgspec.Raw
+    size: int = 0
 
 
 class AnswerRow(Row, frozen=True, tag="answer"):

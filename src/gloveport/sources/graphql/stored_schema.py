@@ -47,9 +47,9 @@ class StoredSchema:
         found: dict[str, Any] = {}
 
         def read(name: str) -> tuple[list[str], int]:
-            part = bytes(msgspec.json.decode(self._cache.definition(f"input {name}"), type=InputRow).schema)
-            found[name] = msgspec.json.decode(part)
-            return shared_schema_names(part), len(found[name].get("properties", found[name].get("enum", ())))
+            row = msgspec.json.decode(self._cache.definition(f"input {name}"), type=InputRow)
+            found[name] = msgspec.json.decode(row.schema)
+            return shared_schema_names(bytes(row.schema)), row.size
 
         for name, within in reached(shared_schema_names(text), read):
             if not within:

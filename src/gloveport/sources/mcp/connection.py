@@ -22,6 +22,7 @@ class ActiveCall:
         self.deadline: asyncio.Timeout | None = None
         self.problem: ToolError | None = None
         self.refused: str | None = None  # what the server requested during the call and did not get
+        self.structured: Any = None  # the structured content of the reply, which the library does not get
         self.session_unknown = False  # the server did not know the session, so it has done nothing
 
     def pause(self) -> None:

@@ -5,7 +5,6 @@ It also reports requests of the server that nobody here can answer.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,7 +16,8 @@ from mcp_types import INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
+from gloveport.large_values import off_loop
+from gloveport.sources.mcp.connection import CURRENT_CALL, REPLY_TOO_LARGE
 from gloveport.sources.mcp.messages import MessageLimitError, check_result, holds_more
 from gloveport.sources.mcp.tool_list import ListedPage, read_page
 
@@ -48,9 +48,13 @@ class TolerantDispatcher(JSONRPCDispatcher[TransportContext]):
         if self._modern or method == "server/discover":
             raw.setdefault("resultType", "complete")  # the protocol's default; the library refuses a result without it
         if method == "tools/list" and isinstance(raw.get("tools"), list):
-            page = await asyncio.to_thread(read_page, raw["tools"], modern=self._modern)
+            page = await off_loop(read_page, raw["tools"], modern=self._modern)
             self.listed.append(page)
             raw["tools"] = page.with_headers
+        if (call := CURRENT_CALL.get()) is not None:
+            call.structured = None
+            if raw.get("structuredContent") is not None:  # any JSON: the library would look at all of it
+                call.structured, raw["structuredContent"] = raw["structuredContent"], {}
         try:
             check_result(raw)
         except MessageLimitError as problem:

@@ -14,9 +14,10 @@ from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gloveport.errors import ToolError
+from gloveport.large_values import LARGE_BYTES
 from gloveport.policy.egress.response import EVENT_END
 from gloveport.sources.mcp.connection import CURRENT_CALL, ActiveCall
-from gloveport.sources.mcp.messages import LARGE_BYTES, KeptResults, MessageLimitError
+from gloveport.sources.mcp.messages import KeptResults, MessageLimitError
 
 RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
 MAX_SHOWN_BODY_BYTES = 4000

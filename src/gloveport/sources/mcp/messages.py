@@ -7,7 +7,6 @@ it. The library gets a reference in its place.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -15,18 +14,17 @@ from typing import Any
 import msgspec
 
 from gloveport import bounded_json
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 
-LARGE_BYTES = 32 * 1024
-"""A message of more bytes is decoded in a thread."""
 MAX_KEPT_RESULTS = 16
 MAX_RESULT_KEYS = 1000
 MAX_LISTED_ITEMS = 1500
 """How many content blocks, resources and the like one result may have: each takes the library 10 to 25 µs to validate."""
 MAX_TYPED_VALUES = 10_000
 MAX_ERROR_CHARS = 4000
+MAX_METHOD_CHARS = 200
+MAX_ESCAPES = 5_000_000
 REFERENCE = "gloveport/result"
-# Values of any form, which the library does not look into.
-FREE_KEYS = frozenset({"structuredContent", "_meta"})
 
 
 class MessageLimitError(Exception):
@@ -35,8 +33,10 @@ class MessageLimitError(Exception):
 
 async def decode(data: bytes) -> Any:
     """Return the JSON value; raise ValueError for other text, MessageLimitError for too much."""
+    if data.count(b"\\") > MAX_ESCAPES:  # they may all be in one text, which is decoded in one step
+        raise MessageLimitError(f"has more than {MAX_ESCAPES:,} escaped characters")
     try:
-        return await asyncio.to_thread(bounded_json.read, data) if len(data) > LARGE_BYTES else bounded_json.read(data)
+        return await off_loop_if(len(data) > LARGE_BYTES, bounded_json.read, data)
     except bounded_json.JsonLimitError as problem:
         raise MessageLimitError(f"is too much JSON: it {problem}") from None
 
@@ -45,8 +45,10 @@ def to_small(message: Any) -> Any:
     """Return a large message without what makes the library slow; raise MessageLimitError where that is not possible."""
     if not isinstance(message, dict):
         return None
-    if "method" in message:
-        raise MessageLimitError(f"has more than {LARGE_BYTES:,} bytes, and is no reply")
+    if isinstance(method := message.get("method"), str):
+        # Without parameters: a request gets an error, and a notification that needs some is dropped.
+        named = {"jsonrpc": "2.0", "method": method[:MAX_METHOD_CHARS]}
+        return {**named, "id": message["id"]} if "id" in message else named
     if isinstance(error := message.get("error"), dict):
         text = error.get("message")
         short = {"code": error.get("code"), "message": text[:MAX_ERROR_CHARS] if isinstance(text, str) else text}
@@ -56,13 +58,12 @@ def to_small(message: Any) -> Any:
     return {**_envelope(message), "result": message.get("result")}
 
 
-def check_result(result: Mapping[str, Any]) -> None:
+def check_result(result: dict[str, Any]) -> None:
     """Raise MessageLimitError for a result that the library would take too long to validate."""
-    typed = {key: value for key, value in result.items() if key not in FREE_KEYS}
-    for key, value in typed.items():
+    for key, value in result.items():
         if isinstance(value, list) and len(value) > MAX_LISTED_ITEMS:
             raise MessageLimitError(f"has more than {MAX_LISTED_ITEMS:,} items in `{key[:40]}`")
-    if holds_more(typed, MAX_TYPED_VALUES):
+    if holds_more(result, MAX_TYPED_VALUES):
         raise MessageLimitError(f"has more than {MAX_TYPED_VALUES:,} values")
 
 

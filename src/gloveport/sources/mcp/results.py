@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import binascii
 from base64 import b64decode
 from collections.abc import Sequence
@@ -12,23 +11,23 @@ import mcp_types as mcp
 
 from gloveport import bounded_json
 from gloveport.errors import ToolError
-from gloveport.sources.mcp.messages import LARGE_BYTES
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 
 MAX_MESSAGE_CHARS = 4000
 MAX_SMALL_BLOCKS = 50
 BASE64_PIECE_CHARS = 1024 * 1024
 
 
-async def value_of(result: mcp.CallToolResult, tool: str) -> Any:
+async def value_of(result: mcp.CallToolResult, structured: Any, tool: str) -> Any:
     """Return the structured content, else the one content, a list of several, or None; raise ToolError for `isError`."""
-    if result.structured_content is not None and not result.is_error:
-        return result.structured_content
-    return await asyncio.to_thread(_value, result, tool) if _is_large(result.content) else _value(result, tool)
+    if structured is not None and not result.is_error:
+        return structured
+    return await off_loop_if(_is_large(result.content), _value, result, structured, tool)
 
 
-def _value(result: mcp.CallToolResult, tool: str) -> Any:
+def _value(result: mcp.CallToolResult, structured: Any, tool: str) -> Any:
     if result.is_error:
-        raise _error(result, tool)
+        raise _error(result, structured, tool)
     values = _content_values(result.content, tool)
     return values[0] if len(values) == 1 else values or None
 
@@ -85,10 +84,10 @@ def _decode(text: str, tool: str) -> bytes:
         raise ToolError("the server sent bytes that are not base64", tool=tool) from None
 
 
-def _error(result: mcp.CallToolResult, tool: str) -> ToolError:
+def _error(result: mcp.CallToolResult, structured: Any, tool: str) -> ToolError:
     text = "\n".join(block.text for block in result.content if isinstance(block, mcp.TextContent)).strip()
     values = [value for value in _content_values(result.content, tool) if not isinstance(value, str)]
     data = values[0] if len(values) == 1 else values or None
-    if result.structured_content is not None:
-        data = result.structured_content
+    if structured is not None:
+        data = structured
     return ToolError(text[:MAX_MESSAGE_CHARS] or "the tool failed without saying why", tool=tool, data=data)

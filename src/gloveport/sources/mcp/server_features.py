@@ -13,6 +13,7 @@ from typing import Any
 import mcp_types as mcp
 from pydantic import TypeAdapter
 
+from gloveport.large_values import off_loop
 from gloveport.sources.mcp.pagination import all_pages, json_size
 from gloveport.sources.mcp.results import content_value, resource_value
 from gloveport.sources.mcp.tool_rows import fingerprint
@@ -109,7 +110,7 @@ async def _list_all(send: Send, request: Any, result: Any, items: Callable[[Any]
 async def _read(send: Send, args: Mapping[str, Any], max_bytes: int) -> Any:
     request = mcp.ReadResourceRequest(params=mcp.ReadResourceRequestParams(uri=args["uri"]))
     contents = (await send(request, READ_RESULT)).contents
-    return await asyncio.to_thread(lambda: [resource_value(part, "resources.read") for part in contents])
+    return await off_loop(lambda: [resource_value(part, "resources.read") for part in contents])
 
 
 async def _prompt(send: Send, args: Mapping[str, Any], max_bytes: int) -> Any:
@@ -119,5 +120,5 @@ async def _prompt(send: Send, args: Mapping[str, Any], max_bytes: int) -> Any:
     def rows() -> list[dict[str, Any]]:
         return [{"role": each.role, "content": content_value(each.content, "prompts.get")} for each in found.messages]
 
-    messages = await asyncio.to_thread(rows)
+    messages = await off_loop(rows)
     return {"description": found.description, "messages": messages} if found.description else {"messages": messages}

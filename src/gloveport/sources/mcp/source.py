@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError, ToolError
+from gloveport.large_values import off_loop
 from gloveport.sources import SourceInfo
 from gloveport.sources.context import TaskRunner
 from gloveport.sources.mcp.connection import ActiveCall, ServerConnection
@@ -25,7 +26,7 @@ from gloveport.sources.mcp.results import value_of
 from gloveport.sources.mcp.server_features import ServerFeature, server_features
 from gloveport.sources.mcp.session import NOBODY_TO_ASK, EndedDuringDiscovery, Session
 from gloveport.sources.mcp.tool_list import ListedTool, digest, read_only_hints, to_parts
-from gloveport.sources.mcp.tool_rows import CompiledTool, check_rows
+from gloveport.sources.mcp.tool_rows import ServerTool, check_rows
 from gloveport.sources.texts import clean
 from gloveport.types import Tool
 
@@ -72,8 +73,8 @@ class McpSource:
         self._newest: Session | None = None
         self._legacy = False
         self._closed = False
-        self._tools: dict[str, CompiledTool] = {}
-        self._compiled: tuple[str, dict[str, CompiledTool], list[str]] | None = None
+        self._tools: dict[str, ServerTool] = {}
+        self._compiled: tuple[str, dict[str, ServerTool], list[str]] | None = None
         self._features: Mapping[str, ServerFeature] = {}
         self._stale = False
         self._refresher: asyncio.Task[None] | None = None
@@ -126,7 +127,7 @@ class McpSource:
             return await feature.call(send, args, self._config.max_response_bytes)
         name = self._tools[tool.address].name
         request = mcp.CallToolRequest(params=mcp.CallToolRequestParams(name=name, arguments=args))
-        return await value_of(await send(request, CALL_RESULT), tool.address)
+        return await value_of(await send(request, CALL_RESULT), call.structured, tool.address)
 
     async def _final_result(self, session: Session, call: ActiveCall, request: Any, result: Any) -> Any:
         """Return the final result; a 2026-07-28 server may first ask for input, and then gets the request again."""
@@ -260,7 +261,7 @@ class McpSource:
     async def _list(self, session: Session) -> None:
         warnings: list[str] = []
         capabilities, info = session.client.server_capabilities, session.client.server_info
-        tools: dict[str, CompiledTool] = {}
+        tools: dict[str, ServerTool] = {}
         if capabilities and capabilities.tools:
             tools = await self._compile(await self._listed(session, warnings), warnings)
         features = server_features(self.name, capabilities)
@@ -290,16 +291,16 @@ class McpSource:
             warnings.append,
         )
 
-    async def _compile(self, listed: list[ListedTool], warnings: list[str]) -> dict[str, CompiledTool]:
+    async def _compile(self, listed: list[ListedTool], warnings: list[str]) -> dict[str, ServerTool]:
         """Return the compiled tools of a list; a task compiles it unless it is the same list as before."""
-        parts = await asyncio.to_thread(to_parts, listed)
-        key = await asyncio.to_thread(digest, parts)
+        parts = await off_loop(to_parts, listed)
+        key = await off_loop(digest, parts)
         if self._compiled is None or self._compiled[0] != key:
             try:
                 batches = await self._tasks.run(COMPILE_TASK, parts)
                 trusted = self._config.trust_annotations
                 hints = read_only_hints(listed)
-                checked = await asyncio.to_thread(check_rows, self.name, batches, hints, trust_annotations=trusted)
+                checked = await off_loop(check_rows, self.name, batches, hints, trust_annotations=trusted)
             except (SourceError, TooComplexError) as error:
                 code = "definition-too-complex" if isinstance(error, TooComplexError) else error.code
                 raise ToolError(error.message, code=code, hint=error.hint) from None
@@ -308,7 +309,7 @@ class McpSource:
         warnings += problems
         return tools
 
-    def _unchanged_or(self, listed: CompiledTool) -> CompiledTool:
+    def _unchanged_or(self, listed: ServerTool) -> ServerTool:
         """Return the tool that callers already have where it is the same, else the listed one."""
         before = self._tools.get(listed.tool.address)
         same = before and before.name == listed.name and before.fingerprint == listed.fingerprint
@@ -349,7 +350,7 @@ class McpSource:
             await asyncio.sleep(RELIST_SECONDS)  # a server that announces changes all the time is not asked all the time
 
 
-def _prints(tools: Mapping[str, CompiledTool], features: Mapping[str, ServerFeature]) -> list[tuple[str, str]]:
+def _prints(tools: Mapping[str, ServerTool], features: Mapping[str, ServerFeature]) -> list[tuple[str, str]]:
     return [(address, each.fingerprint) for listed in (tools, features) for address, each in listed.items()]
 
 

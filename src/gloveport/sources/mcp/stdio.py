@@ -21,11 +21,12 @@ from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.policy.credentials import Attachment, Credentials
 from gloveport.policy.redaction import Redaction
 from gloveport.sources.mcp.connection import REPLY_TOO_LARGE
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
-from gloveport.sources.mcp.messages import LARGE_BYTES, MessageLimitError, decode, to_small
+from gloveport.sources.mcp.messages import MessageLimitError, decode, to_small
 
 INHERITED = ("PATH", "HOME")
 """All that a command gets of this process's environment: where programs are, and where npx and uvx keep theirs."""
@@ -155,8 +156,7 @@ class StdioConnection:
             return self._error_in_place(line, f"is larger than {self._max_bytes:,} bytes")
         large = len(line) > LARGE_BYTES
         try:
-            cleaned = await asyncio.to_thread(self._redaction.clean, line) if large else self._redaction.clean(line)
-            value = await decode(cleaned)
+            value = await decode(await off_loop_if(large, self._redaction.clean, line))
             message = jsonrpc_message_adapter.validate_python(to_small(value) if large else value, by_name=False)
         except MessageLimitError as problem:
             return self._error_in_place(OverlongLine.of(line), f"{problem}")

@@ -26,7 +26,7 @@ RESERVED_GROUP_NAMES = frozenset({"resources", "prompts"})
 """Names that a server's own tools never get: `server_features` mounts resources and prompts below them."""
 
 
-class ToolRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="row", tag="tool"):
+class ServerToolRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="row", tag="tool"):
     """A tool: the server's name for it, its identifier, and its texts and schemas."""
 
     name: str
@@ -43,7 +43,7 @@ class WarningRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledTool:
+class ServerTool:
     """A tool of ours, the name that the server knows it by, and a fingerprint of all that an agent or person is shown."""
 
     tool: Tool
@@ -51,19 +51,19 @@ class CompiledTool:
     fingerprint: str
 
 
-_BATCH = msgspec.json.Decoder(list[ToolRow | WarningRow])
+_BATCH = msgspec.json.Decoder(list[ServerToolRow | WarningRow])
 _SORTED = msgspec.json.Encoder(order="sorted")
 
 
 def check_rows(
     source: str, batches: Sequence[bytes], read_only: Mapping[str, bool], *, trust_annotations: bool
-) -> tuple[dict[str, CompiledTool], list[str]]:
+) -> tuple[dict[str, ServerTool], list[str]]:
     """Return the compiled tools by address, and warnings; raise SourceError for rows that no compiler gives.
 
     `read_only` has the tools that the server listed, and whether it calls them read-only. That counts only where the user
     trusts its annotations, and it is never taken from the rows (B6).
     """
-    found: dict[str, CompiledTool] = {}
+    found: dict[str, ServerTool] = {}
     names: set[str] = set()
     warnings: list[str] = []
     for row in _rows(batches):
@@ -79,7 +79,7 @@ def check_rows(
     return found, warnings[:MAX_WARNINGS]
 
 
-def _rows(batches: Sequence[bytes]) -> Iterable[ToolRow | WarningRow]:
+def _rows(batches: Sequence[bytes]) -> Iterable[ServerToolRow | WarningRow]:
     if sum(map(len, batches)) > MAX_COMPILED_BYTES:
         raise _refused("it is too large")
     for batch in batches:
@@ -91,7 +91,7 @@ def _rows(batches: Sequence[bytes]) -> Iterable[ToolRow | WarningRow]:
             raise _refused("a row has another form") from None
 
 
-def _checked(address: str, row: ToolRow, writes: bool) -> CompiledTool:
+def _checked(address: str, row: ServerToolRow, writes: bool) -> ServerTool:
     name = row.identifier
     if len(name) > MAX_IDENTIFIER_CHARS or not name.isascii() or problem_with(name) or name in RESERVED_GROUP_NAMES:
         raise _refused("an identifier is not legal")
@@ -101,7 +101,7 @@ def _checked(address: str, row: ToolRow, writes: bool) -> CompiledTool:
     if takes is None:
         raise _refused("a tool has no input schema")
     tool = Tool(address, row.description, takes, gives, kind="mcp", writes=writes)
-    return CompiledTool(tool, row.name, fingerprint(tool))
+    return ServerTool(tool, row.name, fingerprint(tool))
 
 
 def fingerprint(tool: Tool) -> str:

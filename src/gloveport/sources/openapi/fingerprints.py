@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from gloveport.sources.compiled_definition import shared_schema_names
 
 
-class TextDigest(NamedTuple):
-    """The digest of a JSON text, and the names of the shared schemas that it refers to."""
+class TextDigest(msgspec.Struct, frozen=True, gc=False):
+    """The digest of a JSON text, and the names of the shared schemas that it refers to.
+
+    There are thousands of them. The garbage collector, which stops everything else, does not look at them.
+    """
 
     digest: bytes
     uses: tuple[str, ...]

@@ -56,6 +56,17 @@ class _Properties(msgspec.Struct):
     properties: dict[str, msgspec.Raw] = {}
 
 
+class _Tool(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of a tool until its head can be made. The garbage collector does not look at it: see TextDigest."""
+
+    description: str
+    parameters: tuple[str, ...]
+    digest: TextDigest
+    writes: bool
+    deprecated: bool
+    pages: bool
+
+
 class CheckedFrames:
     """The parts of a compiled definition in the order in which the cache takes them; `name` is for messages.
 
@@ -66,7 +77,8 @@ class CheckedFrames:
         self._frames = iter(frames)
         self._name = name
         self._size = 0
-        self._tools: dict[str, tuple[CompiledHead, StoredOperation, tuple[str, ...], TextDigest]] = {}
+        self._tools: dict[str, _Tool] = {}
+        self._needed_slots: dict[str, str] = {}
         self._schemas: dict[str, TextDigest] = {}
         self._frame: tuple[bytes, bytes] = (b"", b"")
         self._facts: DocumentFacts | None = None
@@ -81,8 +93,16 @@ class CheckedFrames:
                 names = tuple(msgspec.json.decode(stored.input_schema, type=_Properties).properties)
             except (msgspec.DecodeError, RecursionError):
                 raise self._refusal("describes a tool in an unknown form") from None
-            self._check_tool(head, stored.operation, names)
-            self._tools[head.address] = (head, stored, names, TextDigest.of(text))
+            operation = stored.operation
+            self._check_tool(head, operation, names)
+            self._tools[head.address] = _Tool(
+                description=clean(head.description, MAX_DESCRIPTION_CHARS),
+                parameters=names,
+                digest=TextDigest.of(text),
+                writes=is_writing(operation, names),
+                deprecated=head.deprecated,
+                pages=head.pages and operation.method == "GET",
+            )
             if len(self._tools) > MAX_OPERATIONS:
                 raise self._refusal(f"has more than {MAX_OPERATIONS:,} operations")
             yield head.address, text
@@ -103,17 +123,16 @@ class CheckedFrames:
         self._read_facts()
         self._check_namespaces()
         reached = closure_digests(self._schemas)
-        for address, (head, stored, names, digest) in sorted(self._tools.items()):
-            description = clean(head.description, MAX_DESCRIPTION_CHARS)
-            operation = stored.operation
+        for address in sorted(self._tools):
+            tool = self._tools[address]
             yield ToolHead(
                 address=address,
-                description=description,
-                parameters=names,
-                fingerprint=fingerprint((address, description), digest, reached),
-                writes=is_writing(operation, names),
-                deprecated=head.deprecated,
-                pages=head.pages and operation.method == "GET",
+                description=tool.description,
+                parameters=tool.parameters,
+                fingerprint=fingerprint((address, tool.description), tool.digest, reached),
+                writes=tool.writes,
+                deprecated=tool.deprecated,
+                pages=tool.pages,
             )
 
     def facts(self) -> dict[str, Any]:
@@ -156,6 +175,7 @@ class CheckedFrames:
         if len(operation.path) > MAX_PATH_CHARS or any(len(text) > MAX_NAME_CHARS for text in strings[1:]):
             raise self._refusal(f"has a name at {address} that is too long")
         self._check_servers(operation.servers)
+        self._needed_slots |= {name: address for alternative in operation.security for name in alternative}
 
     def _check_servers(self, servers: tuple[str, ...]) -> None:
         if len(servers) > MAX_SERVERS:
@@ -185,8 +205,8 @@ class CheckedFrames:
         slots = {slot.name for slot in facts.slots}
         if len(slots) < len(facts.slots) or not all(map(_is_legal_slot, facts.slots)):
             raise self._refusal("has a credential slot that is not legal")
-        for address, (_, stored, *_) in self._tools.items():
-            if any(name not in slots for alternative in stored.operation.security for name in alternative):
+        for name, address in self._needed_slots.items():
+            if name not in slots:
                 raise self._refusal(f"needs a credential at {address} that it does not describe")
         self._facts = facts
 

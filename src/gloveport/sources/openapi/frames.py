@@ -10,13 +10,11 @@ import msgspec
 from gloveport.sources.compiled_definition import CredentialSlot
 
 COMPILE_TASK = "gloveport.sources.openapi.compile.task:compile_definition"
-COMPILE_PACKAGES = ("jsonschema_rs", "msgspec", "orjson", "yaml")
-"""The installed packages that the compiler uses."""
 COMPILER_VERSION = b"openapi 5"
 
 MAX_DOCUMENT_BYTES = 50_000_000
 MAX_SIBLING_FILES = 2000
-MAX_OPERATIONS = 50_000
+MAX_OPERATIONS = 20_000
 MAX_COMPILED_BYTES = 200_000_000
 MAX_PIECE_BYTES = 1_000_000
 """Of one tool or one shared schema: decoding it takes a few milliseconds, and holds the interpreter lock all the while."""

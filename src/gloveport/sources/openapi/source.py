@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -147,20 +148,23 @@ class OpenApiSource:
             self._earlier[1].close()
 
     def _tool(self, head: ToolHead) -> Tool:
-        def stored() -> StoredOperation:
-            return self._stored(head.address)
-
         return Tool(
             f"{self.name}.{head.address}",
             head.description,
-            LazySchema(lambda: self._cache.schema(bytes(stored().input_schema))),
-            LazySchema(lambda: self._cache.schema(bytes(stored().output_schema))),
+            LazySchema(partial(self._input_schema, head.address)),
+            LazySchema(partial(self._output_schema, head.address)),
             kind="openapi",
             writes=head.writes,
             deprecated=head.deprecated,
             pages=head.pages,
             named=head.parameters,
         )
+
+    def _input_schema(self, address: str) -> dict[str, Any]:
+        return self._cache.schema(bytes(self._stored(address).input_schema))
+
+    def _output_schema(self, address: str) -> dict[str, Any]:
+        return self._cache.schema(bytes(self._stored(address).output_schema))
 
     def _stored(self, address: str) -> StoredOperation:
         return msgspec.json.decode(self._cache.definition(address), type=StoredOperation)

@@ -17,7 +17,7 @@ from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.sources.pins import Pins, is_pinned, pin_key
-from gloveport.sources.trust import needs_trust, trust, what_it_does
+from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files, what_it_does
 from gloveport.suggestions import did_you_mean, question
 from gloveport.surfaces.cli.arguments import parse_json
 from gloveport.surfaces.cli.file_change import ask
@@ -215,12 +215,18 @@ async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -
 def trust_command(view: ViewOptions, source: str, *, yes: bool, field: str = "trusted") -> int:
     """Let a source of a project's file be opened; return the exit code. `field` names the result in the JSON document."""
     config = _configured(view, source)
-    if not needs_trust(config):
+    files = files_now(config)
+    known = trusted_files(config)
+    if not needs_trust(config) and (known is None or known.digests == files):
         _done(view, f"the source {source} needs no trust: it may be opened already", {"source": source, field: False})
         return 0
     view.err.line(f"{source} of {visible_line(config.settings)} {what_it_does(config)}")
+    for path, digest in files.items():
+        before = known.digests.get(path) if known else None
+        state = "" if before == digest else "  (new)" if before is None else "  (changed)"
+        view.err.line(f"  may import {visible_line(path)}{state}")
     ask("Trust it?", view.err, yes=yes, as_json=view.as_json)
-    trust(config)
+    trust(config, files=files)
     _done(view, f"the source {source} is trusted: it may be opened", {"source": source, field: True})
     return 0
 

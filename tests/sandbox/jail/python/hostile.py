@@ -162,6 +162,11 @@ def network(plan: dict[str, Any]) -> None:
             one, _ = map(stack.enter_context, socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
             return one.sendto(b"mark", plan["datagrams"])
 
+    def pass_on() -> object:
+        with contextlib.ExitStack() as stack:
+            one, _ = map(stack.enter_context, socket.socketpair())
+            return socket.send_fds(one, [b"x"], [0])
+
     attempt("tcp connect", lambda: socket.create_connection(("127.0.0.1", plan["port"]), 5).close())
     attempt("tcp listen", lambda: socket.create_server(("127.0.0.1", 0)).close())
     attempt("tcp over IPv6", lambda: socket.socket(socket.AF_INET6).close())
@@ -169,8 +174,7 @@ def network(plan: dict[str, Any]) -> None:
     attempt("unix connect", lambda: unix(plan["socket"]))
     attempt("unix, an abstract name", abstract)
     attempt("unix, a datagram from a socket pair", out_by_pair)
-    pair = socket.socketpair()
-    attempt("pass a descriptor on", lambda: socket.send_fds(pair[0], [b"x"], [0]))
+    attempt("pass a descriptor on", pass_on)
     attempt("fetch", lambda: __import__("urllib.request").request.urlopen(f"http://127.0.0.1:{plan['port']}/").status)
 
 

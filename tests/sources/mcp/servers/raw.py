@@ -55,6 +55,27 @@ TERSE = [
     }}},
     ECHO,
 ]  # fmt: skip
+# Each makes a compiler, a validator or a library slow that takes it as it is.
+MARKS = "\u0301\u0316" * 200
+REFERRING = {f"D{n}": {"anyOf": [{"$ref": f"#/$defs/D{n + 1}"}] * 2} for n in range(30)} | {"D30": {"type": "null"}}
+HOSTILE = {
+    "10,000 tools": lambda: [{**ECHO, "name": f"t{n}"} for n in range(10_000)],
+    "names of marks": lambda: [{**ECHO, "name": f"t{n}{MARKS}"} for n in range(2000)],
+    "long names": lambda: [{**ECHO, "name": "x" * 1_000_000}, {**ECHO, "name": MARKS * 1000}, ECHO],
+    "long texts": lambda: [{**ECHO, "name": f"t{n}", "description": MARKS * 50} for n in range(100)],
+    "alternatives": lambda: [
+        {**ECHO, "name": f"t{n}", "inputSchema": {"type": "object", "$defs": REFERRING, "properties": {
+            "a": {"$ref": "#/$defs/D0"}, "b": {"type": "string", "pattern": "(?:x{1,50}){1,50}y"},
+        }}} for n in range(20)
+    ],
+    "a large schema": lambda: [
+        {**ECHO, "inputSchema": {"type": "object", "properties": {f"p{n}": {"type": "object"} for n in range(30_000)}}}
+    ],
+    "headers": lambda: [{**ECHO, "inputSchema": {"type": "object", "properties": {
+        f"p{n}": {"type": "string", "x-mcp-header": f"h{n}"} for n in range(5000)
+    }}}],
+    "hints": lambda: [{**ECHO, "annotations": {"readOnlyHint": True, "title": [MARKS] * 300}}],
+}  # fmt: skip
 CACHING = {"ttlMs": 0, "cacheScope": "private"}
 
 
@@ -81,10 +102,31 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
         return {"tools": [{**ECHO, "description": state.read_text() if state.exists() else "Say it back."}]}
     if BEHAVIOUR == "terse":
         return {"tools": TERSE, **CACHING}
+    if BEHAVIOUR in HOSTILE:
+        return {"tools": HOSTILE[BEHAVIOUR]()}
     return {"tools": {"poisoned": POISONED, "bad": BAD}.get(BEHAVIOUR, [ECHO])}
 
 
-def called(id: int, params: dict[str, Any]) -> None:
+def hostile(id: int, way: str) -> None:
+    block = {"type": "x"} if way == "wrong blocks" else {"type": "text", "text": ""}
+    if way == "notices":
+        for _ in range(20):
+            send({"method": "notifications/message", "params": {"level": "info", "data": [[]] * 12_000}})
+    results = {
+        "blocks": lambda: {"content": [block] * 100_000},
+        "wrong blocks": lambda: {"content": [block] * 100_000},
+        "structured": lambda: {"content": [], "structuredContent": {"rows": [{"a": [{"b": "xxxx"}]}] * 80_000}},
+        "keys": lambda: {"content": [], **{f"k{n}": n for n in range(100_000)}},
+        "nested": lambda: {"content": [{"type": "text", "text": "", "annotations": {"audience": ["user"] * 90_000}}]},
+        "text": lambda: text(json.dumps([{"a": [{"b": "xxxx"}]}] * 80_000)),
+        "escapes": lambda: text("\n" * 4_000_000),
+        "more escapes": lambda: text("\n" * 6_000_000),
+        "base64": lambda: {"content": [{"type": "image", "mimeType": "image/png", "data": "AAAA" * 4_000_000}]},
+    }
+    send({"id": id, "result": results.get(way, lambda: text("done"))()})
+
+
+def called(id: int, params: dict[str, Any]) -> None:  # noqa: PLR0912 - one branch for each behaviour
     said = params.get("arguments", {})
     if BEHAVIOUR == "flap" or (BEHAVIOUR == "turncoat" and "die" in said):
         sys.exit(1)
@@ -119,6 +161,9 @@ def called(id: int, params: dict[str, Any]) -> None:
         }
         sys.stdout.write(f'{{"jsonrpc":"2.0","id":{id},"result":{result[said["where"]]}}}\n')
         sys.stdout.flush()
+        return
+    if BEHAVIOUR == "hostile replies":
+        hostile(id, said["way"])
         return
     if BEHAVIOUR == "secret":
         sys.stderr.write(f"my token is {os.environ['TOKEN']}\n")

@@ -52,7 +52,7 @@ class MontyEngine:
         """Return how to start a Monty worker."""
         del options
         monty_version()
-        return Launch(executable=find_monty(), argv=("monty", "subprocess"), env=ENVIRONMENT, files={})
+        return Launch(executable=find_monty(), argv=("monty", "subprocess"), env=ENVIRONMENT, files={}, joins_threads=True)
 
     async def start(self, launcher: Launcher) -> Worker:
         """Start a process and return its worker once the prelude has run in it."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gloveport.sources.graphql.call.selection_text import SelectionError, Value
+from gloveport.sources.graphql.call.selection_text import SelectionError, Value, did_you_mean
 from gloveport.sources.graphql.rows import LiteralRow
 from gloveport.sources.graphql.stored_schema import StoredSchema
-from gloveport.suggestions import near
 
 MAX_SHOWN_CHARS = 40
 # The literals that each of GraphQL's own scalars takes; any other scalar takes all.
@@ -26,6 +25,7 @@ class LiteralCheck:
     def __init__(self, schema: StoredSchema) -> None:
         self._schema = schema
         self._types: dict[str, LiteralRow | None] = {}
+        self._values: dict[str, frozenset[str]] = {}
 
     def arguments(
         self,
@@ -41,7 +41,7 @@ class LiteralCheck:
             raise SelectionError(f"{place} has an argument twice", at)
         for name, value in given:
             if name not in known:
-                similar = "".join(f" Did you mean '{one}'?" for one in near(name, list(known))[:1])
+                similar = did_you_mean(name, tuple(known))
                 raise SelectionError(f"Unknown argument `{name}` of {place}.{similar}", value.at)
             self._value(value, known[name])
         if missing := next((name for name in required if name not in names), None):
@@ -64,14 +64,15 @@ class LiteralCheck:
                 raise SelectionError(f"{type_} cannot represent `{value.printed()[:MAX_SHOWN_CHARS]}`", value.at)
             return
         if type_ not in self._types:
-            self._types[type_] = self._schema.literal(type_)
+            self._types[type_] = found = self._schema.literal(type_)
+            self._values[type_] = frozenset(found.values if found else ())
         if (known := self._types[type_]) is not None:
             self._known(value, known)
 
     def _known(self, value: Value, type_: LiteralRow) -> None:
         if type_.values:
-            if value.kind != "enum" or value.text not in type_.values:
-                similar = "".join(f" Did you mean '{one}'?" for one in near(value.text, list(type_.values))[:1])
+            if value.kind != "enum" or value.text not in self._values[type_.name]:
+                similar = did_you_mean(value.text, type_.values)
                 raise SelectionError(f"{value.printed()[:MAX_SHOWN_CHARS]} is no value of {type_.name}.{similar}", value.at)
             return
         if value.kind != "object":

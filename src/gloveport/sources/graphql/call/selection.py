@@ -17,12 +17,12 @@ from gloveport.sources.graphql.call.selection_text import (
     FragmentNode,
     Node,
     SelectionError,
+    did_you_mean,
     parse_selection,
     printed,
 )
 from gloveport.sources.graphql.rows import FieldRow, TypeRow, named_type
 from gloveport.sources.graphql.stored_schema import StoredSchema
-from gloveport.suggestions import near
 
 MAX_SELECT_FIELDS = 300
 MAX_SELECT_ALIASES = 30
@@ -103,7 +103,7 @@ class _SelectionWalk:
             return parent
         named = self._find(node.on)
         if named is None:
-            similar = _did_you_mean(node.on, list(parent.overlaps or ()))
+            similar = did_you_mean(node.on, parent.overlaps or ())
             raise SelectionError(f"there is no object type `{node.on}`.{similar}", node.at)
         if named.name != parent.name:
             # Either list may be missing where it would be too long; the other one tells as much.
@@ -151,7 +151,7 @@ class _SelectionWalk:
 
     def _unknown(self, name: str, parent: TypeRow) -> str:
         listed = self._schema.field_names(parent.name)
-        problem = f"{parent.name} has no field `{name}`.{_did_you_mean(name, list(listed.names))}"
+        problem = f"{parent.name} has no field `{name}`.{did_you_mean(name, listed.names)}"
         if parent.items and self._schema.field(parent.node, name):
             inner = f"{name}" if parent.items == "nodes" else f"node {{ {name} }}"
             return f"{problem} Its items have: write `{parent.items} {{ {inner} }}`."
@@ -175,11 +175,6 @@ def _defaults(type_: TypeRow, at: int) -> list[Node]:
 
 def _is_typename(node: Node) -> bool:
     return isinstance(node, FieldNode) and node.name == "__typename"
-
-
-def _did_you_mean(name: str, names: list[str]) -> str:
-    similar = [f"'{one}'" for one in near(name, names)]
-    return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def _frame(text: str, at: int | None) -> str:

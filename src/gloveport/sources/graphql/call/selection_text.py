@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from gloveport.sources.graphql.rows import MAX_NAME_CHARS
+from gloveport.suggestions import Sieve, near
 
 MAX_SELECT_CHARS = 20_000
 MAX_SELECT_TOKENS = 3_000
 MAX_SELECT_DEPTH = 12
 MAX_VALUE_DEPTH = 100
+MAX_COMPARED_CHARS = 40
+MAX_COMPARED_NAMES = 1_000
 
 # GraphQL ignores commas and byte order marks between tokens. No part matches in two ways, so matching is linear.
 _IGNORED = re.compile(r"(?:[\ufeff \t\n\r,]|\#[^\n\r]*+)*+")
@@ -105,6 +108,15 @@ def parse_selection(text: str) -> list[Node]:
     if not found:
         raise SelectionError("it names no field")
     return found
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """Return a question that offers the closest of the names, with a space before it; "" where none is close."""
+    if len(name) > MAX_COMPARED_CHARS:
+        return ""
+    known = [one for one in names[:MAX_COMPARED_NAMES] if len(one) <= MAX_COMPARED_CHARS]
+    similar = [f"'{one}'" for one in near(name, [known[index] for index in Sieve(known).like(name)])]
+    return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def printed(nodes: list[Node]) -> str:

@@ -10,16 +10,6 @@ from gloveport.sources.mcp.compile.tools import compile_tools
 from gloveport.sources.mcp.tool_rows import MAX_BATCH_BYTES, MAX_WARNING_CHARS, MAX_WARNINGS, WarningRow
 
 
-def rehearse() -> None:
-    """Compile a small list, so that everything is loaded."""
-    tool = {
-        "name": "a-b",
-        "description": "A tool.",
-        "inputSchema": {"type": "object", "properties": {"a": {"pattern": "^a"}}},
-    }
-    list(compile_tool_list([msgspec.json.encode([tool, {**tool, "name": "é"}])], lambda _: None))
-
-
 def compile_tool_list(parts: list[bytes], ask: Callable[[bytes], bytes | None]) -> Iterator[bytes]:
     """Yield the compiled tools as batches, each a JSON list of rows. `parts` are JSON lists of tools, as they were sent."""
     warnings: list[str] = []
@@ -35,3 +25,10 @@ def compile_tool_list(parts: list[bytes], ask: Callable[[bytes], bytes | None]) 
         size += len(text)
     batch += [msgspec.json.encode(WarningRow(text[:MAX_WARNING_CHARS])) for text in warnings[:MAX_WARNINGS]]
     yield b"[" + b",".join(batch) + b"]"
+
+
+def rehearse() -> None:
+    """Compile a small list, so that the modules are loaded and warm when a process is forked."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^a+$"}, "b": {"$ref": "#/$defs/B"}}}
+    tool = {"name": "a-b", "description": "É", "inputSchema": {**schema, "$defs": {"B": {"anyOf": [{"type": "null"}]}}}}
+    list(compile_tool_list([msgspec.json.encode([tool, {**tool, "outputSchema": schema, "name": "b"}])], lambda _: None))

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gloveport.sources.mcp.compile.names import identifiers
-from gloveport.sources.mcp.tool_rows import MAX_SCHEMA_BYTES, ToolRow
+from gloveport.sources.mcp.tool_rows import MAX_SCHEMA_BYTES, ServerToolRow
 from gloveport.sources.schemas.normaliser import normalise
 from gloveport.sources.texts import clean
 
@@ -21,7 +21,7 @@ MAX_WARNINGS_PER_TOOL = 3
 Warn = Callable[[str], None]
 
 
-def compile_tools(listed: Iterable[Mapping[str, Any]], warn: Warn) -> Iterator[ToolRow]:
+def compile_tools(listed: Iterable[Mapping[str, Any]], warn: Warn) -> Iterator[ServerToolRow]:
     """Yield the tools that can be used, each with the name that the server knows it by."""
     unique: dict[str, Mapping[str, Any]] = {}
     for each in listed:
@@ -35,7 +35,7 @@ def compile_tools(listed: Iterable[Mapping[str, Any]], warn: Warn) -> Iterator[T
         if not isinstance(takes, dict) or takes.get("type") != "object":
             warn(f"the tool {_quoted(name)} is left out: it has no input schema of type object")
             continue
-        yield ToolRow(
+        yield ServerToolRow(
             name,
             names[name],
             clean(each.get("description") or each.get("title") or _title(each)),

@@ -11,8 +11,8 @@ import msgspec
 
 from gloveport.errors import SourceError
 from gloveport.sources.openapi.compile.addresses import OperationIdentity, assign_addresses, is_generated_id
+from gloveport.sources.openapi.compile.argument_schemas import ArgumentSchemas
 from gloveport.sources.openapi.compile.arguments import compile_arguments
-from gloveport.sources.openapi.compile.bounded_schemas import InputSchemas
 from gloveport.sources.openapi.compile.document.discovery import discovery_view
 from gloveport.sources.openapi.compile.document.document import SCHEMA_POINTERS, OpenApiDocument, Warn
 from gloveport.sources.openapi.compile.document.operations import DocumentView, RawOperation, openapi_view
@@ -70,7 +70,7 @@ class OpenApiCompiler:
         self._warnings: dict[str, None] = {}
         self._variables: Variables = {}
         self._size = 0
-        self._inputs = InputSchemas(self._warn)
+        self._inputs = ArgumentSchemas(self._warn)
         self._view = DIALECT_VIEWS[document.dialect](document, self._warn)
         self._slots = credential_slots(self._view.schemes, document.references, self._warn)
         self._servers, _ = server_urls(self._view.servers, document.base, self._variables)

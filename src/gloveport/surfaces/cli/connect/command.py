@@ -137,7 +137,7 @@ def _start(options: ConnectOptions) -> ServerCommand:
     for command in (asked if asked.name == SERVER_NAME else None, Path(sys.executable).with_name(SERVER_NAME)):
         if command is not None and command.is_file():
             return ServerCommand(os.path.abspath(command), ("mcp",), env)
-    return ServerCommand(sys.executable, ("-m", "gloveport.surfaces.cli.main", "mcp"), env)
+    return ServerCommand(sys.executable, ("-P", "-m", "gloveport.surfaces.cli.main", "mcp"), env)
 
 
 def _credentials() -> list[str]:

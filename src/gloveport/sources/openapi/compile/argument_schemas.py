@@ -20,7 +20,7 @@ _COSTLY = re.compile(
 )
 
 
-class InputSchemas:
+class ArgumentSchemas:
     """The schemas of arguments that may cost the validator much, by address. Only these are kept in memory."""
 
     def __init__(self, warn: Warn) -> None:

@@ -1,0 +1,349 @@
+"""Definitions of all kinds, from a hostile service: they are compiled, put into the catalog, and shown to an agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fuzz.definitions import DISCOVERY, INTROSPECTED, OPENAPI, SDL, SWAGGER, YAML
+from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take, use_empty_folders
+from fuzz.stall.heartbeat import BEAT_SECONDS
+from fuzz.stall.programs import MARKS
+from fuzz.stall.service import Service, service
+from gloveport import Gloveport
+from gloveport.catalog.declarations import declarations
+from gloveport.config import SourceConfig
+
+DEFECT = re.compile(r"could not be opened: \w+")  # the message about an error that is not one of ours
+MAX_SHOWN_TOOLS = 5
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Take]:
+    """Open each text as the definition of a source, and ask for its tools as an agent would."""
+    async with service() as hostile:
+
+        async def take(document: Document) -> Attack:
+            use_empty_folders()
+            if "before" in document:  # a definition that was accepted, and has changed since
+                await _accept(source_config(hostile, document["kind"], document["before"].encode("utf-8", "surrogatepass")))
+            config = source_config(hostile, document["kind"], document["text"].encode("utf-8", "surrogatepass"))
+
+            async def attack() -> Refusal | None:
+                port = Gloveport(sources=[config], spare=0)
+                try:
+                    await port.connect()
+                    await _show(port)
+                    if document.get("search"):
+                        await port.catalog.prepare_search()
+                        port.catalog.search("list things")
+                    return refusal_of(port)
+                finally:
+                    await port.close()
+
+            return attack
+
+        yield take
+
+
+async def _accept(config: SourceConfig) -> None:
+    port = Gloveport(sources=[config], spare=0)
+    await port.connect()
+    await port.close()
+
+
+def source_config(hostile: Service, kind: str, data: bytes, **options: Any) -> SourceConfig:
+    """Return the settings of a source whose definition is these bytes; raises ValueError for an unknown kind."""
+    options = {"allow_private": True, "writes": "allow", **options}
+    match kind:
+        case "openapi":
+            hostile.put_reply("openapi", data)
+            return SourceConfig("api", "openapi", f"{hostile.url}/openapi", base_url=hostile.url, **options)
+        case "openapi-file":
+            return SourceConfig("api", "openapi", str(hostile.put("openapi.json", data)), base_url=hostile.url, **options)
+        case "graphql-file":
+            url = f"{hostile.url}/graphql"
+            return SourceConfig("api", "graphql", str(hostile.put("schema.graphql", data)), base_url=url, **options)
+        case "graphql":
+            hostile.put_reply("graphql", data)
+            return SourceConfig("api", "graphql", f"{hostile.url}/graphql", **options)
+        case "mcp":
+            hostile.put("tools.list", data)
+            return SourceConfig("api", "mcp", f"{hostile.url}/mcp", **options)
+        case "mcp-stdio":
+            hostile.put("tools.list", data)
+            return SourceConfig("api", "mcp", hostile.stdio, writes="allow")
+    raise ValueError(f"no kind of definition: {kind!r:.40}")
+
+
+def refusal_of(port: Gloveport) -> Refusal | None:
+    """Return why the source could not be opened, or None."""
+    for problem in port.problems:
+        if problem.broken:
+            return Refusal("internal-error" if DEFECT.search(problem.message) else "source-failed", problem.message)
+    return None
+
+
+async def _show(port: Gloveport) -> None:
+    """Ask about a few tools. Each question is a turn of the loop of its own, as it is for an agent."""
+    for tool in port.catalog.tools[:MAX_SHOWN_TOOLS]:
+        port.catalog.describe(tool.address)
+        await asyncio.sleep(BEAT_SECONDS)
+        port.catalog.suggest(f"{tool.address}x")
+        await asyncio.sleep(BEAT_SECONDS)
+        for language in ("typescript", "python"):
+            declarations(port.catalog, f"tools.{tool.address}()", language)
+            await asyncio.sleep(BEAT_SECONDS)
+
+
+def _openapi(*text: Any) -> Document:
+    return {"kind": "openapi", "text": list(text)}
+
+
+def _paths(*paths: Any) -> Document:
+    return _openapi('{"openapi":"3.1.0","info":{},"paths":{', *paths, "}}")
+
+
+def _schemas(*schemas: Any, used: str = "A0") -> Document:
+    """A definition whose only operation takes and returns one of these schemas."""
+    body = f'{{"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{used}"}}}}}}}}'
+    operation = f'{{"operationId":"send","requestBody":{body},"responses":{{"200":{body}}}}}'
+    start = f'{{"openapi":"3.1.0","info":{{}},"paths":{{"/send":{{"post":{operation}}}}},"components":{{"schemas":{{'
+    return _openapi(start, *schemas, "}}}")
+
+
+def _sdl(*text: Any) -> Document:
+    return {"kind": "graphql-file", "text": list(text)}
+
+
+def _mcp(*tools: Any, kind: str = "mcp") -> Document:
+    return {"kind": kind, "text": ['{"tools":[', *tools, "]}"]}
+
+
+def _tool(name: Any, schema: Any = '{"type":"object"}', description: Any = "") -> list[Any]:
+    return ['{"name":"', name, '","description":"', description, '","inputSchema":', schema, "}"]
+
+
+def _many(number: int, of: Any, **how: Any) -> dict[str, Any]:
+    return {"count": number, "of": of, "join": ",", **how}
+
+
+def _times(number: int, of: str) -> dict[str, Any]:
+    return {"times": number, "of": of}
+
+
+GET = '{"get":{"responses":{}}}'
+SEEDS: dict[str, Document] = {
+    # known ways
+    "openapi-version-path": _paths('"/v', _times(28, "1"), f'x/y":{GET}'),
+    "openapi-marks-operation": _paths(
+        '"/a":{"get":{"operationId":"a', _times(20_000, "\u0345\u0301"), '","responses":{}}}'
+    ),
+    "openapi-marks-path": _paths('"/a', _times(20_000, "\u0345\u0301"), f'":{GET}'),
+    "openapi-file-version-path": {**_paths('"/v', _times(28, "1"), f'x/y":{GET}'), "kind": "openapi-file"},
+    "openapi-long-names": _paths('"/a":{"get":{"operationId":"a', _times(40_000, "\ufdfa"), '","responses":{}}}'),
+    # OpenAPI
+    "openapi": _openapi(json.dumps(OPENAPI)),
+    "swagger": _openapi(json.dumps(SWAGGER)),
+    "discovery": _openapi(json.dumps(DISCOVERY)),
+    "yaml": _openapi(YAML.decode()),
+    "openapi-paths": _paths(_many(5_000, f'"/p<i>/{{id}}":{GET}')),
+    "openapi-path-parts": _paths('"', _times(100_000, "/a"), f'":{GET}'),
+    "openapi-path-parameters": _paths('"', {"count": 2_000, "of": "/{a<i>}"}, f'":{GET}'),
+    "openapi-path-digits": _paths('"/', _times(100_000, "1a"), f'":{GET}'),
+    "openapi-path-braces": _paths('"/', _times(100_000, "{"), f'":{GET}'),
+    "openapi-parameters": _paths(
+        '"/a":{"get":{"parameters":[', _many(5_000, '{"name":"p<i>","in":"query","schema":{}}'), '],"responses":{}}}'
+    ),
+    "openapi-properties": _schemas('"A0":{"type":"object","properties":{', _many(20_000, '"p<i>":{"type":"string"}'), "}}"),
+    "openapi-references": _schemas(_many(5_000, '"A<i>":{"$ref":"#/components/schemas/A<j>"}')),
+    "openapi-fan-out": _schemas(
+        _many(200, '"A<i>":{"anyOf":[{"$ref":"#/components/schemas/A<j>"},{"$ref":"#/components/schemas/A<j>"}]}')
+    ),
+    "openapi-all-of": _schemas(
+        _many(
+            100,
+            '"A<i>":{"allOf":[{"$ref":"#/components/schemas/A<j>"},{"$ref":"#/components/schemas/A<j>"}],"properties":{"a<i>":{}}}',
+        )
+    ),
+    "openapi-nesting": _schemas('"A0":', {"nest": 2_000, "open": '{"properties":{"a":', "in": "{}", "close": "}}"}),
+    "openapi-enum": _schemas('"A0":{"enum":[', _many(100_000, '"v<i>"'), "]}"),
+    "openapi-description": _paths('"/a":{"get":{"description":"', _times(2_000_000, "x"), '","responses":{}}}'),
+    "openapi-marks-description": _paths('"/a":{"get":{"description":"', _times(500_000, MARKS), '","responses":{}}}'),
+    "openapi-lines-description": _paths('"/a":{"get":{"description":"', _times(500_000, "\\n \\t"), '","responses":{}}}'),
+    "openapi-description-spaces": _paths('"/a":{"get":{"description":"\u00e9', _times(17_000, " "), 'x","responses":{}}}'),
+    "openapi-tags": _paths('"/a":{"get":{"tags":[', _many(50_000, '"t<i>"'), '],"responses":{}}}'),
+    "openapi-servers": _openapi(
+        '{"openapi":"3.1.0","paths":{},"servers":[', _many(20_000, '{"url":"https://a<i>.example"}'), "]}"
+    ),
+    "openapi-server-variables": _openapi(
+        '{"openapi":"3.1.0","paths":{},"servers":[{"url":"https://', _times(50_000, "{a}"), '"}]}'
+    ),
+    "openapi-security": _openapi(
+        '{"openapi":"3.1.0","paths":{"/a":', GET, '},"security":[', _many(20_000, '{"s<i>":[]}'), "]}"
+    ),
+    "openapi-responses": _paths('"/a":{"get":{"responses":{', _many(20_000, '"<i>":{"description":""}'), "}}}"),
+    "openapi-media-types": _paths('"/a":{"get":{"responses":{"200":{"content":{', _many(20_000, '"a/b<i>":{}'), "}}}}}"),
+    "openapi-similar-names": _paths(_many(3_000, '"/p<i>":{"get":{"operationId":"same","responses":{}}}')),
+    "openapi-numbers": _openapi('{"openapi":"3.1.0","paths":{},"x":', _times(1_000_000, "9"), "}"),
+    "openapi-depth": _openapi({"nest": 500_000, "open": "[", "in": "", "close": "]"}),
+    "openapi-pointers": _schemas('"A0":{"$ref":"#', _times(200_000, "/a"), '"}'),
+    "openapi-percent-pointers": _schemas('"A0":{"$ref":"#/', _times(200_000, "%41"), '"}'),
+    "openapi-tilde-pointers": _schemas('"A0":{"$ref":"#/', _times(200_000, "~0~1"), '"}'),
+    "yaml-aliases": _openapi("openapi: 3.0.0\na0: &a0 [x]\n", {"count": 25, "of": "a<j>: &a<j> [*a<i>, *a<i>]\n"}),
+    "yaml-merges": _openapi("openapi: 3.0.0\na0: &a0 {x: 1}\n", {"count": 2_000, "of": "a<j>: &a<j> {<<: *a<i>}\n"}),
+    "yaml-flow": _openapi("openapi: 3.0.0\na: ", {"nest": 10_000, "open": "[", "in": "", "close": "]"}),
+    "yaml-indents": _openapi("openapi: 3.0.0\n", {"count": 240, "of": "- "}),
+    "yaml-keys": _openapi("openapi: 3.0.0\n", {"count": 30_000, "of": "k<i>: v\n"}),
+    "yaml-scalars": _openapi("openapi: 3.0.0\na: ", _times(300_000, "1_"), "\n"),
+    "yaml-sexagesimal": _openapi("openapi: 3.0.0\na: ", _times(200_000, "1:"), "1\n"),
+    "yaml-quotes": _openapi("openapi: 3.0.0\na: '", _times(500_000, "''"), "\n"),
+    "yaml-comments": _openapi("openapi: 3.0.0\n", _times(300_000, "# \n")),
+    "yaml-anchors": _openapi("openapi: 3.0.0\n", {"count": 20_000, "of": "- &a<i> b\n"}),
+    "discovery-resources": _openapi(
+        '{"kind":"discovery#restDescription","rootUrl":"https://a.example/","resources":',
+        {"nest": 2_000, "open": '{"r":{"resources":', "in": "{}", "close": "}}"},
+        "}",
+    ),
+    "swagger-definitions": _openapi(
+        '{"swagger":"2.0","paths":{"/a":{"post":{"parameters":[{"in":"body","name":"b","schema":{"$ref":"#/definitions/A0"}}],"responses":{}}}},"definitions":{',
+        _many(3_000, '"A<i>":{"properties":{"n":{"$ref":"#/definitions/A<j>"}}}'),
+        "}}",
+    ),
+    "openapi-search": {**_openapi(json.dumps(OPENAPI)), "search": True},
+    "openapi-search-paths": {**_paths(_many(5_000, f'"/p<i>/{{id}}":{GET}')), "search": True},
+    # GraphQL
+    "sdl": _sdl(SDL.decode()),
+    "introspection": {"kind": "graphql", "text": ['{"data":', INTROSPECTED.decode(), "}"]},
+    "sdl-fields": _sdl("type Query {", {"count": 10_000, "of": " f<i>: Int"}, "}"),
+    "sdl-arguments": _sdl("type Query { f(", {"count": 5_000, "of": " a<i>: Int"}, "): Int }"),
+    "sdl-types": _sdl("type Query { f: A0 }", {"count": 5_000, "of": " type A<i> { n: A<j> m: A<j> }"}, " scalar A5000"),
+    "sdl-inputs": _sdl(
+        "type Query { f(a: I0): Int }", {"count": 3_000, "of": " input I<i> { n: I<j> m: I<j> }"}, " input I3000 { a: Int }"
+    ),
+    "sdl-interfaces": _sdl(
+        "type Query { f: N0 }",
+        {"count": 300, "of": " interface N<i> { a: Int }"},
+        " type T implements ",
+        {"count": 300, "of": "N<i>", "join": " & "},
+        " { a: Int }",
+    ),
+    "sdl-union": _sdl(
+        "type Query { f: U } union U = ",
+        {"count": 3_000, "of": "T<i>", "join": "|"},
+        {"count": 3_000, "of": " type T<i> { a: Int }"},
+    ),
+    "sdl-lists": _sdl("type Query { f: ", {"nest": 10_000, "open": "[", "in": "Int", "close": "]"}, " }"),
+    "sdl-values": _sdl("type Query { f(a: [Int] = ", {"nest": 10_000, "open": "[", "in": "1", "close": "]"}, "): Int }"),
+    "sdl-strings": _sdl('"""', _times(300_000, '\\"""'), '""" type Query { f: Int }'),
+    "sdl-block-lines": _sdl('"""', _times(100_000, "\n a"), '""" type Query { f: Int }'),
+    "sdl-escapes": _sdl('"', _times(200_000, "\\u0041"), '" type Query { f: Int }'),
+    "sdl-enum": _sdl("enum E {", {"count": 20_000, "of": " V<i>"}, "} type Query { f: E }"),
+    "sdl-misspelt": _sdl(
+        "type Query {", {"count": 500, "of": " f<i>: Typ<i>"}, "}", {"count": 2_000, "of": " scalar Type<i>"}
+    ),
+    "sdl-directives": _sdl("type Query { f: Int", _times(20_000, " @deprecated"), "}"),
+    "sdl-extends": _sdl("type Query { f: Int }", {"count": 5_000, "of": " extend type Query { f<i>: Int }"}),
+    "sdl-commas": _sdl(_times(1_000_000, ","), "type Query { f: Int }"),
+    "sdl-braces": _sdl(_times(300_000, "{")),
+    # MCP
+    "mcp-tools": _mcp(_many(9_000, _tool("t<i>"))),
+    "mcp-changed-list": {**_mcp(_many(500, _tool("u<i>"))), "before": _mcp(_many(9_000, _tool("t<i>")))["text"]},
+    "mcp-long-name": _mcp(_tool(_times(1_000_000, "a"))),
+    "mcp-marks-name": _mcp(_tool(["a", _times(40_000, "\u0345\u0301")])),
+    "mcp-ligature-names": _mcp(_many(500, _tool([_times(200, "\ufdfa"), "<i>"]))),
+    "mcp-same-names": _mcp(_many(9_000, _tool("same"))),
+    "mcp-confusable-names": _mcp(_many(3_000, _tool("g\u0435t-t<i>"))),
+    "mcp-description": _mcp(_tool("t", description=_times(2_000_000, "x\\n"))),
+    "mcp-description-spaces": _mcp(_tool("t", description=["\u00e9", _times(17_000, " "), "x"])),
+    "mcp-marks-description": _mcp(_tool("t", description=_times(300_000, MARKS))),
+    "mcp-nested-schema": _mcp(
+        _tool("t", {"nest": 2_000, "open": '{"type":"object","properties":{"a":', "in": "{}", "close": "}}"})
+    ),
+    "mcp-wide-schema": _mcp(
+        _tool("t", ['{"type":"object","properties":{', _many(5_000, '"p<i>":{"type":"string"}'), "}}"])
+    ),
+    "mcp-wide-schemas": _mcp(
+        _many(
+            40,
+            _tool(
+                "t<i>",
+                ['{"type":"object","properties":{', {"times": 2_000, "of": '"p":{"type":"string"}', "join": ","}, "}}"],
+            ),
+        )
+    ),
+    "mcp-patterns": _mcp(
+        _tool(
+            "t",
+            ['{"type":"object","properties":{', _many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}$"}'), "}}"],
+        )
+    ),
+    "mcp-fan-out": _mcp(
+        _tool(
+            "t",
+            [
+                '{"type":"object","$defs":{',
+                _many(200, '"A<i>":{"anyOf":[{"$ref":"#/$defs/A<j>"},{"$ref":"#/$defs/A<j>"}]}'),
+                ',"A200":{}},"properties":{"a":{"$ref":"#/$defs/A0"}}}',
+            ],
+        )
+    ),
+    "mcp-numbers": _mcp(_tool("t", ['{"type":"object","minProperties":', _times(500_000, "9"), "}"])),
+    "mcp-depth": _mcp({"nest": 300_000, "open": "[", "in": "", "close": "]"}),
+    "mcp-items": _mcp(_many(300_000, "1")),
+    "mcp-stdio-tools": _mcp(_many(3_000, _tool("t<i>")), kind="mcp-stdio"),
+    "mcp-stdio-spaces": _mcp(_times(8_000_000, " "), kind="mcp-stdio"),
+    "mcp-stdio-marks-name": _mcp(_tool(["a", _times(40_000, "\u0345\u0301")]), kind="mcp-stdio"),
+}
+WORDS = (
+    *(
+        '"$ref":"#/components/schemas/A0"',
+        '"$anchor":"a"',
+        '"$id":"x"',
+        '"allOf":[',
+        '"anyOf":[',
+        '"properties":{',
+        '"pattern":"',
+        '"enum":[',
+    ),
+    *(
+        '"type":"object"',
+        '"items":',
+        '"operationId":"',
+        '"parameters":[',
+        "{a}",
+        "/v1",
+        "&a ",
+        "*a",
+        "<<: ",
+        "- ",
+        ": ",
+        "\n",
+        "  ",
+    ),
+    *(
+        "type ",
+        "input ",
+        "interface ",
+        "implements ",
+        "union ",
+        "enum ",
+        "[",
+        "]",
+        "{",
+        "}",
+        "!",
+        "@",
+        '"""',
+        "\u0345",
+        "\ufdfa",
+        "9",
+        "%25",
+        "~1",
+    ),
+)
+ENTRANCE = Entrance("definitions", __name__, opened, SEEDS, _openapi(json.dumps(OPENAPI)), WORDS, 8 * MIB)

@@ -1,0 +1,72 @@
+"""A heartbeat: the longest time for which an event loop did not turn, in CPU time of its process, and what ran meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+MAX_GAP_SECONDS = 0.05
+BEAT_SECONDS = 0.002  # short: the CPU time of other threads between two beats counts, too
+
+
+class Heartbeat:
+    """Beats in every event loop that `attach` gets. Only one exists in a process: it owns SIGPROF.
+
+    The kernel's own timer of CPU time goes off when a beat is late, and the C handler of `faulthandler` writes the stacks at
+    once, even while the interpreter is inside a C function.
+    """
+
+    of_process: ClassVar[Heartbeat | None] = None
+
+    def __init__(self) -> None:
+        Heartbeat.of_process = self
+        self.longest = 0.0
+        self.is_measuring = False
+        self._last = 0.0
+        self._stacks = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        faulthandler.register(signal.SIGPROF, self._stacks, all_threads=True)
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Beat whenever this loop turns."""
+        loop.call_soon(self._beat, loop)
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        """Measure in this block; time before the first beat and after the last counts, too."""
+        self._stacks.seek(0)
+        self._stacks.truncate()
+        self.longest, self._last, self.is_measuring = 0.0, time.process_time(), True
+        signal.setitimer(signal.ITIMER_PROF, MAX_GAP_SECONDS)
+        try:
+            yield
+        finally:
+            self._count()
+            self.is_measuring = False
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def stacks(self) -> str:
+        """Return the stacks of the moments at which a beat was late."""
+        self._stacks.seek(0)
+        return self._stacks.read().decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Give SIGPROF back."""
+        faulthandler.unregister(signal.SIGPROF)
+        self._stacks.close()
+        Heartbeat.of_process = None
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self.is_measuring:
+            self._count()
+        loop.call_later(BEAT_SECONDS, self._beat, loop)
+
+    def _count(self) -> None:
+        now = time.process_time()
+        self.longest, self._last = max(self.longest, now - self._last), now
+        signal.setitimer(signal.ITIMER_PROF, MAX_GAP_SECONDS)

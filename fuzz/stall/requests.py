@@ -1,0 +1,212 @@
+"""Requests to the HTTP server: what the guard, the MCP library and the tools for agents read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take
+from fuzz.stall.programs import MARKS, TOOLS
+from fuzz.stall.service import send
+from gloveport import Gloveport
+from gloveport.policy.credentials import Secret
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.guard import ServerNames
+from gloveport.surfaces.http.server import HttpServer, listen
+from gloveport.surfaces.http.token import TokenCheck
+
+TOKEN = "t" * 40
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "fuzz", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+OTHER_TOOLS = 300
+LIMITS = {"wall_seconds": 10, "cpu_seconds": 2}
+
+
+def _tool(number: int) -> Any:
+    async def tool(name: str = "", count: int = 1) -> None: ...
+
+    tool.__name__ = tool.__qualname__ = f"list_things_{number}"
+    tool.__doc__ = f"List the things of the kind {number}, by name."
+    return tool
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Take]:
+    """Send each input to a server that type-checks programs, as `gloveport serve` does."""
+    port = Gloveport(tools=[*TOOLS, *map(_tool, range(OTHER_TOOLS))], check_types=True, limits=LIMITS)
+    listening = listen("127.0.0.1", 0, None)
+    server = HttpServer(port, ServerNames(), TokenCheck(Secret(TOKEN, "token")), Admission(), grace_seconds=1)
+    serving = asyncio.create_task(server.serve(listening))
+    number = listening.getsockname()[1]
+
+    async def take(document: Document) -> Attack:
+        data = _request(document)
+
+        async def attack() -> Refusal | None:
+            return _refusal(await send(number, data))
+
+        return attack
+
+    try:
+        yield take
+    finally:
+        server.stop()
+        await serving
+
+
+def _request(document: Document) -> bytes:
+    body = document.get("body", "").encode("utf-8", "surrogatepass")
+    tool = document.get("tool", "execute")
+    token = document.get("token", TOKEN)
+    lines = [
+        f"POST {document.get('path', '/mcp')} HTTP/1.1",
+        f"Host: {document.get('host', '127.0.0.1')}",
+        f"Authorization: Bearer {token}",
+        "Content-Type: application/json",
+        f"Accept: {document.get('accept', 'application/json, text/event-stream')}",
+        "MCP-Protocol-Version: 2026-07-28",
+        "Mcp-Method: tools/call",
+        f"Mcp-Name: {tool}",
+        f"Content-Length: {len(body)}",
+        f"Connection: close{document.get('headers', '')}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogatepass") + body
+
+
+def _refusal(reply: bytes) -> Refusal | None:
+    """Return the refusal that a reply is; an error of the protocol itself counts as `bad-request`."""
+    head, _, body = reply.partition(b"\r\n\r\n")
+    if b"internal error" in body:
+        return Refusal("internal-error", body[:300].decode("utf-8", "replace"))
+    if b" 500 " in head.split(b"\r\n")[0]:
+        return Refusal("internal-error", head[:300].decode("utf-8", "replace"))
+    if b" 200 " in head.split(b"\r\n")[0]:
+        return None
+    return Refusal("bad-request", (body or head)[:300].decode("utf-8", "replace") or "the server closed the connection")
+
+
+def _call(tool: str, *arguments: Any, **more: Any) -> Document:
+    start = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","_meta":{json.dumps(META)},"arguments":{{'
+    return {"tool": tool, "body": [start, *arguments, "}}}"], **more}
+
+
+def _body(*body: Any, **more: Any) -> Document:
+    return {"body": list(body), **more}
+
+
+def _many(number: int, of: Any, **how: Any) -> dict[str, Any]:
+    return {"count": number, "of": of, "join": ",", **how}
+
+
+def _times(number: int, of: Any) -> dict[str, Any]:
+    return {"times": number, "of": of}
+
+
+SEEDS: dict[str, Document] = {
+    "search": _call("search", '"query":"list things"'),
+    "search-text": _call("search", '"query":"', _times(3_000_000, "things "), '"'),
+    "search-words": _call("search", '"query":"', {"count": 100_000, "of": "w<i> "}, '"'),
+    "search-marks": _call("search", '"query":"', _times(300_000, MARKS), '"'),
+    "search-source": _call("search", '"query":"a","source":"', _times(3_000_000, "x"), '"'),
+    "describe": _call("describe", '"paths":["list_things_1"]'),
+    "describe-paths": _call("describe", '"paths":[', _many(50, '"list_thigns_<i>"'), "]"),
+    "describe-many": _call("describe", '"paths":[', _many(300_000, '"a<i>"'), "]"),
+    "describe-all": _call("describe", '"paths":[', _many(50, '"list_things_<i>"'), "]"),
+    "describe-path": _call("describe", '"paths":["', _times(3_000_000, "list."), '"]'),
+    "describe-marks": _call("describe", '"paths":["', _times(500_000, "\u0345\u0301"), '"]'),
+    "unknown-arguments": _call("search", '"query":"a",', _many(200_000, '"k<i>":1')),
+    "unknown-argument": _call("search", '"query":"a","', _times(3_000_000, "q"), '":1'),
+    "wrong-arguments": _call("execute", '"code":[', _many(1_000_000, "1"), "]"),
+    "wide-input": _call("execute", '"code":"return 1","input":{', _many(200_000, '"k<i>":1'), "}"),
+    "list-input": _call("execute", '"code":"return 1","input":[', _many(1_500_000, "1"), "]"),
+    "text-input": _call("execute", '"code":"return 1","input":"', _times(3_500_000, "x"), '"'),
+    "long-result": _call("execute", '"code":"return \'x\'.repeat(8000000)"'),
+    "wide-result": _call("execute", '"code":"return Object.fromEntries(Array.from({length: 200000}, (_, i) => [i, i]))"'),
+    "list-result": _call("execute", '"code":"return Array.from({length: 1000000}, (_, i) => i)"'),
+    "record-result": _call("execute", '"code":"return Array.from({length: 80000}, (_, i) => ({id: i, name: `n${i}`}))"'),
+    "set-result": _call("execute", '"code":"return new Set(Array.from({length: 500000}, (_, i) => i))"'),
+    "date-result": _call("execute", '"code":"return Array.from({length: 80000}, (_, i) => new Date(i))"'),
+    "surrogate-result": _call("execute", '"code":"return Array(20000).fill(\'\\\\ud800\')"'),
+    "marks-result": _call("execute", '"code":"return \'\\\\u0345\\\\u0301\'.repeat(1000000)"'),
+    "emits": _call("execute", '"code":"for (let i = 0; i < 20000; i++) emit(i)"'),
+    "emit-object": _call("execute", '"code":"emit(Object.fromEntries(Array.from({length: 200000}, (_, i) => [i, i])))"'),
+    "logs": _call("execute", '"code":"for (let i = 0; i < 20000; i++) console.log(\'\\\\u0301\')"'),
+    "long-error": _call("execute", '"code":"throw new Error(\'x\'.repeat(3000000))"'),
+    "error-data": _call(
+        "execute", '"code":"throw Object.assign(new Error(\'a\'), {data: Array.from({length: 300000}, (_, i) => i)})"'
+    ),
+    "tool-chain": _call("execute", '"code":"tools', _times(20_000, ".a"), '"'),
+    "tool-chain-comment": _call("execute", '"code":"return 1 // tools', _times(100_000, ".a"), '"'),
+    "tool-mentions": _call("execute", '"code":"', {"count": 20_000, "of": "tools.list_things_<i>;"}, '"'),
+    "tool-spaces": _call("execute", '"code":"', _times(500, ["tools", _times(1_000, " ")]), '"'),
+    "type-errors": _call("execute", '"code":"', {"count": 200, "of": "const a<i>: string = <i>;"}, '"'),
+    "types": _call(
+        "execute",
+        '"code":"type A<T, N extends any[] = []> = N[\'length\'] extends 90 ? N : A<T, [...N, T]>; const a: A<1> = 1 as any; return 1"',
+    ),
+    "python-chain": _call("execute", '"language":"python","code":"tools', _times(20_000, ".a"), '"'),
+    "result-id": _call("execute", '"result_id":"', _times(3_000_000, "r"), '"'),
+    "offset": _call("execute", '"result_id":"r","offset":', _times(300_000, "9")),
+    "keys": _body("{", _many(300_000, '"k<i>":1'), "}"),
+    "numbers": _body("[", _many(1_900_000, "1"), "]"),
+    "objects": _body("[", _many(99_000, "{}"), "]"),
+    "depth": _body({"nest": 1_000_000, "open": "[", "in": "", "close": "]"}),
+    "nests": _body("[", {"times": 1_500, "of": {"nest": 60, "open": "[", "in": "1", "close": "]"}, "join": ","}, "]"),
+    "quotes": _body(_times(4_000_000, '"')),
+    "backslashes": _body('"', _times(3_500_000, "\\")),
+    "wide-integer": _body('{"jsonrpc":"2.0","id":', _times(3_000_000, "9"), ',"method":"tools/list"}'),
+    "long-method": _body('{"jsonrpc":"2.0","id":1,"method":"', _times(3_000_000, "m"), '"}'),
+    "long-id": _body('{"jsonrpc":"2.0","id":"', _times(3_000_000, "i"), '","method":"tools/list"}'),
+    "meta": _body('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{', _many(200_000, '"k<i>":1'), "}}}"),
+    "batch": _body("[", _many(30_000, '{"jsonrpc":"2.0","id":<i>,"method":"ping"}'), "]"),
+    "host": _body("{}", host=_times(50_000, "a.")),
+    "token": _body("{}", token=_times(50_000, "x")),
+    "path": _body("{}", path=["/", _times(50_000, "%2e%2e/")]),
+    "accept": _body("{}", accept=_times(10_000, "a/b;q=0.1, ")),
+    "headers": _body("{}", headers={"count": 3_000, "of": "\r\nx<i>: y"}),
+    "long-header": _body("{}", headers=["\r\nx: ", _times(60_000, "y")]),
+    "origin": _body("{}", headers=["\r\nOrigin: ", _times(50_000, "http://")]),
+    "session": _body("{}", headers=["\r\nMcp-Session-Id: ", _times(50_000, "s")]),
+}
+WORDS = (
+    *(
+        '"jsonrpc":"2.0"',
+        '"id":1',
+        '"method":"tools/call"',
+        '"params":{',
+        '"name":"execute"',
+        '"arguments":{',
+        '"code":"',
+        '"query":"',
+        '"paths":[',
+    ),
+    *(
+        "tools.",
+        "list_things_1",
+        "emit(",
+        "return ",
+        "await ",
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        ",",
+        ":",
+        "\\\\u0301",
+        "\\\\ud800",
+        "9",
+        "1e9",
+        "\u0345",
+    ),
+    *("\r\n", "Transfer-Encoding: chunked", "Content-Length: 5", "; q=0.1", "%2e", "..", "a."),
+)
+ENTRANCE = Entrance(
+    "requests", __name__, opened, SEEDS, _call("execute", '"code":"await tools.search(\'a\'); return 1"'), WORDS, 3 * MIB
+)
