@@ -1,8 +1,11 @@
 """Did you mean …? The words that are suggested, and how the question is worded."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gloveport.suggestions import MAX_WORD_CHARS, did_you_mean, question, similar
+from gloveport.suggestions import MAX_WORD_CHARS, did_you_mean, distance, question, similar
+from tests.holding import MAX_HOLD_MS, cpu_ms
 
 KEYS = ("base_url", "allow_private", "timeout_seconds", "max_response_bytes", "writes", "claude-code", "repo")
 
@@ -39,3 +42,14 @@ def test_the_question_names_each_word_in_backticks() -> None:
     assert question(["a"]) == "did you mean `a`?"
     assert question(["a", "b"]) == "did you mean `a` or `b`?"
     assert question(["a", "b", "c"]) == "did you mean `a`, `b` or `c`?"
+
+
+@pytest.mark.parametrize("word", ["aB" * 32, "a" * 64, "ab_" * 21])
+def test_no_words_make_the_comparison_take_long(word: str) -> None:
+    known = [f"{'bA' * 30}{number:04}" for number in range(5000)] + [word[:-1] + "z"] * 5000 + ["x" * 1_000_000]
+    assert cpu_ms(similar, word, known) < MAX_HOLD_MS
+
+
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12), st.integers(1, 3))
+def test_a_distance_beyond_the_bound_is_just_beyond_it(one: str, other: str, most: int) -> None:
+    assert distance(one, other, most) == min(distance(one, other, 100), most + 1)

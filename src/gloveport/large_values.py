@@ -19,11 +19,14 @@ from functools import cache, partial
 from queue import PriorityQueue
 from typing import Any, ParamSpec, TypeVar
 
+from gloveport.errors import GloveportError
+
 LARGE_BYTES = 32 * 1024
 """A text of more bytes than this is decoded away from the loop."""
 LARGE_VALUES = 4000
 """A value that holds more values than this is copied, encoded and validated away from the loop."""
 _STEP_BYTES = 1024 * 1024
+_MAX_DEPTH = 200
 _SCALARS = frozenset({int, float, bool, type(None)})
 _LISTS = frozenset({list, tuple, set, frozenset})
 
@@ -51,14 +54,22 @@ def is_large(value: Any) -> bool:
 
     It looks at the first of them only, so it takes less than a millisecond for any value.
     """
-    kind = type(value)
-    if kind in _SCALARS:
-        return False
-    waiting, values, size = [(value,)], 0, 0
+    return type(value) not in _SCALARS and holds_more(value, LARGE_VALUES, LARGE_BYTES)
+
+
+def holds_more(value: Any, max_values: int, max_bytes: float) -> bool:
+    """Return True when a value holds more values, or more text and bytes. Objects that are no data count once.
+
+    A value that is nested too deeply to be data, or contains itself, is not counted: whoever reads it refuses it.
+    """
+    waiting: list[tuple[Any, int]] = [((value,), 0)]
+    values = size = 0
     while waiting:
-        items: Any = waiting.pop()
+        items, depth = waiting.pop()
         values += len(items)
-        if values > LARGE_VALUES:
+        if depth > _MAX_DEPTH:
+            return False
+        if values > max_values:
             return True
         for item in items:
             kind = type(item)
@@ -67,11 +78,11 @@ def is_large(value: Any) -> bool:
             if kind is str or kind is bytes:
                 size += len(item)
             elif kind is dict:
-                waiting.append(item.values())
+                waiting.append((item.values(), depth + 1))
                 values += len(item)
             elif kind in _LISTS:
-                waiting.append(item)
-        if size > LARGE_BYTES:
+                waiting.append((item, depth + 1))
+        if size > max_bytes:
             return True
     return False
 
@@ -105,6 +116,8 @@ class _Thread:
             if result.set_running_or_notify_cancel():
                 try:
                     result.set_result(function())
+                except GloveportError as error:  # without the frames, which hold the large value
+                    result.set_exception(error.with_traceback(None))
                 except BaseException as error:  # noqa: BLE001 - the caller gets it
                     result.set_exception(error)
             del result, function  # while it waits for more, it keeps nothing alive

@@ -7,11 +7,13 @@ Small vocabularies (options, keys, parameters) are compared word by word. A cata
 from __future__ import annotations
 
 import heapq
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
 MAX_SUGGESTIONS = 3
-MAX_WORD_CHARS = 100  # a program may name anything: nothing is compared with a longer word
+MAX_WORD_CHARS = 64  # a program may name anything: nothing is compared with a longer word
+MAX_WORDS = 160  # of a vocabulary that is compared word by word
 MIN_PREFIX_CHARS = 3
 MIN_STEM_CHARS = 4
 MAX_SIEVED_WORDS = 16
@@ -35,15 +37,18 @@ def similar(word: str, known: Iterable[str], limit: int = MAX_SUGGESTIONS) -> tu
     """Return the known words that `word` may stand for: misspelt, or else cut short or incomplete, the closest first."""
     if len(word) > MAX_WORD_CHARS:
         return ()
-    words = list(known)
+    words = [other for other in itertools.islice(known, MAX_WORDS) if len(other) <= MAX_WORD_CHARS]
     if found := near(word, words, limit):
         return found
-    related = [other for other in words if _extends(word, other) or _shares_parts(word, other)]
+    parts = _parts(word)
+    related = [other for other in words if _extends(word, other) or _shares_parts(parts, _parts(other))]
     return tuple(sorted(related, key=lambda other: abs(len(other) - len(word)))[:limit])
 
 
 def near(word: str, known: Iterable[str], limit: int = MAX_SUGGESTIONS) -> tuple[str, ...]:
     """Return the known words that `word` may be a misspelling of, the closest first."""
+    if len(word) > MAX_WORD_CHARS:
+        return ()
     folded = fold(word)
     most = tolerated(folded)
     found = [(distance(folded, fold(other), most), other) for other in known]
@@ -58,9 +63,12 @@ def _extends(word: str, other: str) -> bool:
     return shortest >= MIN_STEM_CHARS and word.startswith(other)
 
 
-def _shares_parts(word: str, other: str) -> bool:
+def _parts(word: str) -> set[str]:
+    return {part.lower() for part in _PARTS.findall(word)}
+
+
+def _shares_parts(one: set[str], two: set[str]) -> bool:
     """Whether one of the words has all parts of the other: `max_bytes` and `max_response_bytes`."""
-    one, two = ({part.lower() for part in _PARTS.findall(text)} for text in (word, other))
     fewer = min(one, two, key=len)
     return (one <= two or two <= one) and sum(map(len, fewer)) >= MIN_PREFIX_CHARS
 
@@ -80,17 +88,22 @@ def distance(one: str, other: str, most: int) -> int:
     if abs(len(one) - len(other)) > most:
         return most + 1
     one, other = _without_shared_ends(one, other)
-    before, row = [0], list(range(len(other) + 1))
+    far = most + 1
+    before, row = [far] * (len(other) + 1), [*range(min(len(other), most) + 1), *([far] * (len(other) - most))]
     for i, letter in enumerate(one, 1):
-        before, last, row = row, before, [i]
-        for j, against in enumerate(other, 1):
+        before, last, row = row, before, [far] * (len(other) + 1)
+        if i <= most:
+            row[0] = i
+        # Only the cells near the diagonal: all others are farther away than `most`.
+        for j in range(max(1, i - most), min(len(other), i + most) + 1):
+            against = other[j - 1]
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != against))
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
                 cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
+            row[j] = cost
         if min(row) > most:
-            return most + 1
-    return min(row[-1], most + 1)
+            return far
+    return min(row[-1], far)
 
 
 def _without_shared_ends(one: str, other: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ JAVASCRIPT_OBJECT_NAMES = frozenset(
     {"constructor", "prototype", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString"}
     | {"toString", "toJSON", "valueOf", "then"}
 )
+MAX_NAME_CHARS = 256
 # Invisible, yet allowed in identifiers: joiners, variation selectors, Hangul fillers.
 INVISIBLE_CHARACTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | frozenset(
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
@@ -30,6 +31,8 @@ def problem_with(name: str) -> str | None:
         return "is not an identifier (letters, digits and _; not starting with a digit)"
     if name.startswith("__") or name in JAVASCRIPT_OBJECT_NAMES:
         return "is a name that every JavaScript object already has"
+    if len(name) > MAX_NAME_CHARS:
+        return f"is longer than {MAX_NAME_CHARS} characters"
     if name.isascii():
         return None
     if len(name) > MAX_UNICODE_NAME_CHARS:  # bringing marks into their order takes quadratic time

@@ -407,7 +407,7 @@ BUILTINS = [
 async def test_the_root_of_tools_answers_about_itself(name: str, args: list[Any], expected: Any) -> None:
     run = port(get_weather, nothing, max_calls=0)
     assert expected(await call(run, name, *args))
-    assert expected(run.call_sync(name, args))
+    assert expected(await run.call_sync(name, args))
     assert run.records == ()
 
 
@@ -421,14 +421,14 @@ async def test_search_says_which_tools_need_approval() -> None:
     assert found["approval"] is True
 
 
-def test_the_prelude_reads_names_and_interfaces_synchronously() -> None:
+async def test_the_prelude_reads_names_and_interfaces_synchronously() -> None:
     run = port(get_weather, nothing)
-    assert run.call_sync("names", []) == ["local", "get_weather", "nothing"]
-    assert run.call_sync("names", ["local"]) == ["get_weather", "nothing"]
-    assert run.call_sync("names", [5]) == ["local", "get_weather", "nothing"]
-    assert "get_weather(args: {" in run.call_sync("interfaces", [])
-    assert "get_weather(args: {" in run.call_sync("interface", ["get_weather"])
-    assert run.call_sync("interface", ["gone"]) is None
+    assert await run.call_sync("names", []) == ["local", "get_weather", "nothing"]
+    assert await run.call_sync("names", ["local"]) == ["get_weather", "nothing"]
+    assert await run.call_sync("names", [5]) == ["local", "get_weather", "nothing"]
+    assert "get_weather(args: {" in await run.call_sync("interfaces", [])
+    assert "get_weather(args: {" in await run.call_sync("interface", ["get_weather"])
+    assert await run.call_sync("interface", ["gone"]) is None
 
 
 @pytest.mark.parametrize(
@@ -444,17 +444,17 @@ def test_the_prelude_reads_names_and_interfaces_synchronously() -> None:
         ("__class__", [], "unknown-tool"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_a_tool_error(name: str, args: list[Any], code: str) -> None:
+async def test_a_question_that_makes_no_sense_is_a_tool_error(name: str, args: list[Any], code: str) -> None:
     with pytest.raises(ToolError) as error:
-        port(get_weather).call_sync(name, args)
+        await port(get_weather).call_sync(name, args)
     assert error.value.code == code
 
 
-def test_questions_have_a_budget_too() -> None:
+async def test_questions_have_a_budget_too() -> None:
     run = port(get_weather)
     with pytest.raises(CallLimit):
         for _ in range(10_001):
-            run.call_sync("names", [])
+            await run.call_sync("names", [])
 
 
 async def test_timeouts_and_task_groups_work_in_a_function() -> None:

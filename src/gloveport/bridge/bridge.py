@@ -28,10 +28,10 @@ class Bridge:
         """Return the bridge of one run, which began at `began` (`time.monotonic()`; by default now)."""
         return RunBridge(self, limits, on_call, began)
 
-    def is_foreign(self, name: str) -> bool:
-        """Return True for a tool whose schema somebody else wrote."""
+    def finds_quickly(self, name: str) -> bool:
+        """Return True for a plain function: a schema of somebody else may be large, and an unknown name is searched for."""
         entry = self.catalog.entry(name.removesuffix(PAGE_SUFFIX))
-        return entry is not None and entry.tool.kind != "function"
+        return entry is not None and entry.tool.kind == "function"
 
     def contract(self, name: str) -> Contract | None:
         """Return the tool of exactly this name with its schema compiled (once), or None."""

@@ -12,7 +12,7 @@ import msgspec
 
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
-from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
+from gloveport.bridge.to_data import IMMUTABLE_TYPES, large_to_data, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, ToolError
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
@@ -122,7 +122,7 @@ class RunBridge:
             made = self._start(call, contract, named)
             found = await contract.call(contract.tool, sent)
             path = contract.path
-            value = await off_loop_soon(to_data, found, path) if _is_large_copy(found) else to_data(found, path)
+            value = await off_loop_soon(large_to_data, found, path) if _is_large_copy(found) else to_data(found, path)
             if self._closed:
                 raise _run_ended_error(contract.path)
             self._finish(made, None)
@@ -162,8 +162,8 @@ class RunBridge:
         if self._calls_made > self._limits.max_calls:
             raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
         if contract is None:
-            foreign = self._bridge.is_foreign(call.name)  # compiling the schema that somebody else wrote takes milliseconds
-            contract = await off_loop_if(foreign, self._look_up, call.name)
+            slow = not self._bridge.finds_quickly(call.name[:MAX_NAME_CHARS])
+            contract = await off_loop_if(slow, self._look_up, call.name)
         if contract.suspended is not None:
             raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path)
         # A private copy is sent: policy, records and listeners read the values that the guest sent (B3).
@@ -195,10 +195,9 @@ class RunBridge:
             return ToolError("CancelledError", tool=contract.path)
         return problem
 
-    def call_sync(self, name: str, args: list[Any]) -> Any:
-        """Return the result of a built-in synchronously; raises ToolError, or CallLimit after too many of them."""
-        self._count_question(name)
-        return self._answer(name, args)
+    async def call_sync(self, name: str, args: list[Any]) -> Any:
+        """Return the result of a built-in that the program waits for; raises ToolError, or CallLimit after too many."""
+        return await self._ask(ToolCall(0, name, args))
 
     def _count_question(self, name: str) -> None:
         self._questions_asked += QUESTION_COST.get(name, 1)

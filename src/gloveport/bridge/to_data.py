@@ -5,6 +5,7 @@ Data is what the wire can encode: null, booleans, numbers, strings, lists, dicts
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -16,9 +17,11 @@ from uuid import UUID
 import msgspec
 
 from gloveport.errors import ToolError
+from gloveport.large_values import holds_more
 from gloveport.types import ErrorValue
 
 MAX_DEPTH = 110
+MAX_VALUES = 1_000_000  # keys count, too
 MAX_PATH_CHARS = 120
 MAX_ERROR_CHARS = 8192
 IMMUTABLE_TYPES = frozenset({type(None), bool, int, float, str, bytes, datetime, ErrorValue})
@@ -43,6 +46,14 @@ def copy_data(value: Any) -> Any:
         return _data(value, 0)
     except _NotData as problem:
         raise TypeError(problem.reason) from None
+
+
+def large_to_data(value: Any, tool: str) -> Any:
+    """Return a large value as data; raises ToolError when it holds more than any run can use."""
+    if holds_more(value, MAX_VALUES, math.inf):
+        message = f"the result of `tools.{tool}` holds more than {MAX_VALUES:,} values"
+        raise ToolError(message, code="bad-value", tool=tool, hint="ask for less: filter, or take a page at a time")
+    return to_data(value, tool)
 
 
 def to_data(value: Any, tool: str) -> Any:

@@ -27,6 +27,9 @@ SINGLE_SCHEMAS = ("not", "if", "then", "else")
 # Keywords whose schema applies to every property, or every item.
 PROPERTY_SCHEMAS = ("additionalProperties", "unevaluatedProperties", "propertyNames")
 ITEM_SCHEMAS = ("items", "unevaluatedItems", "contains")
+# Keywords that make the validator look at all members of an object or array.
+_OBJECT_KEYWORDS = frozenset({*PROPERTY_SCHEMAS, "properties", "patternProperties", "const", "enum", "required"})
+_ARRAY_KEYWORDS = frozenset({*ITEM_SCHEMAS, "prefixItems", "uniqueItems", "const", "enum"})
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
@@ -88,10 +91,14 @@ def _units(node: Any, value: Any) -> int:
     if kind in _SCALARS:
         return 1 + len(node.get("enum", ())) // 4 if "enum" in node else 1
     if kind is dict:
+        if _OBJECT_KEYWORDS.isdisjoint(node):
+            return 1
         names = sum(map(len, value)) if "patternProperties" in node or "propertyNames" in node else 0
         states = sum(pattern_states(pattern) or UNBOUNDED for pattern in node.get("patternProperties", ()))
         return 1 + UNITS_PER_KEY * len(value) + names * states // STATES_PER_UNIT
     if kind is list:
+        if _ARRAY_KEYWORDS.isdisjoint(node):
+            return 1
         return 1 + len(value) * (20 if "uniqueItems" in node else 1)
     units = 1 + len(value) // 1000 if isinstance(value, str) else 1
     if "pattern" in node and isinstance(value, str):

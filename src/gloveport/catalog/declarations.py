@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gloveport.catalog import python_stubs, typescript_stubs
-from gloveport.catalog.catalog import Catalog
+from gloveport.catalog.catalog import MAX_NAME_CHARS, Catalog
 from gloveport.types import Language, Tool
 
 MAX_TOOLS = 100
 MAX_MENTIONS = 2000
 MAX_CACHED = 64
 GUEST_VARIABLES = ("input", "emit", "step", "state", "files", "fetch")
-_ACCESS_CHAIN = r"\b({roots})\b((?:\s*\??\.\s*[\w$]+|\s*\[\s*[\"'][\w$]+[\"']\s*\])*)"
+MAX_STEPS = 32  # of a chain: tools.a.b.c
 _NAME = re.compile(r"[\w$]+")
+_STEP = re.compile(r"\s{0,100}(?:\??\.\s{0,100}([\w$]+)|\[\s{0,100}[\"']([\w$]+)[\"']\s{0,100}\])")
 _PYTHON_HEAD = f"""{python_stubs.HEAD}{python_stubs.ALIASES}
 class _Open(type):
     def __getattr__(self, name: str) -> Any: ...
@@ -51,17 +52,33 @@ def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], language: Lang
 
 
 def mentioned(catalog: Catalog, code: str) -> Iterator[tuple[str, Tool]]:
-    """Yield the tools whose names appear in the code, each with the path that programs write."""
-    roots = "|".join(["tools", "codemode", *map(re.escape, sorted(catalog.roots))])
+    """Yield the tools whose names appear in the code, each with the path that programs write.
+
+    It looks at each word of the code, in Python: one expression for all sources would hold the interpreter lock.
+    """
     seen: set[str] = set()
-    for count, found in enumerate(re.finditer(_ACCESS_CHAIN.format(roots=roots), code)):
-        names = _NAME.findall(found[2])
-        names = names if found[1] in ("tools", "codemode") else [found[1], *names]
+    done = mentions = 0
+    for word in _NAME.finditer(code):
+        root = word[0]
+        if word.start() < done or (root not in ("tools", "codemode") and root not in catalog.roots):
+            continue
+        names, done = _chain(code, word.end())
+        names = names if root in ("tools", "codemode") else [root, *names]
         for length in range(len(names), 0, -1):
             tool = catalog.find(".".join(names[:length]))
             if tool is not None and tool.address not in seen:
                 seen.add(tool.address)
                 yield catalog.path_of(tool), tool
                 break
-        if len(seen) >= MAX_TOOLS or count >= MAX_MENTIONS:
+        mentions += 1
+        if len(seen) >= MAX_TOOLS or mentions > MAX_MENTIONS:
             return
+
+
+def _chain(code: str, at: int) -> tuple[list[str], int]:
+    """Return the names that are read off a root one after the other, and where the last of them ends."""
+    names: list[str] = []
+    while len(names) < MAX_STEPS and (step := _STEP.match(code, at)):
+        names.append((step[1] or step[2])[:MAX_NAME_CHARS])
+        at = step.end()
+    return names, at

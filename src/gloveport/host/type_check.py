@@ -8,6 +8,7 @@ from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import declarations
 from gloveport.errors import SandboxError
 from gloveport.host.program_reader import ProgramReader
+from gloveport.large_values import off_loop
 from gloveport.prepare import TypeReport
 from gloveport.sandbox.type_checkers import TypeChecker, python_launch, typescript_launch
 from gloveport.types import Language, Limits, Program, Strength
@@ -25,7 +26,7 @@ class TypeChecks:
 
     async def check(self, program: Program, catalog: Catalog, subset: str | None, limits: Limits) -> TypeReport:
         """Return what is wrong with the program's types."""
-        header = declarations(catalog, program.code, program.language)
+        header = await off_loop(declarations, catalog, program.code, program.language)
         try:
             findings = await self._checker(program.language).check(header + program.code)
         except (SandboxError, TimeoutError) as error:

@@ -11,7 +11,7 @@ import base64
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -49,8 +49,8 @@ class HostCallbacks(Protocol):
         """Return the tool's result. The guest receives a ToolError; any other GloveportError ends the run."""
         ...
 
-    def call_sync(self, name: str, args: list[Any]) -> Any:
-        """Return the answer to a synchronous look-up."""
+    async def call_sync(self, name: str, args: list[Any]) -> Any:
+        """Return the answer to a look-up that the program waits for."""
         ...
 
     def report_defect(self, error: Exception) -> ToolError:
@@ -342,15 +342,19 @@ class RunAttempt:
         if self._in_flight + size > MAX_IN_FLIGHT_BYTES:
             raise WireError(f"the calls in flight hold more than {MAX_IN_FLIGHT_BYTES:,} bytes", code="frame-too-large")
         self._last_id = call_id
-        task = self._starter.start(self._serve(ToolCall(call_id, name, args, size)))
+        call = ToolCall(call_id, name, args, size)
+        self._begin(call_id, self._serve(call, self._host.call(call)))
+
+    def _begin(self, call_id: int, service: Coroutine[Any, Any, None]) -> None:
+        task = self._starter.start(service)
         if task is not None:
             self._calls[call_id] = task
             task.add_done_callback(lambda _: self._calls.pop(call_id, None))
 
-    async def _serve(self, call: ToolCall) -> None:
+    async def _serve(self, call: ToolCall, answer: Coroutine[Any, Any, Any]) -> None:
         self._in_flight += call.size
         try:
-            value = await self._host.call(call)
+            value = await answer
             payload = await self._encode_large(value) if is_large(value) else encode(value, "result")
             self._reply(call.id, payload, call.name)
         except ValueCrossingError as error:
@@ -381,12 +385,7 @@ class RunAttempt:
         self._sync_calls += 1
         if self._sync_calls > MAX_SYNC_CALLS:
             raise WireError(f"the program made more than {MAX_SYNC_CALLS:,} look-ups", code="call-limit")
-        try:
-            self._reply(call_id, encode(self._host.call_sync(name, args), "result"), name)
-        except ValueCrossingError as error:
-            self._reply_error(call_id, wire.crossing_error(error, name))
-        except ToolError as error:
-            self._reply_error(call_id, error)
+        self._begin(call_id, self._serve(ToolCall(call_id, name, args), self._host.call_sync(name, args)))
 
     def _set_timer(self, at: float | None) -> None:
         self._timers += 1

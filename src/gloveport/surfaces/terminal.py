@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TextIO
 
@@ -19,6 +20,8 @@ from gloveport.errors import OptionError
 
 Colour = Literal["red", "green", "yellow", "dim", "bold"]
 
+MAX_CHARACTERS_PER_COLUMN = 8  # accents take no column: a line of a million of them is cut, too
+_STEP_CHARS = 256 * 1024
 _SGR: dict[Colour, str] = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
 # Control characters except line feed and tab; soft hyphen; invisible joiners, fillers and selectors; direction marks
@@ -32,7 +35,7 @@ _HIDDEN = re.compile(
 
 def visible(text: str) -> str:
     """Return the text with every character that a terminal would obey or hide escaped, as `\\x1b` or `\\u{202e}`."""
-    return _HIDDEN.sub(_escaped, text.replace("\r\n", "\n"))
+    return _substitute(_escaped, text.replace("\r\n", "\n"))
 
 
 def visible_line(text: str) -> str:
@@ -42,7 +45,15 @@ def visible_line(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """Return JSON text with the same characters as JSON escapes, so that its value stays the same."""
-    return _HIDDEN.sub(_json_escaped, text)
+    return _substitute(_json_escaped, text)
+
+
+def _substitute(escape: Callable[[re.Match[str]], str], text: str) -> str:
+    """Return the text with each hidden character escaped, in short steps: a result may have millions of characters."""
+    if len(text) <= _STEP_CHARS:
+        return _HIDDEN.sub(escape, text)
+    steps = range(0, len(text), _STEP_CHARS)
+    return "".join(_HIDDEN.sub(escape, text[at : at + _STEP_CHARS]) for at in steps)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -62,14 +73,15 @@ def cells(text: str) -> int:
 
 def clip(text: str, columns: int) -> str:
     """Return the text, cut and ended with an ellipsis if it takes more columns."""
-    if cells(text) <= columns:
+    most = columns * MAX_CHARACTERS_PER_COLUMN
+    if len(text) <= most and cells(text) <= columns:
         return text
     used = 0
-    for at, character in enumerate(text):
+    for at, character in enumerate(text[:most]):
         used += _width(character)
         if used > columns - 1:
             return text[:at] + "…"
-    return text
+    return text[:most] + "…"
 
 
 def _width(character: str) -> int:

@@ -18,6 +18,7 @@ from gloveport.bridge.validation_errors import describe_errors
 from gloveport.catalog import python_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
+from gloveport.large_values import is_large, off_loop_if
 from gloveport.suggestions import question
 from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.agents.tool_descriptions import DEFAULT_SEARCH_LIMIT, INPUT_SCHEMAS, AgentTool, describe_tools
@@ -137,7 +138,9 @@ class AgentTools:
             return self._read_on(args["result_id"], args.get("offset", 0))
         language = args.get("language", "typescript")
         given = args.get("input", NO_INPUT)
-        return self._to_answer(await self._port.run(args["code"], language=language, input=given, on_event=on_event))
+        outcome = await self._port.run(args["code"], language=language, input=given, on_event=on_event)
+        shown = (outcome.value, outcome.error and (outcome.error.message, outcome.error.data))
+        return await off_loop_if(is_large(shown), self._to_answer, outcome)
 
     def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}

@@ -34,6 +34,7 @@ from mcp_types import (
 import gloveport
 from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport
+from gloveport.large_values import is_large, off_loop_if
 from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.surfaces.http.admission import Admission
@@ -118,9 +119,8 @@ class AgentServer:
             reference = secrets.token_hex(4)
             logger.error("%s: internal error %s", params.name, reference, exc_info=error)
             return _error_result(GloveportError(f"internal error in Gloveport (reference {reference})"))
-        return CallToolResult(
-            content=to_content(answer, self._fit), structured_content=dict(answer.data), is_error=answer.failed
-        )
+        content = await off_loop_if(is_large(answer.emitted), to_content, answer, self._fit)
+        return CallToolResult(content=content, structured_content=dict(answer.data), is_error=answer.failed)
 
     async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter) -> AgentAnswer:
         args = params.arguments or {}
