@@ -27,6 +27,7 @@ from fuzz.stall.entrance import MIB, Attack, Document, Elsewhere, Entrance, Refu
 from fuzz.stall.heartbeat import Heartbeat
 from fuzz.stall.programs import MARKS
 from fuzz.stall.recipe import expand
+from gloveport.catalog.semantic import load_model
 from gloveport.surfaces.cli.main import main
 
 LAZY = re.compile(r"\.adapters\.|\.guest\b|__main__|\.self_test\.")
@@ -49,6 +50,7 @@ async def opened() -> AsyncIterator[Take]:
     """Run each command in a folder with the files of the input."""
     for name in MODULES:
         importlib.import_module(name)
+    load_model()  # which takes 0.1 s, once for a process and whatever its input is
 
     async def take(document: Document) -> Attack:
         use_empty_folders()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import gc
 import itertools
 import threading
 from collections.abc import Callable
@@ -114,12 +115,15 @@ class _Thread:
         while True:
             *_, result, function = self._work.get()
             if result.set_running_or_notify_cancel():
+                gc.disable()  # a full collection keeps the lock, and a value that grows would cause one after the other
                 try:
                     result.set_result(function())
                 except GloveportError as error:  # without the frames, which hold the large value
                     result.set_exception(error.with_traceback(None))
                 except BaseException as error:  # noqa: BLE001 - the caller gets it
                     result.set_exception(error)
+                finally:
+                    gc.enable()
             del result, function  # while it waits for more, it keeps nothing alive
 
 

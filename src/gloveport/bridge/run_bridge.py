@@ -18,7 +18,7 @@ from gloveport.errors import CallLimit, ToolError
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
 from gloveport.policy import AllowAll
 from gloveport.sources.functions.threads import left_running
-from gloveport.types import CallRecord, Failure, Limits, ToolCall
+from gloveport.types import MIB, CallRecord, Failure, Limits, ToolCall
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 OnCall = Callable[[Literal["call-started", "call-ended"], CallRecord], None]
 
 # Questions to the catalog have a budget of their own. Those that cost more than 1 take milliseconds on 10,000 tools.
+MAX_ESTIMATED_BYTES = 16 * MIB
 MAX_QUESTIONS = 10_000
 QUESTION_COST = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MAX_SUGGESTIONS = 50
@@ -294,7 +295,8 @@ def _is_large_copy(value: Any) -> bool:
 
 
 def _estimated_size(call: ToolCall) -> int:
-    return LARGE_BYTES + 1 if is_large(call.args) else LARGE_BYTES
+    """Return an upper bound of the size of a call that came as Python values: small, or as large as it may be."""
+    return MAX_ESTIMATED_BYTES if is_large(call.args) else LARGE_BYTES
 
 
 def _run_ended_error(tool: str) -> ToolError:

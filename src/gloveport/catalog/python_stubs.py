@@ -9,12 +9,14 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from gloveport.catalog.typescript_stubs import (
     MAX_DEPTH,
     MAX_ENUM_VALUES,
     MAX_NODES,
+    MAX_PROPERTIES,
     clean,
     resolve,
     schema_comment,
@@ -68,14 +70,15 @@ def _members(tree: Mapping[str, Any], indent: str, kind: str) -> str:
 def _method(name: str, path: str, tool: Tool, types: PythonTypes, *, checked: bool) -> str:
     root, title = tool.input_schema, "".join(part[:1].upper() + part[1:] for part in re.split(r"\W|_", path))
     result = types.of(tool.output_schema, tool.output_schema, f"{title}Result") if tool.output_schema is not None else "Any"
-    required = root.get("required") or ()
-    properties = root.get("properties") or {}
+    required = frozenset(root.get("required") or ())
+    properties = dict(islice((root.get("properties") or {}).items(), MAX_PROPERTIES))
+    is_cut = len(properties) < len(root.get("properties") or {})
     rows = []
     for key in sorted(properties, key=lambda key: key not in required):
         kind = types.of(properties[key], root, f"{title}{_title(key)}", taken=True)
         rows.append((key, kind if key in required else f"{kind} = ...", schema_comment(properties[key])))
     all_writable = all(key.isidentifier() and not keyword.iskeyword(key) for key in properties)
-    rest = "**more: Any" if root.get("additionalProperties") not in (None, False) or not all_writable else ""
+    rest = "**more: Any" if root.get("additionalProperties") not in (None, False) or is_cut or not all_writable else ""
     listed = [f"{key}: {kind}" for key, kind, _ in rows if key.isidentifier() and not keyword.iskeyword(key)]
     given = ", ".join([*(["*", *listed] if listed else []), *([rest] if rest else [])])
     text = "\n".join([clean(tool_comment(tool)), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
@@ -184,9 +187,9 @@ class PythonTypes:
         name = title if title in self._promised else self._free(title)
         self._promised.discard(name)
         self.classes[name] = ""  # reserves the name, and a position before the types that it uses
-        required = schema.get("required") or ()
+        required = frozenset(schema.get("required") or ())
         rows = []
-        for key, member in properties.items():
+        for key, member in islice(properties.items(), MAX_PROPERTIES):
             kind = self._of(member, root, f"{name}{_title(key)}", taken, depth + 1)
             rows.append((key, kind if key in required else f"NotRequired[{kind}]", schema_comment(member)))
         self.classes[name] = _typed_dict(name, rows)

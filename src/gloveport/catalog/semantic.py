@@ -10,6 +10,7 @@ import importlib.util
 import logging
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ logger = logging.getLogger("gloveport")
 
 WEIGHTS, TOKENIZER = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
 MAX_TEXT_CHARS = 300
+BATCH_TEXTS = 200  # that are embedded in one step, which keeps the interpreter lock
 MIN_SIMILARITY = 0.3
 # A tool at rank r (from 0) scores 1 / (RANK_OFFSET + r): a small offset favours the first ranks when two lists are fused.
 RANK_OFFSET = 3
@@ -28,8 +30,12 @@ class EmbeddingIndex:
     """A vector for the name and summary of each tool; made by `embed_tools`."""
 
     def __init__(self, model: Any, tools: Sequence[Tool]) -> None:
+        from numpy import concatenate
+
         self._model = model
-        self._vectors = model.embed([_text(tool) for tool in tools], norm=True) if tools else None
+        texts = [_text(tool) for tool in tools]
+        batches = [model.embed(texts[at : at + BATCH_TEXTS], norm=True) for at in range(0, len(texts), BATCH_TEXTS)]
+        self._vectors = concatenate(batches) if batches else None
 
     def nearest(self, query: str, limit: int) -> list[int]:
         """Return the indices of the tools whose vectors are nearest to the query's."""
@@ -41,6 +47,13 @@ class EmbeddingIndex:
 
 def embed_tools(tools: Sequence[Tool]) -> EmbeddingIndex | None:
     """Return the embeddings of the tools, or None if the extra is not installed."""
+    model = load_model()
+    return None if model is None else EmbeddingIndex(model, tools)
+
+
+@cache
+def load_model() -> Any:
+    """Return the model, loaded once; None if the extra is not installed."""
     found = importlib.util.find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else None
     if folder is None or not (folder / WEIGHTS).is_file() or not (folder / TOKENIZER).is_file():
@@ -53,7 +66,7 @@ def embed_tools(tools: Sequence[Tool]) -> EmbeddingIndex | None:
             from wordllama.inference import WordLlamaInference
 
         weights = load_file(str(folder / WEIGHTS))["embedding.weight"]
-        return EmbeddingIndex(WordLlamaInference(weights, Tokenizer.from_file(str(folder / TOKENIZER))), tools)
+        return WordLlamaInference(weights, Tokenizer.from_file(str(folder / TOKENIZER)))
     except (ImportError, KeyError, OSError) as error:
         logger.warning("search uses words alone: can't use wordllama: %s", error)
         return None

@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from gloveport.types import Tool
 
 MAX_NODES = 600
+MAX_REFERENCE_CHAIN = 50
+MAX_PROPERTIES = 500
+"""The most properties of an object that are shown."""
 MAX_DEPTH = 12
 MAX_TEXT_CHARS = 600
 MAX_ENUM_VALUES = 40
@@ -80,9 +84,9 @@ def signature(tool: Tool, indent: str = "") -> str:
 
 def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
     """Yield each parameter as plain data: name, type, required, and description and default if there are any."""
-    required = tool.input_schema.get("required", ())
+    required = frozenset(tool.input_schema.get("required", ()))
     types = TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
-    for name, schema in tool.input_schema.get("properties", {}).items():
+    for name, schema in islice(tool.input_schema.get("properties", {}).items(), MAX_PROPERTIES):
         row: dict[str, Any] = {"name": name, "type": types.of(schema, ""), "required": name in required}
         if isinstance(schema, Mapping):
             if text := clean(schema.get("description")):
@@ -116,6 +120,8 @@ class TypeScriptTypes:
 
     def _reference(self, target: Any, indent: str) -> str:
         name = str(target).rpartition("/")[2]
+        if len(self._open) > MAX_REFERENCE_CHAIN:
+            return "unknown"
         if target in self._open:
             return f"unknown /* {clean(name)} again */".replace("**/", "* /")
         schema = resolve(self.root, target)
@@ -168,11 +174,12 @@ class TypeScriptTypes:
         rest = schema.get("additionalProperties", not properties)
         inner = indent + "  "
         lines = []
-        required = schema.get("required") or ()
-        for name, member in (properties if isinstance(properties, Mapping) else {}).items():
+        required = frozenset(schema.get("required") or ())
+        listed = properties if isinstance(properties, Mapping) else {}
+        for name, member in islice(listed.items(), MAX_PROPERTIES):
             note = _comment(schema_comment(member), inner)
             lines.append(f"{note}{inner}{_key(name)}{'' if name in required else '?'}: {self.of(member, inner)};")
-        if rest is not False:
+        if rest is not False or len(listed) > MAX_PROPERTIES:
             kind = self.of(rest, inner) if not lines else "unknown"
             if not lines:
                 return f"Record<string, {kind}>"

@@ -14,6 +14,7 @@ import msgspec
 from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import mentioned
 from gloveport.errors import GloveportError, ProgramError, SandboxError, TooComplexError
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.prepare import TypeReport, check_text
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.tasks.launch import task_launch
@@ -112,7 +113,9 @@ class ProgramReader:
         async def answer(question: bytes) -> bytes | None:
             return None if catalog is None else _look_up(catalog, question.decode(errors="replace")[:MAX_NAME_CHARS])
 
-        known = self._mentioned(catalog, text) if catalog else b""
+        known = b""
+        if catalog:  # in a thread for a large text: it may mention thousands of names
+            known = await off_loop_if(len(text) > LARGE_BYTES, self._mentioned, catalog, text)
         roots = sorted(catalog.roots) if catalog else None
         header = msgspec.json.encode({**request, "roots": roots})[:-1] + b',"tools":{' + known + b"}}"
         try:

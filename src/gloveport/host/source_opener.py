@@ -58,6 +58,7 @@ class SourceOpener:
         self._places: dict[str, int] = {}  # by name: the first source of a name owns it, however late it opens
         self._opened: dict[int, OpenedSource] = {}  # by place
         self._tasks: dict[asyncio.Task[None], str] = {}  # each with the name that programs would use
+        self._settled = 0  # sources that are open, or never will be
         self._wait_until = 0.0
         self._egress: Egress | None = None
         self._compilers = DefinitionTasks(minimum)
@@ -187,7 +188,9 @@ class SourceOpener:
         """Note that a source is open, or never will be."""
         _log(problems)
         self.problems += problems
-        self._on_progress(not self.still_opening() or asyncio.get_running_loop().time() > self._wait_until)
+        self._settled += 1
+        is_last = self._settled >= len(self._configs) + len(self._specs)
+        self._on_progress(is_last or asyncio.get_running_loop().time() > self._wait_until)
 
     def _waited_enough(self) -> None:
         if pending := self.still_opening():

@@ -80,6 +80,7 @@ def search_command(view: ViewOptions, query: str, source: str | None, limit: int
 
 
 async def _search(view: ViewOptions, port: Gloveport, query: str, source: str | None, limit: int) -> int:
+    await port.catalog.prepare_search()
     found = port.catalog.search(query, source=source, limit=limit)
     rows = [_row(port, tool) for tool in found.tools]
     wrong = not_open(port, source)
