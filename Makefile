@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz kills soak corpus declarations erasure servers prism services \
+.PHONY: help setup run check unit test lint bench fuzz kills escapes soak corpus declarations erasure servers prism services \
 	inspector conformance clean
 
 help: ## list the targets
@@ -65,6 +65,9 @@ fuzz: setup ## fuzz every target, from a new seed each time
 
 kills: setup ## kill 1,000 runs at random moments (the tests kill 300)
 	KILLS=1000 $(BIN)/pytest tests/test_kills.py
+
+escapes: setup ## try every hostile program while two other runs compute
+	BURNING_RUNS=2 $(BIN)/pytest tests/test_escapes.py tests/test_python_escapes.py
 
 soak: setup ## make 10,000 runs on every engine (N= for another number): nothing may grow
 	$(BIN)/python -m benchmarks.soak

@@ -14,7 +14,7 @@ from gloveport import Gloveport
 from gloveport.sandbox.watchdog import WATCHDOG, Watched
 from tests.conftest import children_of, open_files
 
-DEADLINE = 60.0
+DEADLINE = 300.0
 PLACES = (Path("/tmp"), Path("/dev/shm"))
 
 

@@ -28,7 +28,7 @@ from tests.surfaces.command import COMMAND
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(1800),
 ]  # a dozen commands and servers start first, and answer some 500 questions
 
 TOKEN = "data/gloveport/token"

@@ -89,7 +89,7 @@ def test_a_hostile_program_in_a_fallen_engine_trips_no_canary(fallen: Verdicts, 
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("surroundings", SURROUNDINGS)
 async def test_no_hostile_program_trips_a_canary_elsewhere(surroundings: str) -> None:
     told = await try_elsewhere(surroundings, python=False)

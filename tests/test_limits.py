@@ -14,12 +14,12 @@ pytestmark = pytest.mark.integration
 
 
 async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
-    outcome = await port.run("while (true) {}", limits={"cpu_seconds": 0.5, "wall_seconds": 60})
+    outcome = await port.run("while (true) {}", limits={"cpu_seconds": 0.5, "wall_seconds": 300})
     assert outcome.error is not None
     assert outcome.error.code == "cpu-limit", outcome.error
     assert 0.4 < outcome.usage.cpu_seconds < 10
     outcome = await port.run(
-        "await new Promise((r) => setTimeout(r, 900)); return 'slept'", limits={"cpu_seconds": 0.5, "wall_seconds": 60}
+        "await new Promise((r) => setTimeout(r, 900)); return 'slept'", limits={"cpu_seconds": 0.5, "wall_seconds": 300}
     )
     assert outcome.value == "slept"
 
@@ -43,16 +43,16 @@ async def test_an_engine_with_more_threads_than_any_honest_one_is_ended(
 async def test_what_was_logged_and_called_is_kept_when_a_limit_ends_the_run(port: Gloveport) -> None:
     outcome = await port.run(
         "console.log('before'); await tools.add(1, 2); console.log('after'); while (true) {}",
-        limits={"wall_seconds": 1},
+        limits={"cpu_seconds": 1, "wall_seconds": 300},
     )
     assert outcome.error is not None
-    assert outcome.error.code == "time-limit"
+    assert outcome.error.code == "cpu-limit"
     assert [line.text for line in outcome.logs] == ["before", "after"]
     assert [(call.tool, call.status) for call in outcome.calls] == [("add", "ok")]
 
 
 async def test_a_call_that_was_under_way_at_the_limit_is_named_as_unfinished(port: Gloveport) -> None:
-    outcome = await port.run("await tools.forever()", limits={"wall_seconds": 0.5})
+    outcome = await port.run("await tools.forever()", limits={"wall_seconds": 3})
     assert outcome.error is not None
     assert outcome.error.code == "time-limit"
     assert outcome.calls[0].tool == "forever"

@@ -15,7 +15,7 @@ from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits
 
 SAMPLE_SECONDS = 0.01
-GONE_SECONDS = 30.0
+GONE_SECONDS = 120.0
 MAX_GROWTH_BYTES = 50 * MIB
 
 

@@ -26,7 +26,9 @@ SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
 TABLES = ("sources", "limits", "sandbox")
 SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
-MAX_CONFIG_BYTES = 1024 * 1024
+MAX_CONFIG_BYTES = 64 * 1024
+MAX_SETTINGS = 5000
+MAX_KEY_PARTS = 20
 DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024
 DEFAULT_TIMEOUT_SECONDS = 60
 _WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
@@ -187,11 +189,11 @@ def _is_ours(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One settings file: its values, and its text to find line numbers in."""
+    """One settings file: its values, and the lines of its tables and keys."""
 
     path: Path
-    text: str
     values: Mapping[str, Any]
+    lines: Mapping[tuple[str, ...], int]
 
     @property
     def sources(self) -> Mapping[str, Any]:
@@ -204,20 +206,30 @@ class _Layer:
 
     def place(self, key: tuple[str, ...]) -> str:
         """Return the place of a key as `gloveport.toml:12`; the file alone where the line is not found."""
-        *above, last = key
-        header = r"^\s*\[\s*" + r"\s*\.\s*".join(map(_spelled, above)) + r"\s*\]"
-        found, inside = 0, not above
-        for number, line in enumerate(self.text.splitlines(), 1):
-            if line.lstrip().startswith("["):
-                inside = bool(above and re.match(header, line))
-                found = found or (number if inside else 0)
-            elif inside and re.match(rf"\s*{_spelled(last)}\s*[=.]", line):
-                return f"{self.path}:{number}"
-        return f"{self.path}:{found}" if found else str(self.path)
+        number = self.lines.get(key) or self.lines.get(key[:-1])
+        return f"{self.path}:{number}" if number else str(self.path)
 
 
-def _spelled(key: str) -> str:
-    return f"[\"']?{re.escape(key)}[\"']?"
+_KEY_PART = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
+_HEADER = re.compile(rf"\s*\[\s*({_KEY_PART}(?:\s*\.\s*{_KEY_PART})*)\s*\]")
+_KEY = re.compile(rf"\s*({_KEY_PART})\s*[=.]")
+_PARTS = re.compile(_KEY_PART)
+# The time that tomllib takes for a dotted key is quadratic in its parts.
+_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}", re.MULTILINE)
+
+
+def _line_numbers(text: str) -> dict[tuple[str, ...], int]:
+    """Return the first line of each table and key, read off the text line by line."""
+    found: dict[tuple[str, ...], int] = {}
+    above: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("["):
+            header = _HEADER.match(line)
+            above = tuple(part.strip("\"'") for part in _PARTS.findall(header[1])) if header else ("",)
+            found.setdefault(above, number)
+        elif key := _KEY.match(line):
+            found.setdefault((*above, key[1].strip("\"'")), number)
+    return found
 
 
 def _read(path: Path) -> _Layer:
@@ -225,7 +237,12 @@ def _read(path: Path) -> _Layer:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise OptionError(f"{path} is larger than {MAX_CONFIG_BYTES // 1024} KiB")
         text = path.read_text("utf-8")
-        return _Layer(path, text, tomllib.loads(text))
+        if _LONG_KEY.search(text):
+            raise OptionError(f"{path} has a key of more than {MAX_KEY_PARTS} parts")
+        values = tomllib.loads(text)
+        if sum(1 for _ in _leaves(values)) > MAX_SETTINGS:
+            raise OptionError(f"{path} has more than {MAX_SETTINGS:,} settings")
+        return _Layer(path, values, _line_numbers(text))
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{path} is not valid TOML: {error}", hint="correct that line") from None
     except RecursionError:

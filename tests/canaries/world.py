@@ -18,7 +18,7 @@ from tests.conftest import children_of
 from tests.surfaces.command import COMMAND, REPOSITORY
 
 HERE = Path(__file__).parent
-DEADLINE = 100.0
+DEADLINE = 400.0
 # A secret that is sent, and the variable that it comes from.
 SENT = {
     **{way: f"GLOVEPORT_API_{way.upper()}" for way in WAYS},

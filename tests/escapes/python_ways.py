@@ -26,6 +26,7 @@ from tests.escapes.canaries import MOST_MEMORY, VARIABLE, Canaries, token
 from tests.escapes.corpus import HERE, Escape
 from tests.escapes.ways import (
     BETRAYED,
+    CPU_SECONDS,
     HOST_CODES,
     HOST_VARIABLE,
     SECONDS,
@@ -137,7 +138,7 @@ def eavesdropping() -> Iterator[list[str]]:
 
 async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str) -> Verdict:
     """The program in the real product, beside an honest one that must not suffer; past `prepare`, if that refuses it."""
-    limits = {"wall_seconds": SECONDS, "cpu_seconds": SECONDS, "max_log_bytes": MAX_LOG_BYTES}
+    limits = {"wall_seconds": SECONDS, "cpu_seconds": CPU_SECONDS, "max_log_bytes": MAX_LOG_BYTES}
 
     async def run(text: str, given: Any) -> Outcome:
         return await port.run(text, language="python", engine=engine, input=given, limits=limits)

@@ -115,7 +115,7 @@ async def test_outside_of_the_jail_every_attempt_of_the_hostile_python_succeeds(
             start_new_session=True,
         )
         os.close(fd)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             out, err = await process.communicate(json.dumps(plan).encode() + b"\n")
     won, lost = wins(out.decode())
     assert len(reads(won)) >= 40, (sorted(lost), err)
@@ -123,7 +123,7 @@ async def test_outside_of_the_jail_every_attempt_of_the_hostile_python_succeeds(
     allowed = set[str]() if os.geteuid() == 0 else {name for name, _, _ in FOR_ROOT}
     assert failed <= allowed, (failed, out, err)
     assert lure.connections >= 4
-    assert lure.victim.wait(timeout=10) == -signal.SIGKILL
+    assert lure.victim.wait(timeout=120) == -signal.SIGKILL
     assert not lure.secret.exists()
 
 

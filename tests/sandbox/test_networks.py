@@ -45,7 +45,7 @@ def network(pid: int | str) -> int:
 async def end(*guests: Guest) -> None:
     for guest in guests:
         guest.kill()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         for guest in guests:
             await guest.wait()
             guest.close()

@@ -10,7 +10,7 @@ import pytest
 from gloveport.values import from_wire, to_wire
 from tests.sandbox.pythonhost import START, Frames, Host, Still, Zygote, pack, setup_of
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.integration]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

@@ -103,6 +103,7 @@ async def test_a_source_that_changes_is_read_again() -> None:
         paged = Tool("mine.all", "All numbers.", {"type": "object", "properties": {}}, pages=True)
         source.listed, source.title = [ADD, paged], "More numbers"
         source.on_change()
+        await port.connect()
         assert changes == [2]
         opened = port.opened_source("mine")
         assert opened is not None and opened.info.title == "More numbers"

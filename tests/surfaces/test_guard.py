@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from gloveport import Gloveport
-from gloveport.surfaces.http import connections
+from gloveport.surfaces.http import connections, guard
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, MAX_REQUEST_DEPTH
@@ -375,21 +375,25 @@ async def test_thousands_of_slow_connections_without_the_token_delay_nobody_who_
 ) -> None:
     for timeout in ("UNAUTHENTICATED_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS"):
         monkeypatch.setattr(connections, timeout, 3600)  # nobody is helped by waiting
+    monkeypatch.setattr(guard, "BODY_TIMEOUT_SECONDS", 3600)
     async with http_server(Gloveport(spare=0)) as url, contextlib.AsyncExitStack() as stack:
         place = urlsplit(url)
         assert (await send(url)).status == 200
         held, writer = await asyncio.open_connection(place.hostname, place.port)
         stack.callback(writer.close)
-        head = f"GET /mcp HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
-        writer.write(head)
-        await held.readuntil(b"\r\n\r\n")
+        lines = [
+            "POST /mcp HTTP/1.1", f"Host: {place.netloc}", f"Authorization: Bearer {TOKEN}", "Expect: 100-continue",
+            "Content-Type: application/json", "Accept: application/json, text/event-stream", f"Content-Length: {len(PING)}",
+        ]  # fmt: skip
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        assert b" 100 " in await held.readuntil(b"\r\n\r\n")  # the token was right, and the body is awaited
         for _ in range(ATTACKERS):
             slow = stack.enter_context(socket.create_connection((place.hostname, place.port)))
             slow.send(said)
         assert (await send(url)).status == 200
         assert len(open_connections(place.port)) <= connections.MAX_UNAUTHENTICATED + 10
-        writer.write(head)  # a connection on which the token was shown is kept
-        assert await held.readuntil(b"\r\n\r\n")
+        writer.write(PING)  # the connection on which the token was shown was kept
+        assert b" 200 " in await held.readuntil(b"\r\n\r\n")
 
 
 def open_connections(port: int | None) -> list[str]:

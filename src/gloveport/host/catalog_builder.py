@@ -32,6 +32,6 @@ def build_catalog(
             continue
         sources.append(one.source)
         suspended |= changed
-        shown |= {address: shown_while_suspended(one, address) for address in changed}
+        shown |= shown_while_suspended(one, changed)
     broken = {likely_names.get(each.source, each.source): each for each in found if each.broken}
     return Catalog(sources, suspended, shown, broken), tuple(found)

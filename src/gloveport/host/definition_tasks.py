@@ -24,13 +24,13 @@ class _Compiler:
 
 COMPILERS: Mapping[str, _Compiler] = {
     "gloveport.sources.openapi.compile.task:compile_definition": _Compiler(
-        ("jsonschema_rs", "msgspec", "orjson", "yaml"), TaskBudget(10.0, 4.0, memory_mb=2048, max_result_bytes=512 * MIB)
+        ("jsonschema_rs", "msgspec", "orjson", "yaml"), TaskBudget(10.0, 4.0, memory_mb=2048, max_result_bytes=200 * MIB)
     ),
     "gloveport.sources.graphql.compile.task:compile_schema_text": _Compiler(
-        ("jsonschema_rs", "msgspec", "orjson", "graphql"), TaskBudget(10.0, 4.0, memory_mb=2048, max_result_bytes=512 * MIB)
+        ("jsonschema_rs", "msgspec", "orjson", "graphql"), TaskBudget(10.0, 4.0, memory_mb=2048, max_result_bytes=128 * MIB)
     ),
     "gloveport.sources.mcp.compile.task:compile_tool_list": _Compiler(
-        ("jsonschema_rs", "msgspec", "orjson"), TaskBudget(5.0, 2.0, memory_mb=512, max_result_bytes=128 * MIB)
+        ("jsonschema_rs", "msgspec", "orjson"), TaskBudget(5.0, 2.0, memory_mb=512, max_result_bytes=64 * MIB)
     ),
 }
 

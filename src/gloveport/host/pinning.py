@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.sources import OpenedSource
@@ -31,19 +31,27 @@ def suspended_tools(opened: OpenedSource) -> Mapping[str, str]:
 
 def pinned_tool(opened: OpenedSource, address: str) -> Tool | None:
     """Return a tool as it was accepted; None where that is not known."""
-    config = opened.config
-    pinned = Pins.of_user().find(pin_key(config)) if config else None
-    if config is None or pinned is None:
+    pinned = Pins.of_user().find(pin_key(opened.config)) if opened.config else None
+    return _accepted(opened, pinned, address)
+
+
+def shown_while_suspended(opened: OpenedSource, addresses: Collection[str]) -> dict[str, Tool]:
+    """Return what agents see of suspended tools: the accepted definitions, never the present ones (M4)."""
+    if not addresses:
+        return {}
+    pinned = Pins.of_user().find(pin_key(opened.config)) if opened.config else None
+    unknown = "Suspended: it is new, or has changed, since the definition was accepted."
+    return {
+        address: _accepted(opened, pinned, address) or Tool(address, unknown, {}, kind="suspended") for address in addresses
+    }
+
+
+def _accepted(opened: OpenedSource, pinned: PinnedDefinition | None, address: str) -> Tool | None:
+    if opened.config is None or pinned is None:
         return None
     if address in pinned.definitions:
-        return Tool(address, *pinned.definitions[address], kind=config.kind)
+        return Tool(address, *pinned.definitions[address], kind=opened.config.kind)
     return opened.versions.earlier_tool(address, pinned.digest) if opened.versions else None
-
-
-def shown_while_suspended(opened: OpenedSource, address: str) -> Tool:
-    """Return what agents see of a suspended tool: the accepted definition, never the present one (M4)."""
-    unknown = "Suspended: it is new, or has changed, since the definition was accepted."
-    return pinned_tool(opened, address) or Tool(address, unknown, {}, kind="suspended")
 
 
 def current_definition(opened: OpenedSource) -> PinnedDefinition:

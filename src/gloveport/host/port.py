@@ -201,7 +201,8 @@ class Gloveport:
                 catalog=catalog,
             )
 
-        if self._sources.settled:
+        if not self._sources.opening:
+            await self._sources.build()
             program = await read(self._bridge.catalog)
             return program, self._sources.may_concern(program.tool_access)
         program = await read(None)

@@ -37,7 +37,9 @@ class SourceSet:
         self._own = tuple(OpenedSource.of(source) for source in (functions, *objects))
         self._opener = SourceOpener(self._wanted, self._progressed, minimum)
         self._names = self._opener.names
-        self._is_built = True
+        self._changes = self._built = 0  # what has changed so far, and up to which change the catalog is built
+        self._turn = asyncio.Lock()
+        self._builds: set[asyncio.Task[None]] = set()
         self.catalog = self._unopened_catalog()
         self.problems = self._own_problems()
         self.on_change: Callable[[Catalog], None] = lambda catalog: None
@@ -51,17 +53,20 @@ class SourceSet:
         return bool(self._names) and (access.possible or any(name in used if name else used for name in self._names))
 
     @property
-    def settled(self) -> bool:
-        """True when no source is still to be opened."""
-        return not self._wanted or (self._is_built and self._opener.started and not self._opener.still_opening())
+    def opening(self) -> bool:
+        """True while a source is still to be opened."""
+        return bool(self._wanted) and (not self._opener.started or bool(self._opener.still_opening()))
+
+    async def build(self) -> None:
+        """Bring the catalog up to date with what is open."""
+        if self._built < self._changes:
+            await self._build(self._changes, self._problems_now())
 
     async def open(self, naming: str | None = None) -> None:
         """Open every source; with a text in `naming`, wait for those that it does not name only as `SourceOpener` does."""
-        if not self._wanted:
-            return
-        await self._opener.open(naming)
-        if not self._is_built:
-            self._build()
+        if self._wanted:
+            await self._opener.open(naming)
+        await self.build()
 
     async def close(self) -> None:
         """Close every source, those that do not fit into the catalog included."""
@@ -77,7 +82,8 @@ class SourceSet:
         """Forget the open sources, whose event loop was closed: they are opened again on the next one."""
         self._opener.abandon()
         self._opener = SourceOpener(self._wanted, self._progressed, self._minimum)
-        self._is_built = True
+        self._changes = self._built = 0
+        self._turn = asyncio.Lock()
         self.catalog = self._unopened_catalog()
 
     def opened(self, name: str) -> OpenedSource | None:
@@ -108,14 +114,15 @@ class SourceSet:
         return Catalog([one.source for one in self._own], broken={problem.source: problem for problem in problems})
 
     def _progressed(self, due: bool) -> None:
-        self._is_built = False
+        self._changes += 1
         if due:
-            self._build()
+            self._build_soon()
 
     def _own_source_changed(self) -> None:
         self._own = tuple(one.refreshed() for one in self._own)
+        self._changes += 1
         if self._opener.started or not self._wanted:
-            self._build()
+            self._build_soon()
         else:
             self.catalog = self._unopened_catalog()
             self.on_change(self.catalog)
@@ -123,13 +130,24 @@ class SourceSet:
     def _own_problems(self) -> tuple[Problem, ...]:
         return tuple(Problem(one.name, text, broken=False) for one in self._own for text in one.info.warnings)
 
-    def _build(self) -> None:
-        opener = self._opener
-        problems = [*self._own_problems(), *opener.problems, *opener.still_opening()]
-        own = [one.source for one in self._own]
-        self.catalog, self.problems = build_catalog(own, opener.opened, problems, opener.likely_names)
-        self._is_built = True
-        self.on_change(self.catalog)
+    def _problems_now(self) -> list[Problem]:
+        return [*self._own_problems(), *self._opener.problems, *self._opener.still_opening()]
+
+    def _build_soon(self) -> None:
+        task = asyncio.ensure_future(self._build(self._changes, self._problems_now()))
+        self._builds.add(task)
+        task.add_done_callback(self._builds.discard)
+
+    async def _build(self, change: int, problems: list[Problem]) -> None:
+        """Build the catalog, unless that was done since this change. In a thread: a large one takes 0.1 s and more."""
+        async with self._turn:
+            if self._built >= change:
+                return
+            opener, own = self._opener, [one.source for one in self._own]
+            built = await asyncio.to_thread(build_catalog, own, opener.opened, problems, opener.likely_names)
+            self._built = change
+            self.catalog, self.problems = built
+            self.on_change(self.catalog)
 
 
 def _checked(item: SourceArgument) -> SourceSpec | SourceConfig | Source:

@@ -26,8 +26,8 @@ from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.jail.strength import REQUIRED_LAYERS, JailReport, Layer, assess, holds_native_code
 from gloveport.types import Strength
 
-_START_SECONDS = 30.0
-_SPAWN_SECONDS = 30.0
+_START_SECONDS = 60.0
+_SPAWN_SECONDS = 60.0
 _END_SECONDS = 10.0
 _RANK: Mapping[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])

@@ -19,8 +19,8 @@ from gloveport.sandbox.process_status import data_bytes, held_bytes
 from gloveport.sandbox.watchdog import WATCHDOG, ExceededLimit, Watch, Watched
 from gloveport.types import MIB, Limits
 
-READY_TIMEOUT_SECONDS = 30.0
-REAP_TIMEOUT_SECONDS = 10.0
+READY_TIMEOUT_SECONDS = 60.0
+REAP_TIMEOUT_SECONDS = 60.0
 READ_BUFFER_BYTES = 256 * 1024
 MAX_STDERR_BYTES = 16 * 1024
 RESIDENT_SLACK_FACTOR = 1.1  # resident memory may exceed the limit by this factor

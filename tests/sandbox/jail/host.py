@@ -42,7 +42,7 @@ ENV = {"DENO_DIR": "/none", "DENO_EMIT_CACHE_MODE": "disable", "DENO_NO_UPDATE_C
 FLAGS = ("--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache")
 NOBODY = 65534
 CONTAINED, CONTAINED_NOBODY = "container", "container nobody"
-DEADLINE = 60.0
+DEADLINE = 300.0
 
 NAMESPACE_FLAGS, NEW_LISTENER = 0x7E020000, 1 << 3
 TAKEN_AWAY: dict[str, dict[str, seccomp.Rule]] = {

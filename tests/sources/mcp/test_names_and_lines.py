@@ -1,7 +1,6 @@
 """Names that programs can write, from whatever a server calls its tools; and lines of bounded length."""
 
 import keyword
-import os
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,9 +82,4 @@ def test_the_bytes_of_a_long_line_are_joined_once() -> None:
 
 
 def test_our_own_server_reads_its_lines_with_the_same_splitter() -> None:
-    read, write = os.pipe()
-    with os.fdopen(write, "wb") as out:
-        out.write(b"one\ntwo\nunfinished")
-    assert list(stdio._read_lines(read)) == [b"one", b"two"]
-    os.close(read)
     assert stdio.LineSplitter is LineSplitter

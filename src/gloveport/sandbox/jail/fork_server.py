@@ -40,7 +40,7 @@ from gloveport.sandbox.jail.strength import JailReport, assess, holds_native_cod
 from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
 from gloveport.sandbox.jail.zygote_client import ZygoteClient
 
-_SPAWN_SECONDS = 10.0
+_SPAWN_SECONDS = 30.0
 
 _NOTIF_RECV, _NOTIF_SEND = 0xC0502100, 0xC0182101
 _NOTIF_BYTES = 80

@@ -18,7 +18,7 @@ from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
 from gloveport.sandbox.jail.syscalls import call
 
 _START_SECONDS = 25.0
-_SPAWN_SECONDS = 10.0
+_SPAWN_SECONDS = 30.0
 # The first forks change the zygote's memory in ways that later ones don't, so they exit at once.
 _WARM_UP_FORKS = 2
 _STACK_BYTES = 8 * 1024 * 1024

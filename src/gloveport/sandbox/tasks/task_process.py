@@ -20,6 +20,7 @@ from gloveport.types import MIB
 logger = logging.getLogger("gloveport")
 
 READ_BYTES = 256 * 1024
+MAX_JOINED_BYTES = 1024 * 1024
 MAX_WALL_SECONDS = 120.0  # a process that a hostile text controls may wait for ever without using its CPU time
 MAX_ERROR_BYTES = 64 * 1024
 MAX_TEXT_CHARS = 4000
@@ -75,8 +76,7 @@ class TaskProcess:
         self.tasks += 1
         watch = self._watch(sum(map(len, parts)))
         try:
-            frames = [b"T" + task.encode(), *(b"P" + part for part in parts), b"G"]
-            await self._loop.sock_sendall(self.worker.guest.socket, b"".join(map(wire.pack, frames)))
+            await self._send(task, parts)
             return await self._receive(answer)
         except (ConnectionError, WireError) as error:
             if isinstance(error, WireError) and error.code != "frame-too-large":
@@ -84,6 +84,20 @@ class TaskProcess:
             raise TooComplexError(f"reading it {_PROBLEMS.get(watch.exceeded or '', 'makes the parser fail')}") from None
         finally:
             watch.stop()
+
+    async def _send(self, task: str, parts: Sequence[bytes]) -> None:
+        """Send a request. Small parts go out in one write; a large one is never copied as a whole."""
+        unsent = [wire.pack(b"T" + task.encode())]
+        for part in parts:
+            unsent.append((len(part) + 1).to_bytes(wire.HEADER_BYTES) + b"P")
+            if len(part) <= MAX_JOINED_BYTES:
+                unsent.append(part)
+                continue
+            await self._loop.sock_sendall(self.worker.guest.socket, b"".join(unsent))
+            unsent = []
+            for start in range(0, len(part), MAX_JOINED_BYTES):
+                await self._loop.sock_sendall(self.worker.guest.socket, part[start : start + MAX_JOINED_BYTES])
+        await self._loop.sock_sendall(self.worker.guest.socket, b"".join((*unsent, wire.pack(b"G"))))
 
     def _watch(self, size: int) -> Watch:
         worker, budget = self.worker, self._budget

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import sys
@@ -32,6 +31,7 @@ from gloveport.sources.pins import Pins, is_pinned, pin_key
 from gloveport.sources.trust import trust, what_it_does
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
@@ -58,7 +58,7 @@ def add_command(options: AddOptions) -> int:
     """Add a source and return the exit code."""
     err, out = stream(sys.stderr, options.color), stream(sys.stdout, options.color)
     path = _file(options.scope)
-    return asyncio.run(_add(options, path, out, err))
+    return run_interruptible(_add(options, path, out, err))
 
 
 async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import shutil
@@ -16,6 +15,7 @@ from gloveport.sandbox.engines.registry import ENGINES, default_engine
 from gloveport.sandbox.jail.strength import JailReport, holds_native_code
 from gloveport.sandbox.self_test import SelfTestResult, run_self_test
 from gloveport.surfaces.documents import answer_document, write_document
+from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
 from gloveport.types import MIB, Strength
 
@@ -80,7 +80,7 @@ def diagnose(minimum: Strength) -> Diagnosis:
     """Check the machine, and try to break out of a sandbox on it."""
     checks = [_python(), _platform(), _engine(), *_space()]
     try:
-        self_test = asyncio.run(run_self_test())
+        self_test = run_interruptible(run_self_test())
     except GloveportError as error:
         checks.append(Check("sandbox", False, error.message, error.hint or CODES[error.code].fix))
         return Diagnosis(minimum, tuple(checks), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import sys
 from collections.abc import Sequence
@@ -13,12 +12,13 @@ from gloveport.errors import CODES, SandboxError, exit_code
 from gloveport.sandbox.engines.engine import installed_version
 from gloveport.sandbox.engines.registry import EngineStatus, try_engines
 from gloveport.surfaces.documents import answer_document, write_document
+from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Stream, stream
 
 
 def engines_command(*, as_json: bool, color: str) -> int:
     """List the engines; return 0 when at least one can be used, else 8."""
-    found = asyncio.run(try_engines())
+    found = run_interruptible(try_engines())
     out = stream(sys.stdout, color)
     wrong = None
     if not any(engine.available for engine in found):
@@ -64,4 +64,4 @@ def version_command(*, as_json: bool) -> int:
 
 
 def _engines() -> Sequence[EngineStatus]:
-    return asyncio.run(try_engines())
+    return run_interruptible(try_engines())

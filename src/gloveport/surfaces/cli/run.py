@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_s
 from gloveport.surfaces.cli.outcome_report import exit_status, write_ending, write_value
 from gloveport.surfaces.cli.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
+from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import MIN_LIMITS, Limits, Outcome, Strength
@@ -62,7 +62,7 @@ def run_command(options: RunOptions) -> int:
     port = _port(options, settings, limits)
     view = RunView(err, quiet=options.quiet or as_json)
     asked = {"language": language, "engine": options.engine, "input": input_, "env": env}
-    outcome = asyncio.run(_run(port, view, code, asked))
+    outcome = run_interruptible(_run(port, view, code, asked))
     if as_json:
         problems = [asdict(problem) for problem in port.problems]
         write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))
@@ -87,9 +87,6 @@ def _port(options: RunOptions, settings: Config, limits: Limits) -> Gloveport:
 
 async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any]) -> Outcome:
     loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
-    if task is not None:
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
     handler, prints = RunLogHandler(view, loop), PrintCapture(view, loop)
     logger = logging.getLogger("gloveport")
     logger.addHandler(handler)

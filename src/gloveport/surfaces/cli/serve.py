@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 import sys
@@ -17,6 +16,7 @@ from gloveport.surfaces.http.admission import MAX_CONCURRENT_RUNS, MAX_WAITING_R
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, is_loopback, listen
 from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file, read_token
+from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.mcp.stdio import ServedSources
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream
 
@@ -52,7 +52,7 @@ def serve_command(options: ServeOptions) -> int:
     else:
         _greet(out, err, document, None if given else token.reveal())
     with redirect_stdout(sys.stderr):  # shows at once what tools print
-        asyncio.run(_serve(options, port, listening, TokenCheck(token)))
+        run_interruptible(_serve(options, port, listening, TokenCheck(token)), grace_seconds=options.grace)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import difflib
 import logging
@@ -22,6 +21,7 @@ from gloveport.suggestions import did_you_mean, question
 from gloveport.surfaces.cli.arguments import parse_json
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.documents import answer_document, to_text, write_document
+from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
 from gloveport.types import Tool
@@ -304,7 +304,7 @@ Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
 
 def with_port(view: ViewOptions, work: Work, naming: str | None = None) -> int:
     """Return what `work` returns for a port with the configured sources open; `naming` names what it needs most."""
-    return asyncio.run(_work(view, work, naming))
+    return run_interruptible(_work(view, work, naming))
 
 
 async def _work(view: ViewOptions, work: Work, naming: str | None) -> int:

@@ -6,7 +6,6 @@ import asyncio
 import io
 import logging
 import os
-import signal
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -23,6 +22,7 @@ from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceSpec
 from gloveport.sources.detection import check
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
+from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.mcp.server import AgentServer
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_message
 from gloveport.surfaces.settings import load_settings
@@ -66,15 +66,11 @@ def mcp_command(serving: ServedSources) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with redirect_stdout(sys.stderr):  # what tools print is shown at once
         port = serving.port()
-        asyncio.run(_serve(port, requests, out))
+        run_interruptible(_serve(port, requests, out))
     return 0
 
 
 async def _serve(port: Gloveport, requests: int, out: TextIO) -> None:
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
     if os.isatty(requests):
         stream(sys.stderr).line(TERMINAL_NOTICE)  # only now does Ctrl-C end it cleanly
     server = AgentServer(port)

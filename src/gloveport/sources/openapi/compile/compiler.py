@@ -55,7 +55,7 @@ DIALECT_VIEWS: Mapping[Dialect, Callable[[OpenApiDocument, Warn], DocumentView]]
 }
 
 
-class CompiledTool(NamedTuple):
+class ToolText(NamedTuple):
     """A compiled operation: its head, and its definition as JSON."""
 
     head: CompiledHead
@@ -86,7 +86,7 @@ class OpenApiCompiler:
         by_place = {place_of(pointer, key): schema for key, schema in schemas.items()}
         return SchemaRegistry(references, shared_names(pointer, schemas), sided_places(by_place, references), self._warn)
 
-    def compile(self) -> tuple[list[CompiledTool], dict[str, bytes], DocumentFacts]:
+    def compile(self) -> tuple[list[ToolText], dict[str, bytes], DocumentFacts]:
         """Return the tools, the shared schemas by name, and the facts about the document."""
         operations = self._operations()
         names = assign_addresses(self._identity(raw) for raw in operations.values())
@@ -98,7 +98,7 @@ class OpenApiCompiler:
                 self._inputs.loosened.add(name)
         # Which arguments cost the validator too much is known only when every schema that they refer to is.
         shared |= self._inputs.bound(shared)
-        tools = [CompiledTool(head, self._text(head, compiled)) for head, compiled in made]
+        tools = [ToolText(head, self._text(head, compiled)) for head, compiled in made]
         return tools, shared, self._facts()
 
     def _operations(self) -> dict[tuple[str, str], RawOperation]:
