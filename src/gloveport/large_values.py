@@ -53,16 +53,11 @@ async def off_loop_if(large: bool, function: Callable[P, T], /, *args: P.args, *
 def is_large(value: Any) -> bool:
     """Return True when a value holds more than `LARGE_VALUES` values or, in texts and bytes, more than `LARGE_BYTES`.
 
-    It looks at the first of them only, so it takes less than a millisecond for any value.
+    It looks at the first of them only, so it takes less than a millisecond for any value. Objects that are no data count
+    once. A value that is nested too deeply to be data, or contains itself, is not large: whoever reads it refuses it.
     """
-    return type(value) not in _SCALARS and holds_more(value, LARGE_VALUES, LARGE_BYTES)
-
-
-def holds_more(value: Any, max_values: int, max_bytes: float) -> bool:
-    """Return True when a value holds more values, or more text and bytes. Objects that are no data count once.
-
-    A value that is nested too deeply to be data, or contains itself, is not counted: whoever reads it refuses it.
-    """
+    if type(value) in _SCALARS:
+        return False
     waiting: list[tuple[Any, int]] = [((value,), 0)]
     values = size = 0
     while waiting:
@@ -70,7 +65,7 @@ def holds_more(value: Any, max_values: int, max_bytes: float) -> bool:
         values += len(items)
         if depth > _MAX_DEPTH:
             return False
-        if values > max_values:
+        if values > LARGE_VALUES:
             return True
         for item in items:
             kind = type(item)
@@ -83,7 +78,7 @@ def holds_more(value: Any, max_values: int, max_bytes: float) -> bool:
                 values += len(item)
             elif kind in _LISTS:
                 waiting.append((item, depth + 1))
-        if size > max_bytes:
+        if size > LARGE_BYTES:
             return True
     return False
 

@@ -126,13 +126,22 @@ def _wide_integer(value: int) -> dict[str, str]:
 def _dict_to_wire(value: Mapping[Any, Any], depth: int) -> Any:
     out: dict[str, Any] = {}
     for name, item in value.items():
-        if not isinstance(name, str):
+        if type(name) is str:
+            key = name
+        elif isinstance(name, str):
+            key = str.__str__(name)
+        else:
             return _map_to_wire(value, depth)
-        key = str.__str__(name)
+        if key[:1] == "$":
+            key = "$" + key
+        kind = type(item)
+        if kind is bool or item is None or (kind is str and len(item) <= LONG_TEXT_CHARS):
+            out[key] = item
+            continue
         try:
-            out["$" + key if key.startswith("$") else key] = to_wire(item, depth + 1)
+            out[key] = to_wire(item, depth + 1)
         except _Crossing as problem:
-            problem.steps.append(f".{key}" if key.isidentifier() else f"[{key!r}]")
+            problem.steps.append(f".{name}" if name.isidentifier() else f"[{name!r}]")
             raise
     return out
 
@@ -141,7 +150,11 @@ def _items_to_wire(value: Any, depth: int) -> list[Any]:
     out: list[Any] = []
     try:
         for item in value:
-            out.append(to_wire(item, depth + 1))
+            kind = type(item)
+            if kind is bool or item is None or (kind is str and len(item) <= LONG_TEXT_CHARS):
+                out.append(item)
+            else:
+                out.append(to_wire(item, depth + 1))
     except _Crossing as problem:
         problem.steps.append(f"[{len(out)}]")
         raise

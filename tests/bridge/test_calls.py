@@ -505,3 +505,13 @@ async def test_a_sync_function_and_an_inline_one_answer_alike() -> None:
 
     run = port(quick, slow)
     assert await call(run, "quick", 2) == await call(run, "slow", 2) == [2, 2]
+
+
+async def test_a_result_of_too_many_values_is_refused_with_what_to_do() -> None:
+    def many() -> list[int]:
+        return [0] * 1_000_001
+
+    error = await refused(port(many), "many")
+    assert error.code == "bad-value"
+    assert "holds more than 1,000,000 values" in error.message
+    assert "ask for less" in str(error.hint)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gloveport.errors import ValueCrossingError, WireError
 from gloveport.types import ErrorValue
 from gloveport.values import encode, from_wire, to_json
+from tests.holding import MAX_HOLD_MS, cpu_ms, longest_hold_ms
 
 
 class Colour(StrEnum):
@@ -147,3 +148,51 @@ def test_at_a_json_surface_the_tags_become_plain_json() -> None:
         "map": {"1": 2},
         "error": {"name": "E", "message": "m", "code": "x", "cause": {"name": "C", "message": "c"}},
     }
+
+
+PRIME = 2**61 - 1
+
+
+def colliding(count: int) -> list[int]:
+    """Return integers that a dict of this size looks for in one place after the other, although their hashes differ."""
+    bits = (count * 3 // 2).bit_length()
+    mask, slots, slot = (1 << bits) - 1, [], 0
+    for _ in range(count):
+        slots.append(slot)
+        slot = (5 * slot + 1) & mask
+    taken, keys, high = set(slots[: count // 2]), slots[: count // 2], 1
+    while len(keys) < count:
+        key, high = high << bits, high + 1
+        place, perturb, path = key & mask, key, []
+        while perturb:
+            path.append(place)
+            perturb >>= 5
+            place = (place * 5 + perturb + 1) & mask
+        if taken.issuperset(path) and place in taken:
+            keys.append(key)
+            taken.add(slots[len(keys) - 1])
+    return keys
+
+
+@pytest.mark.parametrize("kind", ["map", "set"])
+@pytest.mark.parametrize(
+    "numbers", [colliding(2900), [PRIME * number for number in range(1, 480)]], ids=["slots", "hashes"]
+)
+def test_colliding_numbers_within_the_limits_take_milliseconds(kind: str, numbers: list[int]) -> None:
+    keys = [number if number < 2**53 else {"$": "bigint", "v": str(number)} for number in numbers]
+    value = {"$": kind, "v": [[key, 0] for key in keys] if kind == "map" else keys}
+    assert len(from_wire(value)) == len(numbers)
+    assert cpu_ms(from_wire, value) < MAX_HOLD_MS
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
+def test_colliding_numbers_are_refused_before_they_take_long(wide: bool, nested: bool) -> None:
+    keys = [{"$": "bigint", "v": str(PRIME * number)} if wide else 8192 * number for number in range(87_000)]
+    pieces = [keys[at : at + 100] for at in range(0, len(keys), 100)] if nested else [keys]
+    value = [{"$": "map", "v": [[key, {"$": "set", "v": [key]}] for key in piece]} for piece in pieces]
+    with pytest.raises(WireError, match=r"numbers.* as keys of maps or members of sets") as caught:
+        from_wire(value)
+    assert caught.value.code == "bad-value"
+    assert "use strings as keys" in str(caught.value.hint)
+    assert longest_hold_ms(from_wire, value) < MAX_HOLD_MS

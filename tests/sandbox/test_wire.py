@@ -127,3 +127,11 @@ def test_mutated_frames_give_frames_or_a_wire_error_for_ten_seconds() -> None:
             pass
     assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("unit", "limit"), [(b"[],", "100,000 lists and objects"), (b"1,", "500,000 items")])
+def test_a_message_of_too_many_values_is_refused_with_what_to_do(unit: bytes, limit: str) -> None:
+    with pytest.raises(WireError, match=f"holds more than {limit}") as caught:
+        parse(b'["emit",[' + unit * 600_000 + b"1]]")
+    assert caught.value.code == "bad-value"
+    assert caught.value.hint == "return a summary, or pass fewer values at a time"

@@ -12,7 +12,7 @@ import msgspec
 
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
-from gloveport.bridge.to_data import IMMUTABLE_TYPES, large_to_data, to_data
+from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, ToolError
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
@@ -123,7 +123,7 @@ class RunBridge:
             made = self._start(call, contract, named)
             found = await contract.call(contract.tool, sent)
             path = contract.path
-            value = await off_loop_soon(large_to_data, found, path) if _is_large_copy(found) else to_data(found, path)
+            value = await off_loop_soon(to_data, found, path) if _is_large_copy(found) else to_data(found, path)
             if self._closed:
                 raise _run_ended_error(contract.path)
             self._finish(made, None)

@@ -5,7 +5,6 @@ Data is what the wire can encode: null, booleans, numbers, strings, lists, dicts
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Set
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -17,11 +16,11 @@ from uuid import UUID
 import msgspec
 
 from gloveport.errors import ToolError
-from gloveport.large_values import holds_more
 from gloveport.types import ErrorValue
 
 MAX_DEPTH = 110
 MAX_VALUES = 1_000_000  # keys count, too
+TOO_MUCH_HINT = "ask for less: filter, or take a page at a time"
 MAX_PATH_CHARS = 120
 MAX_ERROR_CHARS = 8192
 IMMUTABLE_TYPES = frozenset({type(None), bool, int, float, str, bytes, datetime, ErrorValue})
@@ -43,17 +42,11 @@ class _NotData(Exception):
 def copy_data(value: Any) -> Any:
     """Return a deep copy of decoded data; raises TypeError when it is no data, or nested too deeply."""
     try:
-        return _data(value, 0)
+        return _data(value, _Room())
     except _NotData as problem:
         raise TypeError(problem.reason) from None
-
-
-def large_to_data(value: Any, tool: str) -> Any:
-    """Return a large value as data; raises ToolError when it holds more than any run can use."""
-    if holds_more(value, MAX_VALUES, math.inf):
-        message = f"the result of `tools.{tool}` holds more than {MAX_VALUES:,} values"
-        raise ToolError(message, code="bad-value", tool=tool, hint="ask for less: filter, or take a page at a time")
-    return to_data(value, tool)
+    except _TooMuch:
+        raise TypeError(f"holds more than {MAX_VALUES:,} values") from None
 
 
 def to_data(value: Any, tool: str) -> Any:
@@ -65,64 +58,87 @@ def to_data(value: Any, tool: str) -> Any:
     if type(value) in IMMUTABLE_TYPES:
         return value
     try:
-        return _data(value, 0)
+        return _data(value, _Room())
     except _NotData as problem:
         message = f"the result of `tools.{tool}` is not plain data: {problem.describe()}"
+    except _TooMuch:
+        message = f"the result of `tools.{tool}` holds more than {MAX_VALUES:,} values"
+        raise ToolError(message, code="bad-value", tool=tool, hint=TOO_MUCH_HINT) from None
     except Exception as error:  # noqa: BLE001 - the value's own code runs in here
         message = f"the result of `tools.{tool}` is not plain data: it can't be read ({type(error).__name__})"
     raise ToolError(message, code="bad-value", tool=tool)
 
 
-def _data(value: Any, depth: int) -> Any:
+class _TooMuch(Exception):
+    """The value holds too many values."""
+
+
+class _Room:
+    """How many values may still be copied."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values = MAX_VALUES
+
+    def take(self, values: int) -> None:
+        self.values -= values
+        if self.values < 0:
+            raise _TooMuch
+
+
+def _data(value: Any, room: _Room, depth: int = 0) -> Any:
     kind = type(value)
     if kind in IMMUTABLE_TYPES:
         return value
     if depth > MAX_DEPTH:
         raise _NotData("is nested too deeply, or contains itself")
     if kind is dict:
-        return _record(value, depth)
+        return _record(value, room, depth)
     if kind is list or kind is tuple:
-        return _items(value, depth)
-    return _other(value, depth)
+        return _items(value, room, depth)
+    return _other(value, room, depth)
 
 
-def _record(value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
+def _record(value: Mapping[Any, Any], room: _Room, depth: int) -> dict[Any, Any]:
+    room.take(2 * len(value))
     out = {}
     for key, item in value.items():
         if type(item) in IMMUTABLE_TYPES and type(key) is str:
             out[key] = item
             continue
-        name = key if type(key) is str else _key(key, depth)
+        name = key if type(key) is str else _key(key, room, depth)
         try:
-            out[name] = _data(item, depth + 1)
+            out[name] = _data(item, room, depth + 1)
         except _NotData as problem:
             problem.steps.append(f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r:.50}]")
             raise
     return out
 
 
-def _key(key: Any, depth: int) -> Any:
-    key = _data(key, depth + 1)
+def _key(key: Any, room: _Room, depth: int) -> Any:
+    key = _data(key, room, depth + 1)
     if isinstance(key, (list, dict, set)):
         raise _NotData("has a key that is not a simple value")
     return key
 
 
-def _items(value: Any, depth: int) -> list[Any]:
+def _items(value: Any, room: _Room, depth: int) -> list[Any]:
+    room.take(len(value))
     out: list[Any] = []
     try:
         for item in value:
-            out.append(item if type(item) in IMMUTABLE_TYPES else _data(item, depth + 1))
+            out.append(item if type(item) in IMMUTABLE_TYPES else _data(item, room, depth + 1))
     except _NotData as problem:
         problem.steps.append(f"[{len(out)}]")
         raise
     return out
 
 
-def _other(value: Any, depth: int) -> Any:
+def _other(value: Any, room: _Room, depth: int) -> Any:
     """Convert a value of another type. The base class's methods read it: a subclass could override them to lie."""
     if isinstance(value, Enum):
-        return _data(value.value, depth + 1)
+        return _data(value.value, room, depth + 1)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -137,23 +153,23 @@ def _other(value: Any, depth: int) -> Any:
         return str(value)
     if isinstance(value, BaseException):
         return _error(value, depth)
-    return _collection(value, depth)
+    return _collection(value, room, depth)
 
 
-def _collection(value: Any, depth: int) -> Any:
+def _collection(value: Any, room: _Room, depth: int) -> Any:
     if isinstance(value, Set):
-        items = _items(value, depth)
+        items = _items(value, room, depth)
         return set(items) if all(item.__hash__ for item in items) else items
     if isinstance(value, Mapping):
-        return _record(value, depth)
+        return _record(value, room, depth)
     if isinstance(value, (list, tuple)):
-        return _items(value, depth)
+        return _items(value, room, depth)
     if hasattr(type(value), "model_dump"):
-        return _data(value.model_dump(), depth + 1)
+        return _data(value.model_dump(), room, depth + 1)
     if is_dataclass(value) and not isinstance(value, type):
-        return _record({field.name: getattr(value, field.name) for field in fields(value)}, depth)
+        return _record({field.name: getattr(value, field.name) for field in fields(value)}, room, depth)
     if isinstance(value, msgspec.Struct):
-        return _record(msgspec.structs.asdict(value), depth)
+        return _record(msgspec.structs.asdict(value), room, depth)
     try:
         return msgspec.to_builtins(value)
     except (TypeError, ValueError):
