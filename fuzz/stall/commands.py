@@ -27,7 +27,6 @@ from fuzz.stall.entrance import MIB, Attack, Document, Elsewhere, Entrance, Refu
 from fuzz.stall.heartbeat import Heartbeat
 from fuzz.stall.programs import MARKS
 from fuzz.stall.recipe import expand
-from gloveport.catalog.semantic import load_model
 from gloveport.surfaces.cli.main import main
 
 LAZY = re.compile(r"\.adapters\.|\.guest\b|__main__|\.self_test\.")
@@ -50,7 +49,6 @@ async def opened() -> AsyncIterator[Take]:
     """Run each command in a folder with the files of the input."""
     for name in MODULES:
         importlib.import_module(name)
-    load_model()  # which takes 0.1 s, once for a process and whatever its input is
 
     async def take(document: Document) -> Attack:
         use_empty_folders()
@@ -159,7 +157,7 @@ SEEDS: dict[str, Document] = {
     "hostile-project-search": _api("openapi-marks-operation", "tools", "search", "x"),
     # settings
     "toml-keys": _command("sources", toml={"count": 20_000, "of": "k<i> = 1\n"}),
-    "toml-sources": _command("sources", toml={"count": 500, "of": '[sources.s<i>]\nopenapi = "no.json"\n'}),
+    "toml-sources": _command("sources", toml={"count": 200, "of": '[sources.s<i>]\nopenapi = "no.json"\n'}),
     "toml-dots": _command("sources", toml=["a", _times(5_000, ".a"), " = 1\n"]),
     "toml-tables": _command("sources", toml={"count": 3_000, "of": "[a<i>.b.c]\n"}),
     "toml-lists": _command("sources", toml=["a = ", {"nest": 500, "open": "[", "in": "", "close": "]"}, "\n"]),

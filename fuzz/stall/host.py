@@ -17,6 +17,7 @@ from typing import Any
 from fuzz.stall.entrance import Elsewhere, Entrance, Refusal, Take, use_empty_folders
 from fuzz.stall.heartbeat import Heartbeat
 from fuzz.target import BrokenPromise
+from gloveport.catalog.semantic import load_model
 from gloveport.errors import GloveportError
 
 WARM_UP_ROUNDS = 5
@@ -92,6 +93,7 @@ def main() -> None:
     os.dup2(2, 1)  # what the host prints is not a verdict
     logging.disable(logging.CRITICAL)
     heartbeat = Heartbeat()
+    load_model()  # it takes 0.1 s, once for a process, whatever its input is
 
     class Policy(asyncio.DefaultEventLoopPolicy):
         """Makes loops that beat, also for a command that makes its own."""

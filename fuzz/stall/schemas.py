@@ -10,8 +10,9 @@ from typing import Any
 from fuzz.stall.definitions import refusal_of, source_config
 from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take, use_empty_folders
 from fuzz.stall.service import service
-from gloveport import Gloveport
+from gloveport import Gloveport, bounded_json
 from gloveport.errors import GloveportError
+from gloveport.sandbox.wire import MESSAGE_LIMITS
 
 TOO_DEEP = "the arguments of a mutation are no JSON object"
 
@@ -27,7 +28,12 @@ async def opened() -> AsyncIterator[Take]:
         async def take(document: Document) -> Attack:
             while ports:
                 await ports.pop().close()
-            args = json.loads(document["arguments"])
+            sent = document["arguments"].encode("utf-8", "surrogatepass")
+            try:
+                bounded_json.check(sent, MESSAGE_LIMITS)
+            except bounded_json.JsonLimitError:
+                raise ValueError("a program can't send so much") from None
+            args = json.loads(sent)
             if not isinstance(args, dict):
                 raise ValueError(TOO_DEEP)
             kind, schema = document["kind"], document["schema"]
@@ -247,7 +253,7 @@ SEEDS: dict[str, Document] = {
     "list-argument": _value('{"items":{"type":"string"}}', "[", _many(600_000, "1"), "]"),
     "nested-argument": _value("{}", {"nest": 100, "open": "[", "in": "1", "close": "]"}),
     "nested-lists": _value(
-        "{}", "[", {"times": 3_000, "of": {"nest": 100, "open": "[", "in": "1", "close": "]"}, "join": ","}, "]"
+        "{}", "[", {"times": 900, "of": {"nest": 100, "open": "[", "in": "1", "close": "]"}, "join": ","}, "]"
     ),
     "formats": _value('{"format":"email"}', '"', _times(300_000, "a@"), '"'),
     "dates": _value('{"format":"date-time"}', '"', _times(300_000, "1"), '"'),

@@ -29,6 +29,7 @@ SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
 MAX_CONFIG_BYTES = 64 * 1024
 MAX_SETTINGS = 5000
 MAX_KEY_PARTS = 20
+MAX_SOURCES = 200
 DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024
 DEFAULT_TIMEOUT_SECONDS = 60
 _WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
@@ -125,6 +126,8 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
             _put(values, key, value)
             origins[".".join(key)] = layer.place(key)
     _check_tables(values, origins)
+    if len(values.get("sources", {})) > MAX_SOURCES:
+        raise OptionError(f"there are more than {MAX_SOURCES} sources", hint="put some of them behind servers of their own")
     theirs = next((layer for layer in layers if layer.path == found != own and project is None), None)
     yours = next((layer for layer in layers if layer.path == own), None)
     loosening = _loosening(theirs, yours) if theirs else ()
