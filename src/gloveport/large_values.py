@@ -50,10 +50,10 @@ async def off_loop_if(large: bool, function: Callable[P, T], /, *args: P.args, *
     return await off_loop(function, *args, **kwargs) if large else function(*args, **kwargs)
 
 
-def is_large(value: Any) -> bool:
-    """Return True when a value holds more than `LARGE_VALUES` values or, in texts and bytes, more than `LARGE_BYTES`.
+def is_large(value: Any, max_values: int = LARGE_VALUES, max_bytes: float = LARGE_BYTES) -> bool:
+    """Return True when a value holds more values than that or, in texts and bytes, more bytes.
 
-    It looks at the first of them only, so it takes less than a millisecond for any value. Objects that are no data count
+    It looks at the first of them only, so it takes less than a millisecond by default. Objects that are no data count
     once. A value that is nested too deeply to be data, or contains itself, is not large: whoever reads it refuses it.
     """
     if type(value) in _SCALARS:
@@ -65,7 +65,7 @@ def is_large(value: Any) -> bool:
         values += len(items)
         if depth > _MAX_DEPTH:
             return False
-        if values > LARGE_VALUES:
+        if values > max_values:
             return True
         for item in items:
             kind = type(item)
@@ -78,7 +78,7 @@ def is_large(value: Any) -> bool:
                 values += len(item)
             elif kind in _LISTS:
                 waiting.append((item, depth + 1))
-        if size > LARGE_BYTES:
+        if size > max_bytes:
             return True
     return False
 

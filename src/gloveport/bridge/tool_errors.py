@@ -14,6 +14,7 @@ from typing import Any
 
 from gloveport.bridge.to_data import to_data
 from gloveport.errors import GloveportError, ToolError
+from gloveport.large_values import is_large
 
 MAX_MESSAGE_CHARS = 8 * 1024
 _QUOTED_PATH = re.compile(r"(['\"])(/[^'\"\n]+|[A-Za-z]:\\[^'\"\n]+)\1")
@@ -23,6 +24,8 @@ _BARE_PATH = re.compile(
     r"|(?<!\w)(?P<windows>[A-Za-z]:\\[^\s'\"<>|;,()\[\]{}]+)"
 )
 _MAX_PATH_STEPS = 32
+MAX_DATA_VALUES = 50_000
+MAX_DATA_BYTES = 1024 * 1024
 
 
 def to_tool_error(error: BaseException, tool: str) -> ToolError:
@@ -64,6 +67,8 @@ def _copy(error: ToolError, tool: str) -> ToolError:
 
 
 def _data(data: Any) -> Any:
+    if is_large(data, MAX_DATA_VALUES, MAX_DATA_BYTES):
+        return None
     try:
         return to_data(data, "")
     except ToolError:

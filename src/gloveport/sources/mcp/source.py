@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError, ToolError
-from gloveport.large_values import holds_more, off_loop
+from gloveport.large_values import is_large, off_loop
 from gloveport.sources import SourceInfo
 from gloveport.sources.context import TaskRunner
 from gloveport.sources.mcp.connection import ActiveCall, ServerConnection
@@ -363,7 +363,7 @@ def _same(one: Tool, other: Tool) -> bool:
 
 def _to_json_data(tool: Tool, args: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments as JSON data: dates as text, bytes in base64."""
-    if holds_more(args, MAX_ARGUMENT_VALUES, inf):  # the library copies and encodes them on the event loop
+    if is_large(args, MAX_ARGUMENT_VALUES, inf):  # the library copies and encodes them on the event loop
         message = f"the arguments hold more than {MAX_ARGUMENT_VALUES:,} values, the most that an MCP server gets at once"
         raise ToolError(message, code="bad-arguments", tool=tool.address, hint="send them in several calls")
     sent = msgspec.to_builtins(args, str_keys=True)
