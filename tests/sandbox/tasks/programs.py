@@ -29,6 +29,12 @@ def ask_back(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
         yield ask(part) or b"nothing"
 
 
+def count(parts: list[bytes], _ask: Ask) -> Iterator[bytes]:
+    """Yield how many tasks this process has counted, this one included."""
+    _seen.extend(parts)
+    yield str(len(_seen)).encode()
+
+
 def spin(_parts: list[bytes], _ask: Ask) -> Iterator[bytes]:
     """Use CPU time for ever."""
     while True:

@@ -10,6 +10,8 @@ from dataclasses import replace
 import pytest
 
 from gloveport.errors import GloveportError, SandboxError, TooComplexError
+from gloveport.host import program_reader
+from gloveport.host.definition_tasks import COMPILERS
 from gloveport.sandbox.tasks.launch import task_launch
 from gloveport.sandbox.tasks.pool import MAX_IDLE_PROCESSES, TaskPool
 from gloveport.sandbox.tasks.task_process import TaskBudget
@@ -17,7 +19,7 @@ from gloveport.sandbox.tasks.task_process import TaskBudget
 pytestmark = pytest.mark.integration
 
 MODULE = "tests.sandbox.tasks.programs"
-NAMES = ("echo", "ask_back", "spin", "allocate", "recurse", "die", "fail", "flood", "reach_out")
+NAMES = ("echo", "count", "ask_back", "spin", "allocate", "recurse", "die", "fail", "flood", "reach_out")
 BUDGET = TaskBudget(cpu_seconds=0.5, cpu_seconds_per_mib=0, memory_mb=64, max_result_bytes=1 << 20)
 
 
@@ -94,3 +96,18 @@ async def test_a_task_without_a_jail_of_the_required_strength_does_not_run() -> 
         await broken.run(name_of("echo"), [])
     assert caught.value.code == "sandbox-unavailable"
     await broken.close()
+
+
+async def test_a_process_that_runs_one_task_alone_runs_no_other(pool: TaskPool) -> None:
+    assert [await pool.run(name_of("count"), [b"a"]) for _ in range(3)] == [[b"1"]] * 3
+    assert [await pool.run_for("counting", name_of("count"), [b"a"]) for _ in range(3)] == [[b"1"], [b"2"], [b"3"]]
+
+
+def test_the_budgets_are_those_of_the_specification() -> None:
+    compilers = {name.split(".")[2]: compiler.budget for name, compiler in COMPILERS.items()}
+    found = [program_reader.BUDGET, compilers["openapi"], compilers["graphql"]]
+    assert [(one.cpu_seconds, one.cpu_seconds_per_mib, one.memory_mb) for one in found] == [
+        (2, 3, 768),
+        (10, 4, 2048),
+        (10, 4, 2048),
+    ]
