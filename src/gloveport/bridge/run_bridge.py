@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -121,8 +122,7 @@ class RunBridge:
         try:
             made = self._start(call, contract, named)
             found = await contract.call(contract.tool, sent)
-            path = contract.path
-            value = await off_loop_soon(to_data, found, path) if _is_large_copy(found) else to_data(found, path)
+            value = await _large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
                 raise _run_ended_error(contract.path)
             self._finish(made, None)
@@ -289,12 +289,15 @@ class RunBridge:
             self._on_call("call-ended", call.record())
 
 
-def _is_large_copy(value: Any) -> bool:
-    return type(value) not in IMMUTABLE_TYPES and is_large(value)
+async def _large_to_data(value: Any, contract: Contract) -> Any:
+    """Return a large value as data. What a source has read from JSON just now needs no copy: nobody else has it."""
+    if contract.gives_json or type(value) in IMMUTABLE_TYPES:
+        return value
+    return await off_loop_soon(to_data, value, contract.path)
 
 
-def _estimated_size(call: ToolCall) -> int:
-    return LARGE_BYTES + 1 if is_large(call.args) else LARGE_BYTES
+def _estimated_size(call: ToolCall) -> float:
+    return math.inf if is_large(call.args) else LARGE_BYTES
 
 
 def _run_ended_error(tool: str) -> ToolError:
