@@ -42,8 +42,10 @@ class JsonLimitError(Exception):
 class JsonLimits:
     """How much one JSON text may hold."""
 
-    containers: int = 250_000
+    containers: int = 150_000
     items: int = 500_000
+    keys: int = 200_000
+    """Keys of one object: a dict that grows is copied in one step."""
     depth: int = 128
 
 
@@ -60,7 +62,7 @@ def read(data: bytes, limits: JsonLimits = DEFAULT_LIMITS, decode: Callable[[byt
     if len(data) <= PIECE_BYTES or _holds_little(data, limits):
         check(data, limits)
         return decode(data)
-    values = _Joined(decode)
+    values = _Joined(decode, limits.keys)
     for start, end, _, brackets in _checked(data, limits):
         values.add(data[start:end], brackets, last=end == len(data))
     return values.root
@@ -161,8 +163,9 @@ class _Joined:
     between the brackets that make it a whole; what belongs into an open list or object is then moved there.
     """
 
-    def __init__(self, decode: Callable[[bytes], Any]) -> None:
+    def __init__(self, decode: Callable[[bytes], Any], max_keys: int) -> None:
         self.root: Any = None
+        self._max_keys = max_keys
         self._decode = decode
         self._kinds = b""  # the brackets of what is open
         self._open: list[Any] = []
@@ -228,6 +231,8 @@ class _Joined:
             if isinstance(value, dict):
                 inner = value.pop(self._before) if goes_on else None
                 self._open[level].update(value)
+                if len(self._open[level]) > self._max_keys:
+                    raise JsonLimitError(f"holds an object of more than {self._max_keys:,} keys")
             else:
                 inner = value.pop(0) if goes_on else None
                 self._open[level].extend(value)

@@ -118,6 +118,14 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a text that just passes": (PATTERN, {"a": "x" * 3000}),
     "rows with many alternatives": (ROWS, {"rows": [{"k": "x"}] * 50_000}),
     "few rows with many alternatives": (ROWS, {"rows": [{"k": "x"} for _ in range(500)]}),
+    "compared rows": (
+        {"type": "object", "properties": {"a": {"uniqueItems": True}}},
+        {"a": [[1] * 100 + [n] for n in range(3000)]},
+    ),
+    "a compared value": (
+        {"type": "object", "properties": {"a": {"const": {}}}},
+        {"a": {f"k{n}": n for n in range(300_000)}},
+    ),
     "deep rows": (ROWS, {"rows": [[[[[[{}]]]]]] * 10_000}),
 }
 

@@ -13,7 +13,7 @@ import jsonschema_rs
 import msgspec
 
 from gloveport.bridge.to_data import copy_data
-from gloveport.bridge.validation_cost import is_quick, is_too_expensive
+from gloveport.bridge.validation_cost import holds_more, is_quick, is_too_expensive
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
 from gloveport.schema_cost import SchemaCost, schema_cost
@@ -21,6 +21,7 @@ from gloveport.sources import PagedSource, Source
 from gloveport.types import Tool
 
 MAX_REGEX_BACKTRACKS = 10_000
+MAX_ARGUMENT_VALUES = 100_000  # of a foreign tool: its source encodes them in one step
 SCALAR_TYPES = frozenset({type(None), bool, int, float, str})
 
 
@@ -41,12 +42,19 @@ class Contract:
         self._validator = _compiled(tool, path, self._cost)
         self._is_valid = self._validator.is_valid
 
-    def accepts_quickly(self, size: int) -> bool:
+    @property
+    def gives_json(self) -> bool:
+        """Whether the result is what the source has read from JSON, and not an object of the host's program."""
+        return self.tool.kind != "function"
+
+    def accepts_quickly(self, size: float) -> bool:
         """Return True when values whose JSON has so many bytes can be validated on the event loop, whatever they are."""
         return is_quick(self._cost, size)
 
     def accept_slowly(self, values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what `accept` and `named_arguments` return. It refuses values that would take too long to validate."""
+        if self.tool.kind != "function" and holds_more(values, MAX_ARGUMENT_VALUES):
+            raise self._refusal(f"they hold more than {MAX_ARGUMENT_VALUES:,} values: pass fewer at a time")
         try:
             given = copy_data(values)
         except TypeError as error:

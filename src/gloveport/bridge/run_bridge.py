@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from gloveport.errors import CallLimit, ToolError
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
 from gloveport.policy import AllowAll
 from gloveport.sources.functions.threads import left_running
-from gloveport.types import MIB, CallRecord, Failure, Limits, ToolCall
+from gloveport.types import CallRecord, Failure, Limits, ToolCall
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 OnCall = Callable[[Literal["call-started", "call-ended"], CallRecord], None]
 
 # Questions to the catalog have a budget of their own. Those that cost more than 1 take milliseconds on 10,000 tools.
-MAX_ESTIMATED_BYTES = 16 * MIB
 MAX_QUESTIONS = 10_000
 QUESTION_COST = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MAX_SUGGESTIONS = 50
@@ -122,8 +122,7 @@ class RunBridge:
         try:
             made = self._start(call, contract, named)
             found = await contract.call(contract.tool, sent)
-            path = contract.path
-            value = await off_loop_soon(to_data, found, path) if _is_large_copy(found) else to_data(found, path)
+            value = await _large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
                 raise _run_ended_error(contract.path)
             self._finish(made, None)
@@ -290,13 +289,15 @@ class RunBridge:
             self._on_call("call-ended", call.record())
 
 
-def _is_large_copy(value: Any) -> bool:
-    return type(value) not in IMMUTABLE_TYPES and is_large(value)
+async def _large_to_data(value: Any, contract: Contract) -> Any:
+    """Return a large value as data. What a source has read from JSON just now needs no copy: nobody else has it."""
+    if contract.gives_json or type(value) in IMMUTABLE_TYPES:
+        return value
+    return await off_loop_soon(to_data, value, contract.path)
 
 
-def _estimated_size(call: ToolCall) -> int:
-    """Return an upper bound of the size of a call that came as Python values: small, or as large as it may be."""
-    return MAX_ESTIMATED_BYTES if is_large(call.args) else LARGE_BYTES
+def _estimated_size(call: ToolCall) -> float:
+    return math.inf if is_large(call.args) else LARGE_BYTES
 
 
 def _run_ended_error(tool: str) -> ToolError:

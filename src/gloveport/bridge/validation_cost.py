@@ -17,6 +17,7 @@ MAX_UNITS = 600_000
 """A unit is the evaluation of a small schema for a small value, about 35 ns."""
 MAX_EXPLAIN_UNITS = 4000
 UNITS_PER_KEY = 8
+UNITS_PER_COMPARED_VALUE = 10
 STATES_PER_UNIT = 3  # so many states of a pattern take as long as one unit, for each character
 MAX_UNITS_AT_ONCE = 100_000
 """What may be validated on the event loop: a call validates its arguments up to four times."""
@@ -28,12 +29,14 @@ SINGLE_SCHEMAS = ("not", "if", "then", "else")
 PROPERTY_SCHEMAS = ("additionalProperties", "unevaluatedProperties", "propertyNames")
 ITEM_SCHEMAS = ("items", "unevaluatedItems", "contains")
 # Keywords that make the validator look at all members of an object or array.
-_OBJECT_KEYWORDS = frozenset({*PROPERTY_SCHEMAS, "properties", "patternProperties", "const", "enum", "required"})
-_ARRAY_KEYWORDS = frozenset({*ITEM_SCHEMAS, "prefixItems", "uniqueItems", "const", "enum"})
+_OBJECT_KEYWORDS = frozenset({*PROPERTY_SCHEMAS, "properties", "patternProperties", "required"})
+_ARRAY_KEYWORDS = frozenset({*ITEM_SCHEMAS, "prefixItems"})
+# Keywords that make it compare whole values, with all that is in them.
+_COMPARING_KEYWORDS = frozenset({"const", "enum", "uniqueItems"})
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
-def is_quick(cost: SchemaCost, size: int) -> bool:
+def is_quick(cost: SchemaCost, size: float) -> bool:
     """Return True when no value whose JSON has so many bytes can take long; nearly every call is decided by this alone."""
     keys, chars = UNITS_PER_KEY * cost.branches / BYTES_PER_KEY, cost.pattern_states / STATES_PER_UNIT
     return size * (keys + chars) <= MAX_UNITS_AT_ONCE
@@ -65,7 +68,12 @@ def _exceeds(schema: Mapping[str, Any], value: Any, left: int, visited: set[tupl
 
 def is_expensive_to_explain(schema: Mapping[str, Any], value: Any) -> bool:
     """Return True when listing every error would take too long. It visits a pair as often as it comes to it."""
-    return _size(value, MAX_EXPLAIN_UNITS) > MAX_EXPLAIN_UNITS or _exceeds(schema, value, MAX_EXPLAIN_UNITS, None)
+    return holds_more(value, MAX_EXPLAIN_UNITS) or _exceeds(schema, value, MAX_EXPLAIN_UNITS, None)
+
+
+def holds_more(value: Any, max_values: int) -> bool:
+    """Return True when a value holds more values and keys."""
+    return _size(value, max_values) > max_values
 
 
 def _size(value: Any, enough: int) -> int:
@@ -90,6 +98,8 @@ def _units(node: Any, value: Any) -> int:
     kind = type(value)
     if kind in _SCALARS:
         return 1 + len(node.get("enum", ())) // 4 if "enum" in node else 1
+    if (kind is dict or kind is list) and not _COMPARING_KEYWORDS.isdisjoint(node):
+        return UNITS_PER_COMPARED_VALUE * _size(value, MAX_UNITS)
     if kind is dict:
         if _OBJECT_KEYWORDS.isdisjoint(node):
             return 1
@@ -99,7 +109,7 @@ def _units(node: Any, value: Any) -> int:
     if kind is list:
         if _ARRAY_KEYWORDS.isdisjoint(node):
             return 1
-        return 1 + len(value) * (20 if "uniqueItems" in node else 1)
+        return 1 + len(value)
     units = 1 + len(value) // 1000 if isinstance(value, str) else 1
     if "pattern" in node and isinstance(value, str):
         units += len(value) * (pattern_states(node["pattern"]) or 1) // STATES_PER_UNIT

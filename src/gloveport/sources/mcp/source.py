@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from math import inf
 from typing import Any
 
 import mcp_types as mcp
@@ -16,7 +15,7 @@ from pydantic import TypeAdapter
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError, ToolError
-from gloveport.large_values import is_large, off_loop
+from gloveport.large_values import off_loop
 from gloveport.sources import SourceInfo
 from gloveport.sources.context import TaskRunner
 from gloveport.sources.mcp.connection import ActiveCall, ServerConnection
@@ -35,7 +34,6 @@ logger = logging.getLogger("gloveport")
 
 COMPILE_TASK = "gloveport.sources.mcp.compile.task:compile_tool_list"
 CALL_RESULT: TypeAdapter[Any] = TypeAdapter(mcp.CallToolResult | mcp.InputRequiredResult)
-MAX_ARGUMENT_VALUES = 50_000
 MAX_INPUT_ROUNDS = 10
 MAX_WARNINGS = 100
 MAX_QUESTIONS = 16
@@ -363,9 +361,6 @@ def _same(one: Tool, other: Tool) -> bool:
 
 def _to_json_data(tool: Tool, args: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments as JSON data: dates as text, bytes in base64."""
-    if is_large(args, MAX_ARGUMENT_VALUES, inf):  # the library copies and encodes them on the event loop
-        message = f"the arguments hold more than {MAX_ARGUMENT_VALUES:,} values, the most that an MCP server gets at once"
-        raise ToolError(message, code="bad-arguments", tool=tool.address, hint="send them in several calls")
     sent = msgspec.to_builtins(args, str_keys=True)
     try:
         msgspec.json.encode(sent)
