@@ -21,11 +21,11 @@ SEED = int(os.environ.get("FUZZ_SEED", "20261116"))
 
 
 def cases() -> Iterator[object]:
-    """The targets but those of test_stall.py; those that run a guest start a sandbox."""
+    """The targets but those of test_stall.py; those that run a guest start a sandbox, and one forks."""
     for target in TARGETS:
         if target.name.startswith("stall-"):
             continue
-        marks = [pytest.mark.integration] if target.name.startswith("guest-") else []
+        marks = [pytest.mark.integration] if target.name.startswith(("guest-", "typescript")) else []
         yield pytest.param(target, id=target.name, marks=marks)
 
 
