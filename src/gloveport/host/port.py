@@ -21,10 +21,11 @@ from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, T
 from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import error_data, failure, internal_error, program_failure, trusted_error, unprepared_failure
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
-from gloveport.host.program_reader import ProgramReader
+from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, RunRecorder
+from gloveport.large_values import off_loop, off_loop_if
 from gloveport.prepare import TypeReport
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
@@ -186,7 +187,8 @@ class Gloveport:
             pool.refill()
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
             await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
-            outcome = replace(outcome, error=with_hint(outcome.error, self.catalog))
+            # In a thread: the first suggestion of a catalog builds an index.
+            outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, self.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *type_report.advice)) if type_report.advice else outcome
 
     async def _prepare(self, request: _RunRequest) -> tuple[Program, bool]:
@@ -245,7 +247,9 @@ class Gloveport:
             port.bridge.close()
             if self._journal and recorder and (recording := recorder.recording()):
                 self._journal.keep(recording)
-        return _outcome(request, program, port, result, time.monotonic() - began)
+        # The hint of an error may be a suggestion, and the first one of a catalog builds an index.
+        slow = result.error is not None and len(bridge.catalog.tools) > MAX_INLINE_TOOLS
+        return await off_loop_if(slow, _outcome, request, program, port, result, time.monotonic() - began)
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None) -> Any:
         """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""

@@ -27,6 +27,7 @@ BUDGET = TaskBudget(cpu_seconds=2.0, cpu_seconds_per_mib=3.0, memory_mb=768, max
 MAX_FACTS_BYTES = 512 * 1024
 MAX_SCHEMA_BYTES = 64 * 1024  # of a tool: of a larger one, the process gets the names of its parameters
 MAX_NAME_CHARS = 300
+MAX_INLINE_TOOLS = 500  # of a catalog that is asked on the event loop: the first suggestion builds an index
 MAX_FINDINGS = 1000
 DEFAULT_AGENT = "default"
 CODES = frozenset(
@@ -111,7 +112,10 @@ class ProgramReader:
 
     async def _run(self, agent: str, task: str, request: dict[str, Any], text: str, catalog: Catalog | None) -> list[bytes]:
         async def answer(question: bytes) -> bytes | None:
-            return None if catalog is None else _look_up(catalog, question.decode(errors="replace")[:MAX_NAME_CHARS])
+            if catalog is None:
+                return None
+            name = question.decode(errors="replace")[:MAX_NAME_CHARS]
+            return await off_loop_if(len(catalog.tools) > MAX_INLINE_TOOLS, _look_up, catalog, name)
 
         known = b""
         if catalog:  # in a thread for a large text: it may mention thousands of names
