@@ -74,7 +74,7 @@ class _Port:
             await asyncio.sleep(0)
         return call.args
 
-    def call_sync(self, name: str, args: list[Any]) -> Any:
+    async def call_sync(self, name: str, args: list[Any]) -> Any:
         if not name.isascii():
             raise ToolError("no such name", code="unknown-tool")
         return args
