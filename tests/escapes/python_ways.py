@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, Outcome
-from gloveport.host import port as host_module
-from gloveport.prepare import prepare
+from gloveport.host.program_reader import ProgramReader
 from gloveport.sandbox import worker
 from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
 from gloveport.sandbox.engines.engine import ProcessOptions
@@ -110,13 +109,15 @@ async def open_port(**options: Any) -> Any:
 def _unprepared() -> Iterator[None]:
     """Have `prepare` take a program as it is when it is told to, as if it had seen nothing in it (S22)."""
 
-    def read(source: str, **options: Any) -> Program:
+    honest = ProgramReader.prepare
+
+    async def read(reader: ProgramReader, source: str, **options: Any) -> Program:
         if not source.startswith(UNPREPARED):
-            return prepare(source, **options)
+            return await honest(reader, source, **options)
         return Program("python", source, source, "python", "body", ())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_module, "prepare", read)
+        patch.setattr(ProgramReader, "prepare", read)
         patch.setenv(VARIABLE, HOST_VARIABLE)
         yield
 

@@ -19,8 +19,7 @@ import orjson
 import pytest
 
 from gloveport import Gloveport, Outcome
-from gloveport.host import port as host_module
-from gloveport.prepare import prepare
+from gloveport.host.program_reader import ProgramReader
 from gloveport.sandbox import run_attempt, worker
 from gloveport.sandbox.engines import registry
 from gloveport.sandbox.engines.deno.engine import ENVIRONMENT, find_deno
@@ -381,7 +380,7 @@ def eavesdropping() -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_attempt.RunAttempt, "_event", baited_event)
         patch.setattr(worker, "_read_stderr", heard)
-        patch.setattr(host_module, "prepare", _read)
+        patch.setattr(ProgramReader, "prepare", _read)
         patch.setenv(VARIABLE, HOST_VARIABLE)
         yield said
 
@@ -401,10 +400,13 @@ async def sealed(escape: Escape, port: Gloveport, said: list[str], engine: str, 
         return Verdict(frozenset(canaries.tripped(text) | forged), text)
 
 
-def _read(source: str, **options: Any) -> Program:
+_prepare = ProgramReader.prepare
+
+
+async def _read(reader: ProgramReader, source: str, **options: Any) -> Program:
     """Stands in for `prepare`: takes a program as it is when asked to, as if `prepare` had seen nothing in it."""
     if not source.startswith(UNPREPARED):
-        return prepare(source, **options)
+        return await _prepare(reader, source, **options)
     escape = next(escape for escape in corpus() if escape.name == source.removeprefix(UNPREPARED))
     dialect: Literal["javascript", "typescript"] = "javascript" if escape.path.suffix == ".js" else "typescript"
     return Program("typescript", source, escape.wrapped, dialect, "function", ())
