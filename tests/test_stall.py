@@ -100,6 +100,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     request.param.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.integration
 @pytest.mark.timeout(400)  # a host that hangs is killed after its CPU time, which takes longer on a busy machine
 def test_no_input_of_an_entrance_stops_the_loop(target: Target) -> None:
