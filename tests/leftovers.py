@@ -80,9 +80,10 @@ async def settled(port: Gloveport) -> None:
 
 
 def strangers(port: Gloveport, before: Leftovers) -> set[int]:
-    """Processes that are neither a fork server of the port's, nor a zygote, nor a guest that waits in a pool."""
-    known: set[int] = set()
-    for pool in port._pools.values():
+    """Processes that are neither a fork server of the port's, nor a zygote, nor a guest or task process that waits."""
+    tasks = port._programs.tasks
+    known: set[int] = {process.worker.guest.pid for idle in tasks._idle.values() for process in idle}
+    for pool in [*port._pools.values(), *([tasks._pool] if tasks._pool else [])]:
         server = pool._launcher._server
         assert server is not None
         known |= {server.pid} | {worker.guest.pid for worker in pool._ready}
