@@ -161,9 +161,11 @@ async def test_a_checker_is_as_sealed_as_a_guest(port: Gloveport) -> None:
 
 async def test_a_checker_that_was_killed_is_replaced(port: Gloveport) -> None:
     assert port._types is not None
-    server = await port._types._checkers["typescript"]._server()
+    checker = port._types._checkers["typescript"]
+    server = await checker._server()
     server._guest.kill()
     await server._guest.wait()
+    await checker._server()
     outcome = await port.run("const n = 1; await tools.get_weather({city: n})")
     assert outcome.error is not None
     assert outcome.error.code == "type-error"

@@ -208,9 +208,9 @@ async def test_a_line_that_is_refused_is_answered_with_its_id_and_those_after_it
         (b"{", "is not JSON"),
     ],
 )
-def test_a_message_beyond_a_bound_is_refused_with_the_bound(data: bytes, problem: str) -> None:
+async def test_a_message_beyond_a_bound_is_refused_with_the_bound(data: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        read_message(data)
+        await read_message(data)
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, r"\"" + "9" * 5000, r"\\\"" + "9" * 5000, "[" * 5000, "1," * 60000])

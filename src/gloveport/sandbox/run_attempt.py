@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import orjson
 
 from gloveport.errors import GloveportError, ToolError, ValueCrossingError, WireError
-from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_soon
+from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
 from gloveport.sandbox.exit_reason import GuestNotes, exit_error, limit_error
@@ -139,8 +139,9 @@ class RunAttempt:
         """Run the program and return its result. Cancelling this kills the guest."""
         self._epoch, self._began = setup.now or time.time_ns() // 1000, time.monotonic_ns()
         try:
+            start = await off_loop_if(setup.has_input and is_large(setup.input), self._start, program, setup)
             self._worker.limit(self._limits, lambda: self._end("died", {}))
-            self._event(self._start(program, setup))
+            self._event(start)
             self._flush()  # now, so that the rest happens while the guest works
             self._worker.listen(self._receive)
             end = await self._ended

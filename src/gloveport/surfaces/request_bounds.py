@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from gloveport import bounded_json
+from gloveport.large_values import LARGE_BYTES, off_loop_if
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 MAX_REQUEST_DEPTH = 64
@@ -22,8 +23,12 @@ _DIGITS = bytes(48 if 48 <= byte < 58 else 32 for byte in range(256))
 _OVERLONG_NUMBER = b"0" * (MAX_NUMBER_DIGITS + 1)
 
 
-def read_message(data: bytes) -> dict[str, Any]:
+async def read_message(data: bytes) -> dict[str, Any]:
     """Return a JSON-RPC message. Raise ValueError, with a text that begins with a verb, for anything else or too much."""
+    return await off_loop_if(len(data) > LARGE_BYTES, _read_message, data)
+
+
+def _read_message(data: bytes) -> dict[str, Any]:
     try:
         check_json(data)
         message = orjson.loads(data)

@@ -60,7 +60,7 @@ class AgentTools:
     async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> AgentAnswer:
         """Return the answer of a tool; raises OptionError for invalid arguments."""
         _check(name, args)
-        await self._port.connect(naming=str(args))
+        await self._port.connect(naming=" ".join([args.get("code", ""), args.get("source", ""), *args.get("paths", ())]))
         if name == "search":
             await self._port.catalog.prepare_search()
             return self._search(args)

@@ -76,7 +76,7 @@ class Guard:
                 return
             self._check(scope, headers)
             body = await _body(headers, receive) if scope["method"] == "POST" else b""
-            is_run = scope["method"] == "POST" and _is_run(body)
+            is_run = scope["method"] == "POST" and await _is_run(body)
             await asyncio.sleep(0)  # the library parses the body again: let the loop turn between the two
             if is_run:
                 self._check_admission()
@@ -142,9 +142,9 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     return bytes(body)
 
 
-def _is_run(body: bytes) -> bool:
+async def _is_run(body: bytes) -> bool:
     try:
-        message = read_message(body)
+        message = await read_message(body)
     except ValueError as problem:
         raise _refusal("bad-request", f"the body {problem}") from None
     return message.get("method") == "tools/call" and message.get("params", {}).get("name") == "execute"

@@ -108,13 +108,12 @@ class _Lines:
             try:
                 if isinstance(line, OverlongLine):
                     raise ValueError(f"has more than {MAX_REQUEST_BYTES:,} bytes")
-                read_message(line)
+                await read_message(line)
             except ValueError as problem:
                 known = line if isinstance(line, OverlongLine) else OverlongLine.of(line)
                 error = ErrorData(code=INVALID_REQUEST, message=f"the request {problem}")
                 await self.replies.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=known.id, error=error)))
             else:
-                await asyncio.sleep(0)  # the library parses the line again: let the loop turn between the two
                 yield line.decode()
 
 
