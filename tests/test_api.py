@@ -53,7 +53,7 @@ def test_processes_are_started_only_where_the_jail_is_made_and_where_mcp_servers
     for name, tree in modules():
         if imported(tree) & {"subprocess", "os.fork", "multiprocessing", "pty"} or called(tree) & spawning:
             starters.add(name)
-    assert starters == {"sandbox/launcher.py", "sources/mcp/stdio.py"}
+    assert starters == {"sandbox/server_process.py", "sources/mcp/stdio.py"}
 
 
 def test_no_shell_is_ever_started() -> None:

@@ -63,7 +63,7 @@ def of_process(pid: int, name: str) -> list[str]:
 
 def zygote_of(launcher: Launcher, *guests: Guest) -> int:
     assert launcher._server is not None
-    (zygote,) = set(children_of(launcher._server.pid)) - {guest.pid for guest in guests}
+    (zygote,) = set(children_of(launcher._server.process.pid)) - {guest.pid for guest in guests}
     return zygote
 
 

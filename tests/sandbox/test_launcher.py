@@ -85,7 +85,7 @@ async def test_a_guest_inherits_no_ignored_signal_and_no_way_to_other_groups(lau
 
 async def test_a_fork_server_does_not_load_what_only_one_without_namespaces_needs(launcher: Launcher) -> None:
     assert launcher._server is not None
-    assert "_lzma" not in proc_file(launcher._server.pid, "maps")
+    assert "_lzma" not in proc_file(launcher._server.process.pid, "maps")
 
 
 async def test_a_guest_that_ends_by_itself_tells_its_code_and_what_it_used(launcher: Launcher) -> None:
@@ -169,7 +169,7 @@ async def test_a_cancelled_spawn_leaves_no_guest(launcher: Launcher) -> None:
 
 def children_of_server(launcher: Launcher) -> list[int]:
     assert launcher._server is not None
-    pid = launcher._server.pid
+    pid = launcher._server.process.pid
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return [int(word) for word in file.read().split()]
 
@@ -273,7 +273,7 @@ async def test_a_server_that_is_killed_leaves_nothing_in_memory_while_its_host_l
 async def test_closing_ends_the_guests_and_the_server_and_refuses_more(launcher: Launcher) -> None:
     guest = await launcher.spawn()
     assert launcher._server is not None
-    server = os.pidfd_open(launcher._server.pid)
+    server = os.pidfd_open(launcher._server.process.pid)
     await launcher.close()
     assert await wait(guest) == (None, signal.SIGKILL)
     assert select.select([server], [], [], 0)[0]
@@ -309,7 +309,7 @@ def test_guests_do_not_outlive_a_host_that_is_killed(without: list[str], frozen:
 async def test_guests_do_not_outlive_their_fork_server_and_their_owner_is_told(launcher: Launcher) -> None:
     guests = [await launcher.spawn() for _ in range(3)]
     assert launcher._server is not None
-    launcher._server.kill()
+    launcher._server.process.kill()
     assert [await wait(guest) for guest in guests] == [(None, signal.SIGKILL)] * 3
     assert all(select.select([guest.pidfd], [], [], 20)[0] for guest in guests)
     with pytest.raises(SandboxError):

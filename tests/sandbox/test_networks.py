@@ -65,7 +65,7 @@ def owner(pid: int, kind: str) -> int:
 async def test_no_two_that_live_at_a_time_share_a_network(launcher: Launcher) -> None:
     guests = await asyncio.gather(*(launcher.spawn() for _ in range(5)))
     assert launcher._server is not None
-    processes = [*(guest.pid for guest in guests), launcher._server.pid, "self"]
+    processes = [*(guest.pid for guest in guests), launcher._server.process.pid, "self"]
     assert len({network(pid) for pid in processes}) == len(processes)
     await end(*guests)
 
@@ -91,7 +91,7 @@ async def test_a_network_is_empty(launcher: Launcher) -> None:
 async def test_no_namespace_of_a_guest_belongs_to_its_own_user(launcher: Launcher, kind: str) -> None:
     guest = await launcher.spawn()
     assert launcher._server is not None
-    assert owner(guest.pid, kind) == os.stat(f"/proc/{launcher._server.pid}/ns/user").st_ino
+    assert owner(guest.pid, kind) == os.stat(f"/proc/{launcher._server.process.pid}/ns/user").st_ino
     assert owner(guest.pid, kind) != os.stat(f"/proc/{guest.pid}/ns/user").st_ino
     await end(guest)
 
@@ -99,7 +99,7 @@ async def test_no_namespace_of_a_guest_belongs_to_its_own_user(launcher: Launche
 async def test_after_many_at_once_only_a_few_networks_are_kept(launcher: Launcher) -> None:
     await end(*await asyncio.gather(*(launcher.spawn() for _ in range(_KEPT + 8))))
     assert launcher._server is not None
-    held = descriptors(launcher._server.pid)
+    held = descriptors(launcher._server.process.pid)
     assert len([link for link in held if link.startswith("net:")]) == _KEPT + 1  # and its own
 
 

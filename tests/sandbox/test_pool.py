@@ -50,10 +50,10 @@ def kill_servers(patch: pytest.MonkeyPatch, count: int) -> None:
         assert launcher._server is not None
         if doomed:
             left[0] -= 1
-            os.kill(launcher._server.pid, signal.SIGSTOP)
+            os.kill(launcher._server.process.pid, signal.SIGSTOP)
         await send(launcher, message, fds)
         if doomed:
-            os.kill(launcher._server.pid, signal.SIGKILL)
+            os.kill(launcher._server.process.pid, signal.SIGKILL)
             hung_up = select.poll()
             hung_up.register(launcher._pending[message["id"]].socket, 0)
             assert hung_up.poll(20_000)

@@ -10,7 +10,7 @@ Five kinds of process take part. This is where each file runs:
                      eager          starts the coroutine of a tool call without a turn of the event loop
                      wire           frames and JSON from the guest, decoded under budgets
                      replay         sends recorded events to a fresh worker and compares its frames
-                     launcher       starts the fork server and asks it for guests
+                     launcher       starts the fork server (`server_process`) and asks it for guests
                      guest          a guest as the host sees it: socket, limits, kill, wait
                      type_checkers  language servers that check programs; they run in the same jail
                      tasks/         hands hostile text to task processes and reads their answers

@@ -12,11 +12,8 @@ import select
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from gloveport.errors import SandboxError
@@ -24,14 +21,13 @@ from gloveport.sandbox.guest import Exit, Guest
 from gloveport.sandbox.jail import channel
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.jail.strength import REQUIRED_LAYERS, JailReport, Layer, assess, holds_native_code
+from gloveport.sandbox.server_process import ServerProcess, take_server
 from gloveport.types import Strength
 
 _START_SECONDS = 60.0
 _SPAWN_SECONDS = 60.0
 _END_SECONDS = 10.0
 _RANK: Mapping[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
-_SERVER = f"import sys; sys.path.insert(0, {_PACKAGE_ROOT!r}); from gloveport.sandbox.jail.fork_server import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +83,8 @@ class Launcher:
         self._launch = launch
         self._minimum: Strength = minimum
         self._numbers = itertools.count(1)
-        self._server: subprocess.Popen[bytes] | None = None
+        self._server: ServerProcess | None = None
         self._control: socket.socket | None = None  # None before the start and after the end
-        self._server_stderr = -1  # a file in memory
         self._directory: str | None = None  # on the host; the server removes it, or we do if the server was killed
         self._pending: dict[int, _PendingSpawn] = {}
         self._guests: dict[int, Guest] = {}
@@ -103,7 +98,7 @@ class Launcher:
         self._gone: asyncio.Future[None] = self._loop.create_future()
         self._sending = asyncio.Lock()
         try:
-            self._exec_server()
+            self._start_server()
             await self._send({"op": "launch"}, [_in_memory(_describe(self._launch))])
             async with asyncio.timeout(_START_SECONDS):
                 self.report = await self._ready
@@ -155,7 +150,7 @@ class Launcher:
             async with asyncio.timeout(_END_SECONDS):
                 await asyncio.shield(self._gone)
         except TimeoutError:
-            self._server.kill()  # its guests die with it
+            self._server.process.kill()  # its guests die with it
             await self._gone
 
     @property
@@ -167,8 +162,8 @@ class Launcher:
         """Kill the fork server and its guests and close every descriptor, after the event loop has closed."""
         if self._server is None:
             return
-        self._server.kill()
-        self._server.wait()
+        self._server.process.kill()
+        self._server.process.wait()
         for guest in self._guests.values():
             guest.close()
         self._guests.clear()
@@ -176,36 +171,17 @@ class Launcher:
             self._control.close()
             self._control = None
             os.close(self._server_pidfd)
-            os.close(self._server_stderr)
+            os.close(self._server.stderr)
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     # ── the server process ──
 
-    def _exec_server(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        server_stderr = _in_memory(b"")
-        try:
-            self._server = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _SERVER],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=server_stderr,
-                env={},
-                cwd="/",
-                close_fds=True,
-                start_new_session=True,
-            )
-        except OSError as error:
-            ours.close()
-            os.close(server_stderr)
-            raise SandboxError(f"the fork server could not be started: {error}") from None
-        finally:
-            theirs.close()
-        ours.setblocking(False)
-        self._control, self._server_stderr = ours, server_stderr
-        self._loop.add_reader(ours.fileno(), self._receive)
-        self._server_pidfd = os.pidfd_open(self._server.pid)
+    def _start_server(self) -> None:
+        self._server = take_server()
+        self._control = self._server.control
+        self._loop.add_reader(self._control.fileno(), self._receive)
+        self._server_pidfd = os.pidfd_open(self._server.process.pid)
         self._loop.add_reader(self._server_pidfd, self._server_ended)
 
     def _server_ended(self) -> None:
@@ -213,14 +189,14 @@ class Launcher:
         assert self._server is not None
         self._loop.remove_reader(self._server_pidfd)
         os.close(self._server_pidfd)
-        self._server.wait()
+        self._server.process.wait()
         while self._receive():
             pass
         self._hang_up()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
-        stderr = _read_tail(self._server_stderr)
-        os.close(self._server_stderr)
+        stderr = _read_tail(self._server.stderr)
+        os.close(self._server.stderr)
         problem = SandboxError("the fork server died", code="sandbox-crashed", hint=stderr or None)
         if not self._ready.done():
             self._ready.set_exception(problem)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -33,6 +34,8 @@ def run_interruptible(work: Coroutine[Any, Any, T], *, grace_seconds: float = 0)
 
     With `grace_seconds`, the first signal lets the work go on for that long, and the second stops it.
     """
+    gc.freeze()
+    gc.enable()  # the command line loads its modules without it
     with _watching(grace_seconds) as ended, asyncio.Runner() as runner:
         try:
             return runner.run(_cancelled_by_signals(work))

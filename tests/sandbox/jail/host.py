@@ -264,8 +264,8 @@ async def play_linger(plan: dict[str, Any]) -> dict[str, Any]:
     for guest in guests:
         await asyncio.get_running_loop().sock_recv(guest.socket, 100)
     assert launcher._server is not None
-    told = {"server": launcher._server.pid, "guests": [guest.pid for guest in guests]}
-    print(json.dumps({**told, "children": children_of(launcher._server.pid)}), flush=True)
+    told = {"server": launcher._server.process.pid, "guests": [guest.pid for guest in guests]}
+    print(json.dumps({**told, "children": children_of(launcher._server.process.pid)}), flush=True)
     await asyncio.Event().wait()
     return {}
 
@@ -314,7 +314,7 @@ async def play_churn(plan: dict[str, Any]) -> dict[str, Any]:
     chance, server_fds = random.Random(1), list[int]()
     for _ in range(plan["batches"]):
         await asyncio.gather(*(_short_life(launcher, chance.random()) for _ in range(plan["guests"])))
-        held = descriptors(launcher._server.pid)
+        held = descriptors(launcher._server.process.pid)
         server_fds.append(len([link for link in held if not link.startswith("net:")]))  # networks stay for reuse
     await launcher.close()
     return {"before": before, "after": left(), "server_fds": server_fds, "directory": launcher._directory}
@@ -338,7 +338,7 @@ async def play_orphan(_: dict[str, Any]) -> dict[str, Any]:
     launcher = Launcher(launch("echo.js"))
     await launcher.start()
     assert launcher._server is not None
-    launcher._server.kill()
+    launcher._server.process.kill()
     await launcher.close()
     return {"directory": launcher._directory}
 
@@ -407,7 +407,7 @@ async def play_hostile_python(plan: dict[str, Any]) -> dict[str, Any]:
     try:
         report = await launcher.start()
         assert launcher._server is not None
-        server = launcher._server.pid
+        server = launcher._server.process.pid
         (zygote,) = children_of(server)
         sibling, guest = await launcher.spawn(), await launcher.spawn()
         others = {"the host": os.getpid(), "the fork server": server, "the zygote": zygote, "a sibling": sibling.pid}

@@ -12,7 +12,7 @@ from typing import Any
 from gloveport.prepare.argument_check import CallArguments
 from gloveport.prepare.call_check import TOOLS, CallSite, CertainCalls, Chain, ToolIndex
 from gloveport.prepare.python.foreign_names import BINDING, bound_names
-from gloveport.prepare.python.parser import LineIndex, PythonTooDeepError, TooLargeError, children, parse
+from gloveport.prepare.python.parser import LineIndex, PythonTooDeepError, TooLargeError, children, parse_again
 from gloveport.prepare.python.scopes import suppressed
 from gloveport.types import Program
 
@@ -23,7 +23,7 @@ def certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:
     if not any(root in program.code for root in roots):
         return CertainCalls()
     try:
-        tree = parse(program.code)
+        tree = parse_again(program.code)
     except (SyntaxError, PythonTooDeepError, TooLargeError):
         return CertainCalls()
     found = read_calls(tree, program.code, roots)

@@ -42,8 +42,25 @@ class TooLargeError(Exception):
         self.offset, self.what = offset, what
 
 
+_latest: tuple[str, ast.Module] | None = None
+
+
 def parse(code: str) -> ast.Module:
-    """Return the tree of some code; raise `SyntaxError`, `PythonTooDeepError` or `TooLargeError`."""
+    """Return the tree of some code; raise `SyntaxError`, `PythonTooDeepError` or `TooLargeError`. Nobody may change it."""
+    global _latest
+    _latest = None  # two large trees would not fit into the memory of a task
+    tree = _parse(code)
+    _latest = (code, tree)
+    return tree
+
+
+def parse_again(code: str) -> ast.Module:
+    """Return the tree of some code like `parse`, or the tree that `parse` returned last if it is the same code."""
+    latest = _latest
+    return latest[1] if latest and latest[0] == code else parse(code)
+
+
+def _parse(code: str) -> ast.Module:
     measured = too_large(code) if len(code) > MAX_UNMEASURED_CHARS else None
     if measured:
         raise TooLargeError(*measured)

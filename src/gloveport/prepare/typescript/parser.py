@@ -12,17 +12,27 @@ from __future__ import annotations
 
 import re
 import time
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from tree_sitter import Language, LogType, Parser
-from tree_sitter_typescript import language_typescript
 
 from gloveport.prepare.typescript.lexer import too_deep
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Point, Tree
 
-TYPESCRIPT = Language(language_typescript())
+
+def _load_grammar() -> Language:
+    """Return the grammar from the library in its package. The package would load 25 modules for its queries."""
+    package = find_spec("tree_sitter_typescript")
+    library = PathFinder.find_spec("tree_sitter_typescript._binding", package and package.submodule_search_locations)
+    assert library is not None
+    return Language(module_from_spec(library).language_typescript())
+
+
+TYPESCRIPT = _load_grammar()
 _PARSER = Parser(TYPESCRIPT)
 MAX_BRACKET_DEPTH = 1000
 MAX_DIRECT_BYTES = 4096  # of a text that the parser gets in one piece

@@ -85,7 +85,9 @@ def _ignore_signal(*_: object) -> None: ...
 
 
 def _receive_launch(control: socket.socket) -> dict[str, Any]:
-    _, fds = channel.receive(control)
+    message, fds = channel.receive(control)
+    if message is None:  # the host has ended, and needed no guests
+        sys.exit(0)
     with open(fds[0], "rb") as file:
         file.seek(0)
         return json.loads(file.read())

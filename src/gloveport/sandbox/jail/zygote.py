@@ -40,6 +40,7 @@ _PACKAGE = "gloveport_guest"
 def main(folder: str) -> None:
     """Load the guest package from `folder`, then fork guests until the fork server ends."""
     privileges.die_with_parent()
+    gc.disable()  # while the package is loaded
     state = json.loads(os.read(WAKE_FD, _STATE_BYTES))
     confinement = Confinement(
         holds=frozenset(state["holds"]),
@@ -96,6 +97,7 @@ def _tidy() -> None:
     for name in [name for name in script if not name.startswith("__")]:
         del script[name]
     sys.argv[:] = [""]
+    gc.enable()
     gc.collect()
     gc.freeze()  # no collection writes to, and so copies, the pages that all guests share
 

@@ -237,6 +237,9 @@ def cli(ctx: click.Context) -> None:
 @COLOR
 def run(input_: str | None, **options: Any) -> int:
     """Run a program."""
+    from gloveport.sandbox.server_process import start_early
+
+    start_early(2)  # one for the process that reads the program, and one for the sandbox
     from gloveport.surfaces.cli.run import RunOptions, run_command
 
     return run_command(RunOptions(input=input_, **options))

@@ -5,6 +5,7 @@ Importing this loads click and little else: `gloveport --help` must answer at on
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -18,11 +19,14 @@ from gloveport.surfaces.cli.commands import cli
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     args = list(sys.argv[1:] if argv is None else argv)
+    gc.disable()  # while the command's modules are loaded
     if None in (sys.stdin, sys.stdout, sys.stderr):
         from gloveport.surfaces.terminal import fill_closed_descriptors
 
         fill_closed_descriptors()
-    sys.exit(_main(args))
+    status = _main(args)
+    gc.freeze()  # the interpreter need not look for garbage when it ends
+    sys.exit(status)
 
 
 def _main(args: list[str]) -> int:

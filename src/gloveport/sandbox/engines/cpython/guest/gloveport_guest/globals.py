@@ -70,14 +70,14 @@ def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any]
 
 
 def set_environment(env: dict[str, str]) -> None:
-    """Make os.environ hold exactly the run's environment."""
-    os.environ.clear()
+    """Put the run's environment into os.environ, which `patch_process` emptied."""
     os.environ.update(env)
     os.putenv("TZ", "UTC")  # for the C library; the program does not see it
 
 
 def patch_process() -> None:
-    """Remove functions that end or fork the process, and what distinguishes one process from another."""
+    """Remove functions that end or fork the process, the environment, and what distinguishes one process from another."""
+    os.environ.clear()
     os._exit = os.abort = leave
     os.getpid = lambda: 1
     os.getppid = lambda: 0

@@ -114,7 +114,6 @@ def rehearse() -> None:
     guest = _get_ready()
     start_random(guest.randomness, bytes(32))
     restart_logging(guest.clock)
-    guest_globals.set_environment({})
     play(_perform)
 
 
