@@ -104,7 +104,7 @@ async def _sample(port: Gloveport, runs: int, began: float) -> Sample:
         runs,
         time.monotonic() - began,
         _resident_mb("self"),
-        sum(_resident_mb(server.pid) for server in servers if server is not None),
+        sum(_resident_mb(server.process.pid) for server in servers if server is not None),
         len(now.files),
         now.tasks,
         now.threads,

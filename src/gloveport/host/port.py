@@ -58,6 +58,7 @@ logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 8
 NO_INPUT: Any = object()
+PYTHON_DELAY_SECONDS = 0.5  # a port that is closed before need not start the engine
 
 
 OnEvent = Callable[[Event], None]
@@ -103,6 +104,7 @@ class Gloveport:
         self._pools: dict[ProcessOptions, Pool] = {}
         self._held: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
         self._loop = PortLoop(self._loop_closed)
+        self._warming: asyncio.TimerHandle | None = None
         self._closed = False
         self._at_exit = False
 
@@ -301,7 +303,14 @@ class Gloveport:
         pool = self._pool(self._options("typescript", self._engines.get("typescript"), self.limits))
         report, _ = await asyncio.gather(pool.open(), self._programs.tasks.open())
         await self._sources.open(naming)
+        if self._warming is None:
+            self._warming = asyncio.get_running_loop().call_later(PYTHON_DELAY_SECONDS, self._warm_python)
         return report
+
+    def _warm_python(self) -> None:
+        """Start the zygote of the Python engine, without a guest: with it, the first Python program starts at once."""
+        if not self._closed:
+            self._pool(self._options("python", self._engines.get("python"), self.limits)).warm(workers=False)
 
     async def connect(self, *, naming: str | None = None) -> None:
         """Open the sources in advance, as `open` does, without starting a sandbox."""
@@ -329,6 +338,8 @@ class Gloveport:
         self._loop.stop()
 
     async def _close(self) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.close()
@@ -339,6 +350,7 @@ class Gloveport:
 
     def _loop_closed(self) -> None:
         """End the sandboxes without their event loop, which somebody closed."""
+        self._warming = None
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             pool.abandon()

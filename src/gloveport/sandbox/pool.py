@@ -62,11 +62,13 @@ class Pool:
             self._opening = asyncio.create_task(self._launcher.start())
         return await asyncio.shield(self._opening)
 
-    def warm(self) -> None:
-        """Begin to start the fork server and the workers, if that has not begun."""
+    def warm(self, *, workers: bool = True) -> None:
+        """Begin to start the fork server, and the workers if they are wanted, if that has not begun."""
         if self._opening is None and not self._closed:
             self._opening = asyncio.create_task(self._launcher.start())
-            self._opening.add_done_callback(lambda opening: opening.cancelled() or opening.exception() or self.refill())
+            self._opening.add_done_callback(
+                lambda opening: opening.cancelled() or opening.exception() or (workers and self.refill())
+            )
 
     async def take(self) -> Worker:
         """Return the worker that has been ready longest, or the next that becomes ready."""
