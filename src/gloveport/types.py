@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from gloveport.errors import OptionError
+from gloveport.errors import OptionError, Origin
 
 Language = Literal["typescript", "javascript", "python"]
 Status = Literal["completed", "failed", "waiting", "cancelled"]
@@ -93,7 +93,9 @@ class Problem:
 class Failure:
     """The error that ended a run, as data. `line` and `column` are 1-based places in the text that the agent wrote.
 
-    `status` is the HTTP status of a service, when its reply was the failure.
+    `status` is the HTTP status of a service, when its reply was the failure. `origin` is `"tool"` when the tool reported
+    the error: its code is then the tool's own, not a decision of Gloveport. `hint` is for the author of the program, and
+    `setting` for the person who runs it: what they could change.
     """
 
     code: str
@@ -107,6 +109,8 @@ class Failure:
     cause: Failure | None = None
     data: Any = None
     status: int | None = None
+    origin: Origin = "gloveport"
+    setting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,15 +261,22 @@ class ToolCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision on a call: `allow` it, `ask` a person, or `deny` it. `reason` names the rule that decided."""
+    """The decision on a call: `allow` it, `ask` a person, or `deny` it.
+
+    `reason` is for the program and its agent. `setting` is for the person: the setting that would change the decision.
+    """
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str = ""
+    setting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call that was started. `status` is `running`, `ok` or `failed`; times are seconds since the run began."""
+    """A call that was started. `status` is `running`, `ok` or `failed`; times are seconds since the run began.
+
+    `origin` says who reported the `error`: Gloveport, or the tool.
+    """
 
     id: int
     tool: str
@@ -274,6 +285,7 @@ class CallRecord:
     started: float
     seconds: float | None = None
     error: str | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`
         ("NameError", "name 'make_person' is not defined", TOOL),
         ("NameError", "name 'input' is not defined", "the run was given no input"),
         ("ReferenceError", "input is not defined", "the run was given no input"),
-        ("ReferenceError", "WebAssembly is not defined", "Gloveport(allow_wasm=True), or --allow-wasm"),
-        ("EvalError", "Code generation from strings disallowed", "Gloveport(allow_eval=True), or --allow-eval"),
+        ("ReferenceError", "WebAssembly is not defined", "WebAssembly is off here"),
+        ("EvalError", "Code generation from strings disallowed", "eval and new Function are off here"),
         ("ReferenceError", "total is not defined", None),
         ("NameError", "name 'total' is not defined", None),
         ("NameError", "", None),
@@ -37,6 +37,21 @@ TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`
 def test_a_common_mistake_gets_a_hint_and_others_do_not(type_: str, message: str, hint: str | None) -> None:
     found = with_hint(Failure("program-failed", type_, message), CATALOG).hint
     assert found is None if hint is None else hint in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "setting"),
+    [
+        ("ReferenceError", "WebAssembly is not defined", "allow_wasm=True"),
+        ("EvalError", "Code generation from strings disallowed", "allow_eval=True"),
+        ("NameError", "name 'input' is not defined", "input=…"),
+        ("ReferenceError", "Intl is not defined", 'engine="deno"'),
+    ],
+)
+def test_the_hint_is_for_the_author_and_the_setting_for_the_person(type_: str, message: str, setting: str) -> None:
+    found = with_hint(Failure("program-failed", type_, message), CATALOG)
+    assert setting in (found.setting or "")
+    assert setting not in (found.hint or "") and "--" not in f"{found.hint}{found.setting}"
 
 
 def test_a_hint_that_is_there_stays() -> None:

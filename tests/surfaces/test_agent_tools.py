@@ -143,7 +143,7 @@ async def test_a_failed_program_is_reported_with_line_caret_hint_and_completed_c
     answer = await tools.call("execute", {"code": code})
     assert answer.failed
     lines = answer.text.splitlines()
-    assert lines[0] == "quota: full"
+    assert lines[0] == "tool error quota: full"
     assert lines[1].startswith("line 2, column ")
     assert any(re.match(r"^\s*\|?\s*\^", line) for line in lines), answer.text
     assert 'data: {"left":0}' in lines

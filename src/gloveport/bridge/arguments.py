@@ -17,7 +17,7 @@ from gloveport.bridge.validation_cost import holds_more, is_quick, is_too_expens
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
 from gloveport.schema_cost import SchemaCost, schema_cost
-from gloveport.sources import PagedSource, Source
+from gloveport.sources import AttributingSource, PagedSource, Source
 from gloveport.types import Tool
 
 MAX_REGEX_BACKTRACKS = 10_000
@@ -28,13 +28,17 @@ SCALAR_TYPES = frozenset({type(None), bool, int, float, str})
 class Contract:
     """One tool with the source that implements it and its compiled input schema."""
 
-    __slots__ = ("_cost", "_is_valid", "_names", "_required", "_validator", "call", "path", "source", "suspended", "tool")
+    __slots__ = (
+        *("_cost", "_is_valid", "_names", "_required", "_validator"),
+        *("call", "errors_attributed", "path", "source", "suspended", "tool"),
+    )
 
     def __init__(self, tool: Tool, source: Source, path: str, suspended: str | None = None) -> None:
         self.tool = tool
         self.source = source
         self.path = path
         self.suspended = suspended
+        self.errors_attributed = isinstance(source, AttributingSource)
         self.call: Callable[[Tool, dict[str, Any]], Awaitable[Any]] = source.call
         self._names = tool.parameters
         self._required = frozenset(tool.input_schema.get("required", ()))

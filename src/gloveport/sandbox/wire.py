@@ -98,6 +98,7 @@ def error_reply(now: int, call_id: int, error: ToolError) -> bytes:
     fields = {"code": error.code, "message": error.message, "tool": error.tool, "hint": error.hint}
     shown: dict[str, Any] = {name: _sendable(text) for name, text in fields.items() if text}
     shown["retryable"] = error.retryable
+    shown["origin"] = error.origin
     if error.status is not None:
         shown["status"] = error.status
     payload = encode(shown)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from gloveport.types import Page, Tool
 
@@ -96,6 +96,13 @@ class VersionedSource(Protocol):
     def earlier_tool(self, address: str, digest: str) -> Tool | None:
         """Return the tool as the definition of this digest has it; None where that definition is gone."""
         ...
+
+
+@runtime_checkable
+class AttributingSource(Protocol):
+    """A source of ours: its ToolErrors state their `origin`. Every error of any other source is the tool's own."""
+
+    attributes_errors: Literal[True]
 
 
 @dataclass(frozen=True, slots=True)

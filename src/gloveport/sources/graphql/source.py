@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
@@ -25,6 +25,8 @@ DEFAULT_PAGE_ITEMS = 50
 
 class GraphQLSource:
     """Queries and mutations of one endpoint; made by `open_graphql`."""
+
+    attributes_errors: Literal[True] = True
 
     def __init__(self, config: SourceConfig, cache: DefinitionCache, endpoint: Endpoint) -> None:
         self.name = config.name

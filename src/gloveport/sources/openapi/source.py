@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -44,6 +44,8 @@ class _CallPlan:
 
 class OpenApiSource:
     """The operations of one API under one configuration. `open_openapi` creates it."""
+
+    attributes_errors: Literal[True] = True
 
     def __init__(
         self, config: SourceConfig, context: SourceContext, cache: DefinitionCache, warnings: Sequence[str] = ()

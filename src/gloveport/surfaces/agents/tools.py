@@ -16,7 +16,7 @@ import jsonschema_rs
 
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.catalog import python_stubs
-from gloveport.errors import OptionError
+from gloveport.errors import OptionError, label
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
 from gloveport.large_values import is_large, off_loop_if
 from gloveport.suggestions import question
@@ -32,7 +32,7 @@ MAX_SUMMARY_CHARS = 200
 MAX_ROWS = 50
 MAX_WARNING_CHARS = 1000
 # The fields of an error that stay in the data when its text is too long; the others are in the text.
-_SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status")
+_SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status", "origin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,10 @@ class AgentTools:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
             text, rest = self.fit(_failure_text(outcome))
-            error = {name: each for name, each in failure_document(outcome.error).items() if each is not None}
+            # What the user could change is for the user alone: an agent must not be led to change it itself.
+            hidden = {"setting"}
+            document = failure_document(outcome.error)
+            error = {name: each for name, each in document.items() if each is not None and name not in hidden}
             shown = {name: error[name] for name in _SHORT_ERROR_FIELDS if name in error} if rest else error
             data["error"] = replace_surrogates(shown)
             data |= {"preview": text, **rest} if rest else {}
@@ -201,7 +204,7 @@ def _calls(outcome: Outcome) -> list[dict[str, Any]]:
 def _failure_text(outcome: Outcome) -> str:
     error = outcome.error
     assert error is not None
-    lines = [f"{error.code}: {error.message}"]
+    lines = [f"{label(error.code, error.origin)}: {error.message}"]
     lines += [f"line {error.line}, column {error.column}"] if error.line is not None else []
     lines += [error.frame] if error.frame else []
     lines += [f"hint: {error.hint}"] if error.hint else []

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from gloveport.errors import CODES, GloveportError, exit_code
+from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
 from gloveport.types import Failure, Outcome
 from gloveport.values import to_json
 
-EXIT_TOOL_FAILED = 7
 EXIT_APPROVAL_PENDING = 5
 EXIT_CANCELLED = 130
 MAX_CAUSES = 8
+# Settings of the library that `gloveport run` has an option for.
+OPTIONS = {
+    "wall_seconds": "--timeout",
+    "cpu_seconds": "--cpu",
+    "memory_mb": "--memory",
+    "allow_eval": "--allow-eval",
+    "allow_wasm": "--allow-wasm",
+    "engine=": "--engine",
+    "input=": "--input",
+}
 # Error types that add nothing to the error code, and are not shown.
 GENERIC_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
 
@@ -22,9 +31,7 @@ def exit_status(outcome: Outcome) -> int:
         return 0
     if outcome.status != "failed" or outcome.error is None:
         return {"waiting": EXIT_APPROVAL_PENDING, "cancelled": EXIT_CANCELLED}.get(outcome.status, 1)
-    if outcome.error.code not in CODES and outcome.error.type == "ToolError":
-        return EXIT_TOOL_FAILED  # a code that a tool made up
-    return exit_code(outcome.error.code)
+    return exit_code(outcome.error.code, outcome.error.origin)
 
 
 def write_value(out: Stream, outcome: Outcome) -> None:
@@ -58,16 +65,16 @@ def _usage_line(outcome: Outcome) -> str:
 
 def write_failure(err: Stream, failure: Failure) -> None:
     """Write the error: what happened, where, what to do next, and its causes."""
-    err.line(f"{err.paint('✗ ' + visible_line(failure.code), 'red', 'bold')}: {_summary(failure)}")
+    shown = visible_line(label(failure.code, failure.origin))
+    err.line(f"{err.paint(f'✗ {shown}', 'red', 'bold')}: {_summary(failure)}")
     if failure.line is not None:
         err.line(f"  line {failure.line}, column {failure.column}")
     if failure.frame:
         for line in visible(failure.frame).split("\n"):
             err.line(f"    {line}")
-    if failure.hint:
-        err.line(f"  hint: {_indented(failure.hint)}")
+    _write_advice(err, failure.hint, failure.setting)
     _write_causes(err, failure)
-    if err.terminal and failure.code in CODES:
+    if err.terminal and failure.code in CODES and failure.origin == "gloveport":
         err.line(err.paint(f"  more: gloveport help {failure.code}", "dim"))
 
 
@@ -94,6 +101,19 @@ def _indented(text: str) -> str:
 
 def write_problem(err: Stream, error: GloveportError) -> None:
     """Write an error of the command itself, with its hint."""
-    err.line(f"{err.paint('✗ ' + error.code, 'red', 'bold')}: {_indented(error.message)}")
-    if error.hint:
-        err.line(f"  hint: {_indented(error.hint)}")
+    shown = visible_line(label(error.code, error.origin) if isinstance(error, ToolError) else error.code)
+    err.line(f"{err.paint(f'✗ {shown}', 'red', 'bold')}: {_indented(error.message)}")
+    _write_advice(err, error.hint, error.setting if isinstance(error, ToolError) else None)
+
+
+def _write_advice(err: Stream, hint: str | None, setting: str | None) -> None:
+    if hint:
+        err.line(f"  hint: {_indented(hint)}")
+    if setting:
+        err.line(f"  setting: {_indented(setting)}{_option(setting)}")
+
+
+def _option(setting: str) -> str:
+    """Return the option of `gloveport run` for a setting of the library, in brackets."""
+    option = next((option for name, option in OPTIONS.items() if name in setting), None)
+    return f" ({option})" if option else ""
