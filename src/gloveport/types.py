@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from gloveport.errors import OptionError, Origin
+from gloveport.errors import OptionError, Origin, label
 
 Language = Literal["typescript", "javascript", "python"]
 Status = Literal["completed", "failed", "waiting", "cancelled"]
 Strength = Literal["full", "kernel", "none"]
 
 LANGUAGES: tuple[Language, ...] = ("typescript", "javascript", "python")
+
+# Error types that add nothing to the error code, and are not shown.
+GENERIC_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
+MAX_SHOWN_CAUSES = 8
+MAX_SHOWN_CHARS = 2000  # of a value, in the text of an outcome
 
 KIB = 1024
 MIB = 1024 * 1024
@@ -111,6 +116,25 @@ class Failure:
     status: int | None = None
     origin: Origin = "gloveport"
     setting: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """What failed, in one line: the tool, the type of the error where that says something, and the message."""
+        tool = f"tools.{self.tool.removeprefix('local.')}" if self.tool else ""
+        named = "" if self.type in GENERIC_TYPES else self.type
+        return ": ".join(part for part in (tool if tool not in self.message else "", named, self.message) if part)
+
+    def __str__(self) -> str:
+        lines = [f"{label(self.code, self.origin)}: {self.summary}"]
+        lines += [f"line {self.line}, column {self.column}"] if self.line is not None else []
+        lines += [self.frame] if self.frame else []
+        lines += [f"hint: {self.hint}"] if self.hint else []
+        lines += [f"setting: {self.setting}"] if self.setting else []
+        cause, left = self.cause, MAX_SHOWN_CAUSES
+        while cause is not None and left:
+            lines.append(f"caused by: {cause.summary}")
+            cause, left = cause.cause, left - 1
+        return _printable("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +268,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a result, and the cursor of the next (None after the last), which only its source can read."""
+    """One page of a result, and the cursor of the next (None after the last), which only its source can read.
+
+    `empty` is true for a page without items after the last one that has any: a program does not get it.
+    """
 
     value: Any
     next: str | None = None
+    empty: bool = False
 
 
 class ToolCall(NamedTuple):
@@ -336,3 +364,23 @@ class Outcome:
     def ok(self) -> bool:
         """True when the program completed."""
         return self.status == "completed"
+
+    def __str__(self) -> str:
+        calls = "1 call" if len(self.calls) == 1 else f"{len(self.calls):,} calls"
+        lines = [f"{self.status} in {self.usage.wall_seconds:.2f} s with {calls}"]
+        if self.error is not None:
+            lines.append(str(self.error))
+        else:
+            shown = repr(self.value)
+            lines.append(
+                shown if len(shown) <= MAX_SHOWN_CHARS else f"{shown[:MAX_SHOWN_CHARS]}… ({len(shown):,} characters)"
+            )
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        return _printable("\n".join(lines))
+
+
+def _printable(text: str) -> str:
+    """Return the text with escapes for what a terminal would obey or hide: programs and tools wrote parts of it."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(one if one == "\n" or one.isprintable() else one.encode("unicode_escape").decode() for one in text)

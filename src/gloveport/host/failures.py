@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gloveport.bridge.received_errors import ReceivedErrors
-from gloveport.errors import CODES, GloveportError, ProgramError
+from gloveport.errors import CODES, Code, GloveportError, ProgramError
 from gloveport.prepare import frame, locate
 from gloveport.sandbox.run_attempt import AttemptResult
 from gloveport.types import Failure, Program
@@ -16,6 +16,7 @@ from gloveport.types import Failure, Program
 logger = logging.getLogger("gloveport")
 
 MAX_CAUSES = 16
+EXIT_LIMIT = 6
 # The codes of the error table that a guest may report for itself, beside those of its failed calls.
 GUEST_CODES = frozenset(
     {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
@@ -55,8 +56,13 @@ def failure(program: Program, error: Mapping[str, Any], received: ReceivedErrors
         data=error.get("data"),
         status=status if type(status := error.get("status")) is int and 100 <= status <= 599 else None,
         origin=known.origin if known else "gloveport",
-        setting=(known.setting if known else None) or (row.setting if row else "") or None,
+        setting=known.setting if known else _setting(row, received) or None,
     )
+
+
+def _setting(row: Code | None, received: ReceivedErrors | None) -> str:
+    """Return the setting for a code: of limits alone, where a guest reports the code."""
+    return row.setting if row and (received is None or row.exit == EXIT_LIMIT) else ""
 
 
 def _code(error: Mapping[str, Any]) -> str:

@@ -51,6 +51,15 @@ class PagedSource(Protocol):
         ...
 
 
+@runtime_checkable
+class PageDescribingSource(Protocol):
+    """A paged source that can say what a cursor stands for."""
+
+    def page_arguments(self, tool: Tool, args: dict[str, Any], cursor: str) -> dict[str, Any]:
+        """Return the arguments of the request for a page, for records and rules; raises ToolError for a wrong cursor."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
     """Facts about an open source beside its tools."""

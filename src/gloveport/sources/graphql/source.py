@@ -65,6 +65,10 @@ class GraphQLSource:
         end = info.get("endCursor") if isinstance(info, dict) and info.get("hasNextPage") is True else None
         return Page(value, end if isinstance(end, str) and end != cursor else None)
 
+    def page_arguments(self, tool: Tool, args: dict[str, Any], cursor: str) -> dict[str, Any]:
+        """Return the arguments with the cursor after which the page begins."""
+        return {**args, "after": cursor}
+
     async def close(self) -> None:
         """Close the compiled schema. The connections belong to egress."""
         self._schema.close()

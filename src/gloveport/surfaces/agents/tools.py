@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ import jsonschema_rs
 
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.catalog import python_stubs
-from gloveport.errors import OptionError, label
+from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
 from gloveport.large_values import is_large, off_loop_if
 from gloveport.suggestions import question
@@ -133,7 +133,10 @@ class AgentTools:
 
     async def _execute(self, args: Mapping[str, Any], on_event: OnEvent | None) -> AgentAnswer:
         if ("result_id" in args) == ("code" in args):
-            raise OptionError("give either `code` or `result_id`", hint="the program's text, or the id of a long result")
+            problem = "give either `code` or `result_id`, not both" if "code" in args else "`code` is missing"
+            raise OptionError(problem, hint="`code` is the program's text; `result_id` reads on in a long result")
+        if not args.get("code", "x").strip():
+            raise OptionError("`code` is blank", hint="`code` is the program's text")
         if "result_id" in args:
             return self._read_on(args["result_id"], args.get("offset", 0))
         language = args.get("language", "typescript")
@@ -204,15 +207,8 @@ def _calls(outcome: Outcome) -> list[dict[str, Any]]:
 def _failure_text(outcome: Outcome) -> str:
     error = outcome.error
     assert error is not None
-    lines = [f"{label(error.code, error.origin)}: {error.message}"]
-    lines += [f"line {error.line}, column {error.column}"] if error.line is not None else []
-    lines += [error.frame] if error.frame else []
-    lines += [f"hint: {error.hint}"] if error.hint else []
+    lines = [str(replace(error, setting=None))]
     lines += [f"data: {to_text(to_json(error.data), indented=False)}"] if error.data is not None else []
-    cause = error.cause
-    while cause is not None:
-        lines.append(f"caused by: {cause.type}: {cause.message}")
-        cause = cause.cause
     if made := Counter(call.tool for call in outcome.calls if call.status == "ok"):
         counts = [f"{tool} × {count}" for tool, count in made.items()]
         lines.append(f"calls that were made before: {', '.join(_first_rows(counts))}")

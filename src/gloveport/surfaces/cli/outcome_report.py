@@ -5,12 +5,11 @@ from __future__ import annotations
 from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
-from gloveport.types import Failure, Outcome
+from gloveport.types import MAX_SHOWN_CAUSES, Failure, Outcome
 from gloveport.values import to_json
 
 EXIT_APPROVAL_PENDING = 5
 EXIT_CANCELLED = 130
-MAX_CAUSES = 8
 # Settings of the library that `gloveport run` has an option for.
 OPTIONS = {
     "wall_seconds": "--timeout",
@@ -20,9 +19,8 @@ OPTIONS = {
     "allow_wasm": "--allow-wasm",
     "engine=": "--engine",
     "input=": "--input",
+    "set the language": "--language",
 }
-# Error types that add nothing to the error code, and are not shown.
-GENERIC_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
 
 
 def exit_status(outcome: Outcome) -> int:
@@ -80,7 +78,7 @@ def write_failure(err: Stream, failure: Failure) -> None:
 
 def _write_causes(err: Stream, failure: Failure) -> None:
     cause, depth = failure.cause, 0
-    while cause is not None and depth < MAX_CAUSES:
+    while cause is not None and depth < MAX_SHOWN_CAUSES:
         where = f" (line {cause.line}, column {cause.column})" if cause.line is not None else ""
         err.line(f"  caused by: {_summary(cause)}{where}")
         cause, depth = cause.cause, depth + 1
@@ -89,10 +87,7 @@ def _write_causes(err: Stream, failure: Failure) -> None:
 
 
 def _summary(failure: Failure) -> str:
-    tool = f"tools.{failure.tool.removeprefix('local.')}" if failure.tool else ""
-    named = "" if failure.type in GENERIC_TYPES else failure.type
-    parts = [visible_line(part) for part in (tool if tool not in failure.message else "", named) if part]
-    return ": ".join([*parts, _indented(failure.message)])
+    return _indented(failure.summary)
 
 
 def _indented(text: str) -> str:
@@ -108,7 +103,7 @@ def write_problem(err: Stream, error: GloveportError) -> None:
 
 def _write_advice(err: Stream, hint: str | None, setting: str | None) -> None:
     if hint:
-        err.line(f"  hint: {_indented(hint)}")
+        err.line(f"  hint: {_indented(hint)}{_option(hint)}")
     if setting:
         err.line(f"  setting: {_indented(setting)}{_option(setting)}")
 
