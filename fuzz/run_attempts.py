@@ -10,8 +10,9 @@ from typing import Any
 from fuzz.mutation import mutate_json
 from fuzz.target import BrokenPromise, Target
 from fuzz.wire import FRAMES, LEAVES
+from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.errors import CODES, ToolError
-from gloveport.host.failures import failure, trusted_error
+from gloveport.host.failures import run_failure
 from gloveport.prepare import prepare
 from gloveport.sandbox import wire
 from gloveport.sandbox.guest import Exit
@@ -111,7 +112,9 @@ async def _attempt(said: bytes) -> None:
     if ending.error is None:
         to_json(ending.value)
         return
-    told = failure(PROGRAM, trusted_error(ending, {"tool-failed"}))
+    received = ReceivedErrors()
+    received.add(ToolError("x", tool="add", origin="tool"))
+    told = run_failure(PROGRAM, ending, received)
     if not ending.reported_by_guest and told.code not in CODES:
         raise BrokenPromise(f"the host ended the run with {told}")
 

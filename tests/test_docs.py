@@ -148,7 +148,7 @@ def test_every_file_and_every_function_that_the_design_names_exists() -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_every_error_code_is_in_the_reference_as_it_is(code: str) -> None:
     row = CODES[code]
-    assert f"| `{code}` | {row.exit} | {row.cause} | {row.fix} |" in REFERENCE
+    assert f"| `{code}` | {row.exit} | {row.cause} | {row.advice} |" in REFERENCE
 
 
 @pytest.mark.parametrize("number", EXIT_CODES)

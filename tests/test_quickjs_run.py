@@ -200,7 +200,7 @@ async def test_code_from_strings_is_off(port: Gloveport, code: str) -> None:
     outcome = await port.run(f"{head}\nreturn {last}", engine="quickjs")
     assert outcome.error is not None
     assert outcome.error.type == "EvalError", outcome.error
-    assert "allow_eval" in (outcome.error.hint or "")
+    assert "allow_eval" in (outcome.error.setting or "")
 
 
 @pytest.mark.integration

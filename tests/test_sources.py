@@ -218,7 +218,8 @@ async def test_writes_are_shut_until_the_settings_open_them(server: tuple[Orders
         refused = await port.run(write)
         assert refused.error is not None
         assert refused.error.code == "denied"
-        assert 'writes = ["orders.create"]' in refused.error.message
+        assert refused.error.origin == "gloveport"
+        assert 'writes = ["orders.create"]' in (refused.error.setting or "")
         assert [(call.tool, call.status) for call in refused.calls] == [("shop.orders.create", "failed")]
         assert orders.seen == []
     async with Gloveport(sources=[orders_at(url, writes=("orders.create",))]) as port:

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from gloveport import Gloveport
+from gloveport import Gloveport, ToolError
 
 pytestmark = pytest.mark.integration
 
@@ -25,9 +25,19 @@ def get_weather(city: str, days: int = 1) -> Weather:
     return {"temp": 20.0 + days, "city": city}
 
 
+def fail(code: str) -> dict:
+    """Fail."""
+    raise ToolError("no", code=code)
+
+
+def now() -> dict:
+    """The time."""
+    return {"hour": 12}
+
+
 @pytest.fixture(scope="module")
 async def port() -> AsyncIterator[Gloveport]:
-    async with Gloveport(tools=[get_weather], check_types=True) as port:
+    async with Gloveport(tools=[get_weather, fail, now], check_types=True) as port:
         yield port
 
 
@@ -50,12 +60,12 @@ STOPPED = {
     "python, an inferred type": (
         "python",
         "n = len([1, 2])\nawait tools.get_weather(city=n)",
-        (2, 25, "Argument to function `tools.get_weather` is incorrect: Expected `str`, found `int`"),
+        (2, 25, "Argument to function `tools.get_weather` is incorrect: Expected `str | dict[str, Any]`, found `int`"),
     ),
     "python, a field of another answer": (
         "python",
         "w = await tools.get_weather(city='Oslo')\nawait tools.get_weather(city=w['temp'])",
-        (2, 25, "Argument to function `tools.get_weather` is incorrect: Expected `str`, found `float`"),
+        (2, 25, "Argument to function `tools.get_weather` is incorrect: Expected `str | dict[str, Any]`, found `float`"),
     ),
 }
 
@@ -115,6 +125,74 @@ async def test_a_program_that_works_is_never_stopped(port: Gloveport, name: str)
     language, code = WORKS[name]
     outcome = await port.run(code, language=language, input="Oslo")  # pyright: ignore[reportArgumentType]
     assert outcome.value == "Oslo", outcome.error
+
+
+# Forms that the reference documents, and what programs that work do with results and errors.
+DOCUMENTED = {
+    "one object": ("typescript", "(await tools.get_weather({city: input})).city"),
+    "positional": ("typescript", "(await tools.get_weather(input)).city"),
+    "positional, with an optional one": ("typescript", "(await tools.get_weather('Oslo', 2)).city"),
+    "an empty object": ("typescript", "(await tools.now({})).hour && 'Oslo'"),
+    "a result without a type": ("typescript", "const n = await tools.now(); n.hour - 11 === 1 ? 'Oslo' : ''"),
+    "a result with a type of the program's": (
+        "typescript",
+        "const n: {hour: number} = await tools.now(); n.hour && 'Oslo'",
+    ),
+    "a caught error": ("typescript", "try { await tools.fail('Oslo') } catch (e) { return e.code }"),
+    "a caught ToolError": (
+        "typescript",
+        "try { await tools.fail({code: 'Oslo'}) } catch (e) { if (e instanceof ToolError && e.origin === 'tool') return e.code }",
+    ),
+    "a settled call": (
+        "typescript",
+        "const [r] = await Promise.allSettled([tools.fail('Oslo')]); return r.status === 'rejected' && r.reason.code",
+    ),
+    "something found": ("typescript", "[await tools.get_weather('Oslo')].find((w) => w.temp > 1).city"),
+    "nothing at first": (
+        "typescript",
+        "let best = null; for (const c of ['Oslo']) { const w = await tools.get_weather(c); if (!best || w.temp > best.temp) best = w } best.city",
+    ),
+    "python, keywords": ("python", "(await tools.get_weather(city=input, days=2))['city']"),
+    "python, one dict": ("python", "(await tools.get_weather({'city': 'Oslo', 'days': 2}))['city']"),
+    "python, positional": ("python", "(await tools.get_weather('Oslo', 2))['city']"),
+    "python, nothing": ("python", "'Oslo' if (await tools.now())['hour'] + 1 else ''"),
+    "python, an empty dict": ("python", "'Oslo' if (await tools.now({}))['hour'] + 1 else ''"),
+    "python, a caught ToolError": (
+        "python",
+        "try:\n    await tools.fail('Oslo')\nexcept ToolError as e:\n    r = e.code if e.origin == 'tool' and not e.hint else ''\nr",
+    ),
+    "python, a caught Exception": (
+        "python",
+        "try:\n    await tools.fail('Oslo')\nexcept Exception as e:\n    r = e.code\nr",
+    ),
+    "python, gathered exceptions": (
+        "python",
+        "import asyncio\nrs = await asyncio.gather(tools.fail('Oslo'), tools.now(), return_exceptions=True)\n"
+        "[r.code if isinstance(r, Exception) else len(r) for r in rs][0]",
+    ),
+    "python, nothing at first": (
+        "python",
+        "best = None\nfor c in ['Oslo']:\n    w = await tools.get_weather(c)\n"
+        "    if best is None or w['temp'] > best['temp']:\n        best = w\nbest['city']",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+async def test_a_documented_form_is_neither_refused_nor_warned_about(port: Gloveport, name: str) -> None:
+    language, code = DOCUMENTED[name]
+    outcome = await port.run(code, language=language, input="Oslo")  # pyright: ignore[reportArgumentType]
+    assert (outcome.value, outcome.warnings) == ("Oslo", ()), outcome.error
+
+
+async def test_a_positional_value_of_a_wrong_type_is_still_found(port: Gloveport) -> None:
+    for language, code in (
+        ("typescript", "const n = [1].length; await tools.get_weather(n)"),
+        ("python", "n = len([1])\nawait tools.get_weather(n)"),
+    ):
+        outcome = await port.run(code, language=language)  # pyright: ignore[reportArgumentType]
+        assert outcome.error is not None
+        assert (outcome.error.code, outcome.calls) == ("type-error", ())
 
 
 @pytest.mark.parametrize(

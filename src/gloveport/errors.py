@@ -9,24 +9,39 @@
     ├── SourceError              a source's definition can't be loaded; other sources work
     ├── TooComplexError          hostile text took a jailed task more time or memory than it may have
     ├── CallLimit                the program made more calls than max_calls               (becomes Outcome.error)
-    └── ToolError                a tool call failed: code, tool, status, data, retryable  (the guest can catch it)
+    └── ToolError                a tool call failed: code, origin, tool, status, data …   (the guest can catch it)
 
-`CODES` gives each code its exit code, HTTP status, cause and fix. `gloveport help CODE` prints one row.
+`CODES` gives each code its exit code, HTTP status, cause and fix. `gloveport help CODE` prints one row. A tool may give its
+errors any code, also one of these. `origin` says whose code it is, and only Gloveport's own mean what the table says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+Origin = Literal["gloveport", "tool"]
+"""Who reports an error of a call: Gloveport, which checks and makes calls, or the tool (function, service or server)."""
+
+EXIT_TOOL_FAILED, HTTP_TOOL_FAILED = 7, 502
 
 
 class Code(NamedTuple):
-    """One error code: the process exit code, the HTTP status, a sentence on the cause and one on the fix."""
+    """One error code: the process exit code, the HTTP status, a sentence on the cause and one on the fix.
+
+    `fix` is for the author of the program. `setting` is for the person who runs it: what they could change instead.
+    """
 
     exit: int
     http: int
     cause: str
     fix: str
+    setting: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The fix and the setting in one sentence."""
+        return f"{self.fix.removesuffix('.')}, or {self.setting}." if self.setting else self.fix
 
 
 CODES: Mapping[str, Code] = {
@@ -74,7 +89,8 @@ CODES: Mapping[str, Code] = {
         3,
         200,
         "A request goes to an address that it may not reach, or is not one plain request.",
-        "Call a tool instead of fetch; if a source may reach a private address, give it allow_private = true.",
+        "Call a tool instead of fetch.",
+        "give a source that may reach private addresses allow_private = true",
     ),
     "source-failed": Code(
         7, 502, "A source's definition can't be loaded or used.", "Correct what the message names; other sources work."
@@ -89,10 +105,10 @@ CODES: Mapping[str, Code] = {
         7, 502, "The service behind a tool can't be reached.", "Check its address and whether it is running."
     ),
     "source-timeout": Code(
-        7, 504, "The service behind a tool did not answer in time.", "Try again, or raise timeout_seconds."
+        7, 504, "The service behind a tool did not answer in time.", "Try again later.", "raise timeout_seconds"
     ),
     "reply-too-large": Code(
-        7, 502, "A service's reply is larger than max_response_bytes.", "Ask for less, or raise max_response_bytes."
+        7, 502, "A service's reply is larger than max_response_bytes.", "Ask for less.", "raise max_response_bytes"
     ),
     "http-error": Code(
         7, 502, "The service answered a call with an error status.", "Look at the status and data of the error."
@@ -109,30 +125,36 @@ CODES: Mapping[str, Code] = {
     "tool-suspended": Code(
         3, 409, "The tool's definition has changed since it was accepted.", "Look at the change and accept it."
     ),
-    "denied": Code(3, 200, "The policy does not allow this call.", "Change the rule that the message names."),
+    "denied": Code(
+        3,
+        200,
+        "The policy does not allow this call.",
+        "Ask the user whether it may be made.",
+        "change the rule that denies it",
+    ),
     "cancelled": Code(130, 200, "The run was cancelled.", "Start it again if you did not mean to cancel it."),
     # limits
-    "time-limit": Code(
-        6, 200, "The run took longer than wall_seconds.", "Do less in one run, or raise wall_seconds (--timeout)."
-    ),
+    "time-limit": Code(6, 200, "The run took longer than wall_seconds.", "Do less in one run.", "raise wall_seconds"),
     "cpu-limit": Code(
         6,
         200,
         "The program used more CPU time than cpu_seconds.",
-        "Look for a loop that never ends, or raise cpu_seconds (--cpu).",
+        "Look for a loop that never ends.",
+        "raise cpu_seconds",
     ),
     "memory-limit": Code(
-        6, 200, "The program needed more memory than memory_mb.", "Work on smaller pieces, or raise memory_mb (--memory)."
+        6, 200, "The program needed more memory than memory_mb.", "Work on smaller pieces.", "raise memory_mb"
     ),
-    "call-limit": Code(6, 200, "The program made more calls than max_calls.", "Fetch more per call, or raise max_calls."),
+    "call-limit": Code(6, 200, "The program made more calls than max_calls.", "Fetch more per call.", "raise max_calls"),
     "result-too-large": Code(
-        6, 200, "The result is larger than max_result_bytes.", "Return a summary, or raise max_result_bytes."
+        6, 200, "The result is larger than max_result_bytes.", "Return a summary.", "raise max_result_bytes"
     ),
     "frame-too-large": Code(
         6,
         200,
         "One message is larger than max_frame_bytes.",
-        "Pass less data in one call or reply, or raise max_frame_bytes.",
+        "Pass less data in one call or reply.",
+        "raise max_frame_bytes",
     ),
     # the sandbox
     "sandbox-crashed": Code(
@@ -252,7 +274,11 @@ class CallLimit(GloveportError):
 
 
 class ToolError(GloveportError):
-    """A tool call failed. The guest sees these fields and nothing else."""
+    """A tool call failed. The guest sees these fields, and neither `setting` nor anything else.
+
+    `origin` is `"tool"` for an error that the tool itself reported, whatever a function has set: the bridge decides it.
+    `setting` is what the person who runs the program could change.
+    """
 
     code = "tool-failed"
 
@@ -266,15 +292,34 @@ class ToolError(GloveportError):
         data: Any = None,
         retryable: bool = False,
         hint: str | None = None,
+        origin: Origin = "gloveport",
+        setting: str | None = None,
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.tool = tool
         self.status = status
         self.data = data
         self.retryable = retryable
+        self.origin: Origin = origin
+        self.setting = setting
 
 
-def exit_code(code: str) -> int:
-    """Return the process exit code for an error code; 1 for a code that a tool made up."""
+def exit_code(code: str, origin: Origin = "gloveport") -> int:
+    """Return the process exit code for an error code: 7 for every code that a tool gave."""
     row = CODES.get(code)
-    return row.exit if row else 1
+    return EXIT_TOOL_FAILED if origin == "tool" else row.exit if row else 1
+
+
+def http_status(code: str, origin: Origin = "gloveport") -> int:
+    """Return the HTTP status for an error code: 502 for every code that a tool gave."""
+    row = CODES.get(code)
+    return HTTP_TOOL_FAILED if origin == "tool" else row.http if row else 500
+
+
+def label(code: str, origin: Origin) -> str:
+    """Return the code as people and models see it: a code that a tool gave never looks like one of ours."""
+    return code if origin == "gloveport" or code in _CODES_FOR_TOOLS else f"tool error {code}"
+
+
+# The codes by which Gloveport reports what a tool, a service or a server answered.
+_CODES_FOR_TOOLS = frozenset({"tool-failed", "http-error", "graphql-error"})

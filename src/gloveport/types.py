@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from gloveport.errors import OptionError
+from gloveport.errors import OptionError, Origin, label
 
 Language = Literal["typescript", "javascript", "python"]
 Status = Literal["completed", "failed", "waiting", "cancelled"]
 Strength = Literal["full", "kernel", "none"]
 
 LANGUAGES: tuple[Language, ...] = ("typescript", "javascript", "python")
+
+# Error types that add nothing to the error code, and are not shown.
+GENERIC_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
+MAX_SHOWN_CAUSES = 8
+MAX_SHOWN_CHARS = 2000  # of a value, in the text of an outcome
 
 KIB = 1024
 MIB = 1024 * 1024
@@ -93,7 +98,9 @@ class Problem:
 class Failure:
     """The error that ended a run, as data. `line` and `column` are 1-based places in the text that the agent wrote.
 
-    `status` is the HTTP status of a service, when its reply was the failure.
+    `status` is the HTTP status of a service, when its reply was the failure. `origin` is `"tool"` when the tool reported
+    the error: its code is then the tool's own, not a decision of Gloveport. `hint` is for the author of the program, and
+    `setting` for the person who runs it: what they could change.
     """
 
     code: str
@@ -107,6 +114,27 @@ class Failure:
     cause: Failure | None = None
     data: Any = None
     status: int | None = None
+    origin: Origin = "gloveport"
+    setting: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """What failed, in one line: the tool, the type of the error where that says something, and the message."""
+        tool = f"tools.{self.tool.removeprefix('local.')}" if self.tool else ""
+        named = "" if self.type in GENERIC_TYPES else self.type
+        return ": ".join(part for part in (tool if tool not in self.message else "", named, self.message) if part)
+
+    def __str__(self) -> str:
+        lines = [f"{label(self.code, self.origin)}: {self.summary}"]
+        lines += [f"line {self.line}, column {self.column}"] if self.line is not None else []
+        lines += [self.frame] if self.frame else []
+        lines += [f"hint: {self.hint}"] if self.hint else []
+        lines += [f"setting: {self.setting}"] if self.setting else []
+        cause, left = self.cause, MAX_SHOWN_CAUSES
+        while cause is not None and left:
+            lines.append(f"caused by: {cause.summary}")
+            cause, left = cause.cause, left - 1
+        return _printable("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +268,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a result, and the cursor of the next (None after the last), which only its source can read."""
+    """One page of a result, and the cursor of the next (None after the last), which only its source can read.
+
+    `empty` is true for a page without items after the last one that has any: a program does not get it.
+    """
 
     value: Any
     next: str | None = None
+    empty: bool = False
 
 
 class ToolCall(NamedTuple):
@@ -257,15 +289,22 @@ class ToolCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision on a call: `allow` it, `ask` a person, or `deny` it. `reason` names the rule that decided."""
+    """The decision on a call: `allow` it, `ask` a person, or `deny` it.
+
+    `reason` is for the program and its agent. `setting` is for the person: the setting that would change the decision.
+    """
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str = ""
+    setting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call that was started. `status` is `running`, `ok` or `failed`; times are seconds since the run began."""
+    """A call that was started. `status` is `running`, `ok` or `failed`; times are seconds since the run began.
+
+    `origin` says who reported the `error`: Gloveport, or the tool.
+    """
 
     id: int
     tool: str
@@ -274,6 +313,7 @@ class CallRecord:
     started: float
     seconds: float | None = None
     error: str | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,3 +364,23 @@ class Outcome:
     def ok(self) -> bool:
         """True when the program completed."""
         return self.status == "completed"
+
+    def __str__(self) -> str:
+        calls = "1 call" if len(self.calls) == 1 else f"{len(self.calls):,} calls"
+        lines = [f"{self.status} in {self.usage.wall_seconds:.2f} s with {calls}"]
+        if self.error is not None:
+            lines.append(str(self.error))
+        else:
+            shown = repr(self.value)
+            lines.append(
+                shown if len(shown) <= MAX_SHOWN_CHARS else f"{shown[:MAX_SHOWN_CHARS]}… ({len(shown):,} characters)"
+            )
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        return _printable("\n".join(lines))
+
+
+def _printable(text: str) -> str:
+    """Return the text with escapes for what a terminal would obey or hide: programs and tools wrote parts of it."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(one if one == "\n" or one.isprintable() else one.encode("unicode_escape").decode() for one in text)

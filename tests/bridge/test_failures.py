@@ -195,4 +195,4 @@ def test_no_message_makes_the_search_for_paths_take_long(unit: str) -> None:
 
 
 def test_a_long_message_is_cut() -> None:
-    assert len(to_tool_error(ValueError("x" * 1_000_000), "t").message) < MAX_MESSAGE_CHARS + 50
+    assert len(to_tool_error(ValueError("x" * 1_000_000), "t", attributed=True).message) < MAX_MESSAGE_CHARS + 50

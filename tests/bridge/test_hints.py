@@ -24,8 +24,8 @@ TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`
         ("NameError", "name 'make_person' is not defined", TOOL),
         ("NameError", "name 'input' is not defined", "the run was given no input"),
         ("ReferenceError", "input is not defined", "the run was given no input"),
-        ("ReferenceError", "WebAssembly is not defined", "Gloveport(allow_wasm=True), or --allow-wasm"),
-        ("EvalError", "Code generation from strings disallowed", "Gloveport(allow_eval=True), or --allow-eval"),
+        ("ReferenceError", "WebAssembly is not defined", "WebAssembly is off here"),
+        ("EvalError", "Code generation from strings disallowed", "eval and new Function are off here"),
         ("ReferenceError", "total is not defined", None),
         ("NameError", "name 'total' is not defined", None),
         ("NameError", "", None),
@@ -36,6 +36,62 @@ TOOL = "did you mean `tools.make_person(…)` or `tools.people.make_person(…)`
 )
 def test_a_common_mistake_gets_a_hint_and_others_do_not(type_: str, message: str, hint: str | None) -> None:
     found = with_hint(Failure("program-failed", type_, message), CATALOG).hint
+    assert found is None if hint is None else hint in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "setting"),
+    [
+        ("ReferenceError", "WebAssembly is not defined", "allow_wasm=True"),
+        ("EvalError", "Code generation from strings disallowed", "allow_eval=True"),
+        ("NameError", "name 'input' is not defined", "input=…"),
+        ("ReferenceError", "Intl is not defined", 'engine="deno"'),
+    ],
+)
+def test_the_hint_is_for_the_author_and_the_setting_for_the_person(type_: str, message: str, setting: str) -> None:
+    found = with_hint(Failure("program-failed", type_, message), CATALOG)
+    assert setting in (found.setting or "")
+    assert setting not in (found.hint or "") and "--" not in f"{found.hint}{found.setting}"
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "hint"),
+    [
+        ("FileNotFoundError", "[Errno 2] No such file or directory: 'data.json'", "there is no file system"),
+        ("OSError", "[Errno 30] Read-only file system: 'out.csv'", "there is no file system"),
+        ("PermissionError", "[Errno 13] Permission denied: '.'", "there is no file system"),
+        ("OperationalError", "unable to open database file", "there is no file system"),
+        ("PermissionError", "[Errno 1] Operation not permitted", "there are no processes and no sockets"),
+        ("gaierror", "[Errno -3] Temporary failure in name resolution", "there is no network"),
+        ("URLError", "<urlopen error [Errno -3] Temporary failure in name resolution>", "there is no network"),
+        ("ReferenceError", "Deno is not defined", "there is no file system"),
+        ("OSError", "of the program's own", None),
+        ("ValueError", "Read-only file system", None),
+    ],
+)
+def test_a_program_that_looks_for_the_outside_is_told_that_there_is_none(
+    type_: str, message: str, hint: str | None
+) -> None:
+    found = with_hint(Failure("program-failed", type_, message), CATALOG).hint
+    assert found is None if hint is None else hint in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("type_", "name", "line", "hint"),
+    [
+        ("ReferenceError", "print", "print(1)", 'set the language to "python"'),
+        ("ReferenceError", "city", "await tools.weather(city='Oslo')", "pass one object: `{city: …}`"),
+        ("ReferenceError", "rows", "rows = await tools.list()", "declare it: `const rows = …`"),
+        ("ReferenceError", "rows", "if (rows == 1) return", None),
+        ("NameError", "console", "console.log(1)", 'set the language to "typescript"'),
+        ("NameError", "city", "await tools.weather({city: 'Oslo'})", "quote the keys of a dict"),
+        ("NameError", "asyncio", "await asyncio.sleep(1)", "write `import asyncio` first"),
+    ],
+)
+def test_a_name_of_another_language_is_recognised(type_: str, name: str, line: str, hint: str | None) -> None:
+    message = f"{name} is not defined" if type_ == "ReferenceError" else f"name '{name}' is not defined"
+    failure = Failure("program-failed", type_, message, 1, 1, f"1 | {line}\n  | ^")
+    found = with_hint(failure, CATALOG).hint
     assert found is None if hint is None else hint in (found or "")
 
 

@@ -54,7 +54,7 @@ SYNTAX: list[tuple[str, int, int, str, str | None]] = [
     ('{\n  // the city\n  "city": "x",\n  "n": [1,,}\n}', 4, 12, "unexpected `}`", None),
     (f"Here it is:\n\n{FENCE}ts\nconst x = 1;\nconst y = ;\n{FENCE}\n", 5, 11, "unexpected `;`", None),
     (f"Prose\r\n{FENCE}ts\r\nfoo(\r\n{FENCE}\r\n", 3, 4, "unclosed `(` opened at line 3", "`)`"),
-    (f"{FENCE}python\nprint(1)\n{FENCE}", 1, 1, "labelled `python`", "fence"),
+    (f"{FENCE}python\nprint(1)\n{FENCE}", 1, 1, "labelled `python`", "set the language to"),
     (f'Data:\n{FENCE}json\n{{"a": 1}}\n{FENCE}', 2, 1, "labelled `json`", "fence"),
     ("const größe = '日本';\nconst 変数 = ;", 2, 12, "unexpected `;`", None),
     ("function f() { await g() }", 1, 16, "`await` in a function that is not async", "line 1"),
@@ -126,6 +126,30 @@ IMPORTS: list[tuple[str, int, int, str, str]] = [
     ("f(() => require(name))", 1, 17, "must be a literal", "import("),
     (f"So:\n{FENCE}ts\nimport fs from 'fs'\n{FENCE}", 3, 16, "`fs`", "file system"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "orders = await tools.list(customer='ada')\nsum(o['total'] for o in orders)",
+        "w = await tools.weather(city='Oslo')\nf\"{w['sky']}\"",
+        "```python\nx = [1, 2]\nif x:\n    print(x)\n```",
+        "import json\njson.dumps([1])",
+    ],
+)
+def test_a_python_program_that_was_sent_as_typescript_is_named(text: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        prepare(text)
+    error = caught.value
+    assert (error.code, error.hint) == ("syntax-error", 'this is Python: set the language to "python"')
+    assert error.line is not None and error.frame
+
+
+@pytest.mark.parametrize("text", ["const x = ;", "# a comment", "return {a: 1", "Please run this for me."])
+def test_a_broken_program_is_not_taken_for_python(text: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        prepare(text)
+    assert "Python" not in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(("text", "line", "column", "named", "hint"), IMPORTS)

@@ -67,7 +67,6 @@ FORMS: dict[str, tuple[str, Any, str]] = {
     "main after an optional import": ("try:\n    import numpy\nexcept ImportError:\n    numpy = None\ndef main(): return 2", 2, "function"),
     "main that is called at the end": ("async def main():\n    return 5\nawait main()", 5, "body"),
     "main that is mentioned at the end": ("def main():\n    return 5\nx = main()\nx + 1", 6, "body"),
-    "main behind a guard": ("def main():\n    global y\n    y = 1\nif __name__ == '__main__':\n    main()", None, "body"),
     "main beside other statements": ("def main():\n    return 5\nfor x in []:\n    pass", None, "body"),
     "main before a trailing string": ("def main():\n    return 5\n'done'", "done", "body"),
     "a lone function of another name": ("async def run(tools):\n    return tools", "TOOLS", "function"),
@@ -176,3 +175,25 @@ def test_a_fence_of_another_language_is_not_a_program(label: str, hint: str) -> 
         prepare(f"So:\n{FENCE}{label}\nx\n{FENCE}", language="python")
     assert (caught.value.line, caught.value.column) == (2, 1)
     assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_the_last_expression_below_the_main_guard_is_the_result(quote: str) -> None:
+    text = f"async def main():\n    return 5\n\nif __name__ == {quote}__main__{quote}:\n    print(1)\n    asyncio.run(main())\n"
+    program = prepare(text, language="python")
+    assert program.code.splitlines()[-1] == "    return asyncio.run(main())"
+    assert locate(program, 6, 12) == (6, 5)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "if __name__ == '__main__':\n    x = 1",
+        "if __name__ == '__main__':\n    f()\nelse:\n    g()",
+        "if __name__ == '__main__':\n    f()\nx = 1",
+        "if __name__ == 'main':\n    f()",
+        "if name == '__main__':\n    f()",
+    ],
+)
+def test_no_other_block_gives_a_result(end: str) -> None:
+    assert "return" not in prepare(end, language="python").code

@@ -129,6 +129,20 @@ def test_mutated_frames_give_frames_or_a_wire_error_for_ten_seconds() -> None:
     tracemalloc.stop()
 
 
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        (b'["done","value",[', "the result holds"),
+        (b'["call",7,"shop.orders.create",[', "the argument list of tools.shop.orders.create holds"),
+        (b'["emit",[', "an emitted value holds"),
+        (b'["call",7,"\\u001b[31m",[', "a message holds"),
+    ],
+)
+def test_a_message_of_too_many_values_is_named_by_what_it_carries(head: bytes, named: str) -> None:
+    with pytest.raises(WireError, match=named):
+        parse(head + b"[]," * 100_001 + b"1]]")
+
+
 @pytest.mark.parametrize(("unit", "limit"), [(b"[],", "100,000 lists and objects"), (b"1,", "500,000 items")])
 def test_a_message_of_too_many_values_is_refused_with_what_to_do(unit: bytes, limit: str) -> None:
     with pytest.raises(WireError, match=f"holds more than {limit}") as caught:

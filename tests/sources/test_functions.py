@@ -395,7 +395,7 @@ async def test_functions_that_run_on_for_nobody_keep_others_from_nothing_until_t
         await leave_one()
         await leave_one()
         with pytest.raises(ToolError, match="2 functions of `few` still run") as busy:
-            await threads.run(quick, (), {})
+            threads.check()
         assert (busy.value.code, busy.value.retryable) == ("tool-busy", True)
         gate.set()
         while threads._abandoned:  # noqa: ASYNC110 - what ends it is another thread, a moment after its function

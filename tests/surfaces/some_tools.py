@@ -21,6 +21,11 @@ def refuse() -> None:
     raise ToolError("not in stock", code="out-of-stock", data={"left": 0})
 
 
+def deny() -> None:
+    """Fails with a code of Gloveport's."""
+    raise ToolError("ask your manager", code="denied")
+
+
 def hold(fifo: str) -> str:
     """Waits until someone writes into a named pipe."""
     with open(fifo) as pipe:

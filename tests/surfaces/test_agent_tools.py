@@ -143,7 +143,7 @@ async def test_a_failed_program_is_reported_with_line_caret_hint_and_completed_c
     answer = await tools.call("execute", {"code": code})
     assert answer.failed
     lines = answer.text.splitlines()
-    assert lines[0] == "quota: full"
+    assert lines[0] == "tool error quota: tools.fail: full"
     assert lines[1].startswith("line 2, column ")
     assert any(re.match(r"^\s*\|?\s*\^", line) for line in lines), answer.text
     assert 'data: {"left":0}' in lines
@@ -233,7 +233,9 @@ def test_ids_are_random_and_what_is_kept_is_bounded() -> None:
         ("search", {"query": "x", "limit": 1000}, "limit"),
         ("describe", {"path": ["x"]}, "there is no `path` (did you mean `paths`?)"),
         ("describe", {"paths": []}, "paths"),
-        ("execute", {}, "give either `code` or `result_id`"),
+        ("execute", {}, "`code` is missing"),
+        ("execute", {"code": ""}, "`code` is blank"),
+        ("execute", {"code": " \n\t", "language": "python"}, "`code` is blank"),
         ("execute", {"code": "1", "result_id": "x"}, "give either `code` or `result_id`"),
         ("execute", {"code": 5}, "`code` must be a string, not a number"),
         ("execute", {"code": "1", "language": "ruby"}, "language"),
@@ -253,3 +255,40 @@ async def test_events_of_a_run_are_delivered_as_they_happen(port: Gloveport) -> 
     seen: list[Event] = []
     await AgentTools(port).call("execute", {"code": "await tools.add(1, 2); emit(3)"}, on_event=seen.append)
     assert [event.kind for event in seen] == ["call-started", "call-ended", "emit"]
+
+
+async def test_an_exception_keeps_its_type(port: Gloveport) -> None:
+    answer = await AgentTools(port).call("execute", {"code": "{}['ttl']", "language": "python"})
+    assert answer.text.splitlines()[0] == "program-failed: KeyError: 'ttl'"
+
+
+async def test_an_agent_is_told_to_ask_the_user_and_not_how_to_change_the_rules() -> None:
+    async with Gloveport(sources=[ShutSource()]) as port:
+        answer = await AgentTools(port).call("execute", {"code": "await tools.shop.pay({})"})
+        assert answer.text.splitlines()[0].startswith("denied: `tools.shop.pay` is not allowed: it writes")
+        assert "hint: Ask the user whether it may be made." in answer.text
+        assert "writes =" not in f"{answer.text}{answer.data}" and "setting" not in answer.data["error"]
+        error = (await port.run("await tools.shop.pay({})")).error
+        assert error is not None and 'writes = ["pay"]' in (error.setting or "")
+
+
+async def test_a_hint_for_an_agent_names_no_option_of_the_command_line(port: Gloveport) -> None:
+    async with Gloveport(limits={"wall_seconds": 0.3}) as short:
+        answer = await AgentTools(short).call("execute", {"code": "for (;;);"})
+    assert "hint: Do less in one run." in answer.text
+    assert "--" not in answer.text and "wall_seconds" not in answer.text
+
+
+class ShutSource:
+    """A source with one tool that writes."""
+
+    name = "shop"
+
+    def tools(self) -> list[Tool]:
+        return [Tool("shop.pay", "Pay.", {"type": "object"}, kind="openapi", writes=True)]
+
+    async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
+        raise AssertionError("it was called")
+
+    async def close(self) -> None:
+        pass

@@ -41,7 +41,7 @@ def test_every_error_code_has_a_page(code: str) -> None:
     done = gloveport("help", code)
     assert done.code == 0
     assert CODES[code].cause in done.out
-    assert CODES[code].fix in done.out
+    assert CODES[code].advice in done.out
 
 
 def test_the_lists_of_codes_are_complete() -> None:

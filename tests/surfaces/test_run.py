@@ -75,11 +75,31 @@ def test_quiet_leaves_only_the_result_and_the_error() -> None:
         ("for (let i = 0; i < 2000; i++) await tools.greet({name: 'a'})", (), 6, "call-limit"),
         ("await tools.fail()", (), 7, "tool-failed"),
         ("await tools.refuse()", (), 7, "out-of-stock"),
+        ("await tools.deny()", (), 7, "denied"),
+        ("await tools.greet({name: 'a'}); class Own extends ToolError {}; throw new Own('x')", (), 1, "program-failed"),
     ],
 )
 def test_every_way_to_fail_has_its_exit_code(code: str, args: tuple[str, ...], exit_code: int, error: str) -> None:
     done = gloveport("run", "--tools", TOOLS, "--json", "-e", code, *args)
     assert (done.code, done.document["error"]["code"]) == (exit_code, error)
+
+
+def test_a_tools_own_code_is_never_shown_as_a_decision_of_gloveport() -> None:
+    done = gloveport("run", "--tools", TOOLS, "-e", "await tools.deny()")
+    assert done.code == 7
+    assert done.err.splitlines()[1:] == [
+        "        tool error denied: ask your manager",
+        "✗ tool error denied: tools.deny: ask your manager",
+        "  line 1, column 13",
+        "    1 | await tools.deny()",
+        "      |             ^",
+    ]
+
+
+def test_a_limit_names_the_option_that_raises_it() -> None:
+    done = gloveport("run", "--timeout", "0.3", "-e", "for (;;);")
+    assert "  hint: Do less in one run." in done.err
+    assert "  setting: raise wall_seconds (--timeout)" in done.err
 
 
 def test_an_error_shows_where_it_is_with_a_caret_and_what_caused_it() -> None:

@@ -17,7 +17,7 @@ from gloveport.bridge.validation_cost import holds_more, is_quick, is_too_expens
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
 from gloveport.schema_cost import SchemaCost, schema_cost
-from gloveport.sources import PagedSource, Source
+from gloveport.sources import AttributingSource, PageDescribingSource, PagedSource, Source
 from gloveport.types import Tool
 
 MAX_REGEX_BACKTRACKS = 10_000
@@ -28,13 +28,17 @@ SCALAR_TYPES = frozenset({type(None), bool, int, float, str})
 class Contract:
     """One tool with the source that implements it and its compiled input schema."""
 
-    __slots__ = ("_cost", "_is_valid", "_names", "_required", "_validator", "call", "path", "source", "suspended", "tool")
+    __slots__ = (
+        *("_cost", "_is_valid", "_names", "_required", "_validator"),
+        *("call", "errors_attributed", "path", "source", "suspended", "tool"),
+    )
 
     def __init__(self, tool: Tool, source: Source, path: str, suspended: str | None = None) -> None:
         self.tool = tool
         self.source = source
         self.path = path
         self.suspended = suspended
+        self.errors_attributed = isinstance(source, AttributingSource)
         self.call: Callable[[Tool, dict[str, Any]], Awaitable[Any]] = source.call
         self._names = tool.parameters
         self._required = frozenset(tool.input_schema.get("required", ()))
@@ -148,12 +152,22 @@ class PagedContract(Contract):
         return {"args": super().accept(given), "cursor": cursor}
 
     def named_arguments(self, given: Any) -> dict[str, Any]:
-        """Return the arguments without the cursor."""
-        return self._name(given[:-1] if isinstance(given, list) else given)
+        """Return the arguments of the request for this page: with the offset, number or cursor that the page has."""
+        if not isinstance(given, list) or not given:
+            return self._name(given)
+        *values, cursor = given
+        args = self._name(values)
+        if not isinstance(cursor, str) or not isinstance(self._source, PageDescribingSource):
+            return args if cursor is None else {**args, "cursor": cursor}
+        try:
+            return self._source.page_arguments(self.tool, args, cursor)
+        except ToolError:
+            return {**args, "cursor": cursor}
 
     async def _page(self, tool: Tool, sent: dict[str, Any]) -> dict[str, Any]:
         page = await self._source.page(tool, sent["args"], sent["cursor"])
-        return {"value": page.value, "next": page.next}
+        empty = page.empty or (sent["cursor"] is not None and page.value == [])
+        return {"value": page.value, "next": page.next, "empty": empty}
 
 
 def _compiled(tool: Tool, path: str, cost: SchemaCost) -> jsonschema_rs.Validator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 
 from gloveport.catalog import Catalog
@@ -11,20 +12,57 @@ from gloveport.types import Failure
 
 MAX_MESSAGE_CHARS = 300
 _UNDEFINED_NAME = re.compile(r"(?:name ')?([\w$]+)(?:')? is not defined")
-_UNAVAILABLE = {
-    "input": "the run was given no input: pass input=… to run, or --input on the command line",
-    "WebAssembly": "WebAssembly is off here: Gloveport(allow_wasm=True), or --allow-wasm",
+_NO_FILES = "there is no file system; get data through `tools.*` or pass it as `input`"
+_NO_NETWORK = "there is no network: call a tool (`tools.search` finds one)"
+_NO_PROCESSES = "there are no processes and no sockets: call a tool, or use the standard library"
+_UNAVAILABLE: dict[str, tuple[str, str | None]] = {
+    "Deno": (_NO_FILES, None),
+    "input": ("the run was given no input: pass it beside the program", "pass input=… to run"),
+    "WebAssembly": ("WebAssembly is off here", "create the port with allow_wasm=True"),
 }
 _ONLY_DENO = frozenset(
     {"AbortController", "Blob", "Buffer", "EventTarget", "FormData", "Headers", "Intl"}
     | {"Request", "Response", "Temporal", "URL", "URLSearchParams"}
 )
-_EVAL_OFF = "eval and new Function are off here: Gloveport(allow_eval=True), or --allow-eval"
+_FILE_ERRORS = frozenset(
+    {"FileNotFoundError", "FileExistsError", "IsADirectoryError", "NotADirectoryError", "PermissionError", "OSError"}
+    | {"OperationalError"}
+)
+_FILE_MESSAGE = re.compile(r"Read-only file system|unable to open database file|directory|: '[^']*'\Z")
+_NETWORK_ERRORS = frozenset({"gaierror", "URLError", "ConnectionError", "ConnectionRefusedError", "herror"})
+_PYTHON_NAMES = frozenset(
+    [
+        "print",
+        "len",
+        "str",
+        "dict",
+        "list",
+        "range",
+        "sorted",
+        "sum",
+        "enumerate",
+        "zip",
+        "int",
+        "float",
+        "None",
+        "True",
+        "False",
+    ]
+)
+_SCRIPT_NAMES = frozenset(
+    ["console", "JSON", "Math", "Object", "Array", "Promise", "Number", "String", "Map", "Set", "Date", "undefined"]
+)
+_IS_PYTHON = 'this looks like Python: set the language to "python"'
+_IS_SCRIPT = 'this looks like JavaScript: set the language to "typescript"'
+_EVAL_OFF = ("eval and new Function are off here: write the code out", "create the port with allow_eval=True")
 
 
 def with_hint(failure: Failure, catalog: Catalog) -> Failure:
     """Return the failure with a hint on what to write or allow instead, if it has none and is a known mistake."""
-    return failure if failure.hint else replace(failure, hint=_hint(failure, catalog))
+    if failure.hint:
+        return failure
+    hint, setting = _advice(failure, catalog)
+    return replace(failure, hint=hint, setting=setting or failure.setting)
 
 
 def is_name_error(failure: Failure) -> bool:
@@ -32,16 +70,48 @@ def is_name_error(failure: Failure) -> bool:
     return failure.type in ("ReferenceError", "NameError")
 
 
-def _hint(failure: Failure, catalog: Catalog) -> str | None:
+def _advice(failure: Failure, catalog: Catalog) -> tuple[str | None, str | None]:
+    """Return the hint for the author of the program, and the setting for the person who runs it."""
     if failure.type == "EvalError":
         return _EVAL_OFF
     if not is_name_error(failure):
-        return None
+        return _platform_hint(failure), None
     found = _UNDEFINED_NAME.fullmatch(failure.message[:MAX_MESSAGE_CHARS])
     name = found[1] if found else ""
     if name in _UNAVAILABLE:
         return _UNAVAILABLE[name]
     if name in _ONLY_DENO:  # `prepare` reports it, unless the name is in text that the program evaluates
-        return 'the engine `deno` has it: run it with engine="deno" (--engine deno)'
+        return "only the engine `deno` has it", 'run it with engine="deno"'
+    if mistake := _language_hint(failure, name):
+        return mistake, None
     similar = [path for path in catalog.suggest(name) if fold(path.rpartition(".")[2]) == fold(name)] if name else []
-    return question([f"tools.{path}(…)" for path in similar]) if similar else None
+    return question([f"tools.{path}(…)" for path in similar]) if similar else None, None
+
+
+def _platform_hint(failure: Failure) -> str | None:
+    """Return the hint for a Python program that looks for files, a network or processes."""
+    if failure.type in _NETWORK_ERRORS:
+        return _NO_NETWORK
+    if failure.type not in _FILE_ERRORS:
+        return None
+    if _FILE_MESSAGE.search(failure.message[:MAX_MESSAGE_CHARS]):
+        return _NO_FILES
+    return _NO_PROCESSES if failure.type == "PermissionError" else None
+
+
+def _language_hint(failure: Failure, name: str) -> str | None:
+    """Return the hint for a name that another language has, or that this one writes in another way."""
+    line = (failure.frame or "").partition("\n")[0][:MAX_MESSAGE_CHARS]
+    if failure.type == "ReferenceError":
+        if name in _PYTHON_NAMES:
+            return _IS_PYTHON
+        if re.search(rf"[(,]\s*{re.escape(name)}\s*=(?!=)", line):
+            return f'pass one object: `{{{name}: …}}`; for a Python program, set the language to "python"'
+        if re.search(rf"\|\s*{re.escape(name)}\s*=(?!=)", line):
+            return f'declare it: `const {name} = …`; for a Python program, set the language to "python"'
+        return None
+    if name in _SCRIPT_NAMES:
+        return _IS_SCRIPT
+    if re.search(rf"[{{,]\s*{re.escape(name)}\s*:", line):
+        return f'quote the keys of a dict, `{{"{name}": …}}`, or write `{name}=…`'
+    return f"write `import {name}` first" if name in sys.stdlib_module_names else None

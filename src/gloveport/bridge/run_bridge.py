@@ -13,9 +13,10 @@ import msgspec
 
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
+from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
-from gloveport.errors import CallLimit, ToolError
+from gloveport.errors import CODES, CallLimit, Origin, ToolError, label
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
 from gloveport.policy import AllowAll
 from gloveport.sources.functions.threads import left_running
@@ -47,6 +48,7 @@ class _Call(msgspec.Struct, gc=False):
     status: Literal["running", "ok", "failed"] = "running"
     seconds: float | None = None
     error: str | None = None
+    origin: Origin | None = None
     named: dict[str, Any] | None = None  # the arguments by name, where finding the names takes long
 
     @property
@@ -60,7 +62,7 @@ class _Call(msgspec.Struct, gc=False):
             args = ARGUMENTS_NOT_RECORDED
         else:
             args = self.contract.named_arguments(self.args) if self.named is None else self.named
-        return CallRecord(self.id, self.tool, args, self.status, self.started, self.seconds, self.error)
+        return CallRecord(self.id, self.tool, args, self.status, self.started, self.seconds, self.error, self.origin)
 
 
 class RunBridge:
@@ -85,7 +87,7 @@ class RunBridge:
         self._recorded_bytes = 0
         self._cut_searches: dict[str, SearchPage] = {}
         self._closed = False
-        self.error_codes: set[str] = set()  # of the errors that the run has received
+        self.errors = ReceivedErrors()
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
@@ -130,7 +132,7 @@ class RunBridge:
         except BaseException as problem:
             error = self._error_for_run(problem, contract)
             if isinstance(error, ToolError):
-                self.error_codes.add(error.code)
+                self.errors.add(error)
             if made is not None and not left_running(problem):
                 self._finish(made, error, raise_location(problem))
             if error is problem:
@@ -178,21 +180,21 @@ class RunBridge:
     def _refusal(self, problem: BaseException, name: str) -> BaseException:
         """Return what to raise for a call that was not made."""
         if isinstance(problem, ToolError):
-            self.error_codes.add(problem.code)
+            self.errors.add(problem)
             return problem
         return _run_ended_error(name) if self._closed else problem
 
     def _error_for_run(self, problem: BaseException, contract: Contract) -> BaseException:
         """Return what to raise into the run: a ToolError for exceptions, and for a cancellation that nobody requested."""
         if isinstance(problem, Exception):
-            return to_tool_error(problem, contract.path)
+            return to_tool_error(problem, contract.path, attributed=contract.errors_attributed)
         if not isinstance(problem, asyncio.CancelledError):
             return problem
         task = asyncio.current_task()
         if self._closed:
             return _run_ended_error(contract.path)
         if task is None or not task.cancelling():
-            return ToolError("CancelledError", tool=contract.path)
+            return ToolError("CancelledError", tool=contract.path, origin="tool")
         return problem
 
     async def call_sync(self, name: str, args: list[Any]) -> Any:
@@ -238,8 +240,9 @@ class RunBridge:
         if decision.verdict == "allow":
             return
         needs = "needs a person's approval, which is not available here" if decision.verdict == "ask" else "is not allowed"
-        reason = f": {decision.reason}" if decision.reason else ""
-        refusal = ToolError(f"`tools.{contract.path}` {needs}{reason}", code="denied", tool=contract.path)
+        message = f"`tools.{contract.path}` {needs}{f': {decision.reason}' if decision.reason else ''}"
+        hint, setting = CODES["denied"].fix, decision.setting
+        refusal = ToolError(message, code="denied", tool=contract.path, hint=hint, setting=setting)
         self._finish(self._start(call, contract, named), refusal)  # a refused call is recorded too
         raise refusal
 
@@ -284,7 +287,11 @@ class RunBridge:
         else:
             call.status = "failed"
             cancelled = not isinstance(error, ToolError)
-            call.error = "cancelled: the call was cancelled" if cancelled else f"{error.code}: {error.message}{location}"
+            call.origin = "gloveport" if cancelled else error.origin
+            what = (
+                "cancelled: the call was cancelled" if cancelled else f"{label(error.code, error.origin)}: {error.message}"
+            )
+            call.error = f"{what}{location}"
         if self._on_call is not None:
             self._on_call("call-ended", call.record())
 

@@ -28,16 +28,19 @@ MAX_DATA_VALUES = 50_000
 MAX_DATA_BYTES = 1024 * 1024
 
 
-def to_tool_error(error: BaseException, tool: str) -> ToolError:
-    """Return the ToolError that the run may see for an exception of a source."""
+def to_tool_error(error: BaseException, tool: str, *, attributed: bool) -> ToolError:
+    """Return the ToolError that the run may see for an exception of a source.
+
+    Its origin is the tool, unless it is a ToolError of a source of ours, which are `attributed`.
+    """
     if isinstance(error, ToolError):
         try:
-            return _copy(error, tool)
+            return _copy(error, tool, attributed=attributed)
         except Exception:  # noqa: BLE001 - a subclass's own code runs in here
-            return ToolError("the tool failed", tool=tool)
+            return ToolError("the tool failed", tool=tool, origin="tool")
     name = _text(lambda: type(error).__name__) or "Error"
     message = without_paths(_text(lambda: str(error)))
-    return ToolError(truncate(f"{name}: {message}" if message else name), tool=tool)
+    return ToolError(truncate(f"{name}: {message}" if message else name), tool=tool, origin="tool")
 
 
 def raise_location(error: BaseException) -> str:
@@ -51,10 +54,10 @@ def raise_location(error: BaseException) -> str:
     return f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno} in {code.co_name})"
 
 
-def _copy(error: ToolError, tool: str) -> ToolError:
+def _copy(error: ToolError, tool: str, *, attributed: bool) -> ToolError:
     """Return a ToolError with the same fields as plain data."""
     fields = error.__dict__
-    code, hint, status = fields.get("code"), fields.get("hint"), fields.get("status")
+    code, hint, status, setting = (fields.get(name) for name in ("code", "hint", "status", "setting"))
     return ToolError(
         truncate(_text(lambda: str(fields.get("message", "")))),
         code=truncate(_text(lambda: str(code))) if code else None,
@@ -63,6 +66,8 @@ def _copy(error: ToolError, tool: str) -> ToolError:
         data=_data(fields.get("data")),
         retryable=fields.get("retryable") is True,
         hint=truncate(_text(lambda: str(hint))) if hint else None,
+        origin="gloveport" if attributed and fields.get("origin") == "gloveport" else "tool",
+        setting=truncate(_text(lambda: str(setting))) if setting else None,
     )
 
 

@@ -21,11 +21,19 @@ class _Open(type):
     def __getattr__(self, name: str) -> Any: ...
 class ToolError(Exception):
     code: str
+    origin: str
     tool: str
     message: str
     status: int | None
     data: Any
     retryable: bool
+    hint: str | None
+    def __init__(self, message: str = ..., **fields: Any) -> None: ...
+"""
+_TYPESCRIPT_HEAD = """declare class ToolError extends Error {
+  constructor(message?: string, fields?: any);
+  code: string; origin: string; tool: string; status?: number; data: any; retryable: boolean; hint?: string;
+}
 """
 
 
@@ -42,13 +50,14 @@ def declarations(catalog: Catalog, code: str, language: Language) -> str:
 
 def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], language: Language) -> str:
     if language == "python":
-        names = "".join(f"{name}: Any\n" for name in GUEST_VARIABLES)
+        names = "".join(f"{name}: Any = tools\n" for name in GUEST_VARIABLES)
         roots = "".join(f"{name}: Any = tools.{name}\n" for name in sorted(catalog.roots))
         body = python_stubs.declaration(tools, checked=True)
         return f"{_PYTHON_HEAD}{body}codemode = tools\n{roots}{names}"
-    names = "".join(f"declare var {name}: any;\n" for name in (*GUEST_VARIABLES[:-1], "ToolError"))
+    names = "".join(f"declare var {name}: any;\n" for name in GUEST_VARIABLES[:-1])
     roots = "".join(f"declare var {name}: typeof tools[{name!r}];\n" for name in sorted(catalog.roots))
-    return f"{typescript_stubs.declaration(tools, checked=True)}declare var codemode: typeof tools;\n{roots}{names}"
+    body = typescript_stubs.declaration(tools, checked=True)
+    return f"{_TYPESCRIPT_HEAD}{body}declare var codemode: typeof tools;\n{roots}{names}"
 
 
 def mentioned(catalog: Catalog, code: str) -> Iterator[tuple[str, Tool]]:

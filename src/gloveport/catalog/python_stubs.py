@@ -38,7 +38,8 @@ PRIMITIVES = {"string": "str", "integer": "int", "number": "float", "boolean": "
 def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> str:
     """Return one `class tools` for the tools, each under the path that programs write, after the types that it uses.
 
-    With `checked`, the text is for a type checker: without docstrings, and a name that is not declared has the type Any.
+    With `checked`, the text is for a type checker: without docstrings, it allows what the bridge allows, and a name that is
+    not declared has the type Any.
     """
     tree: dict[str, Any] = {}
     listed = list(tools)
@@ -74,19 +75,31 @@ def _method(name: str, path: str, tool: Tool, types: PythonTypes, *, checked: bo
     properties = dict(islice((root.get("properties") or {}).items(), MAX_PROPERTIES))
     is_cut = len(properties) < len(root.get("properties") or {})
     rows = []
-    for key in sorted(properties, key=lambda key: key not in required):
+    for key in properties if checked else sorted(properties, key=lambda key: key not in required):
         kind = types.of(properties[key], root, f"{title}{_title(key)}", taken=True)
         rows.append((key, kind if key in required else f"{kind} = ...", schema_comment(properties[key])))
     all_writable = all(key.isidentifier() and not keyword.iskeyword(key) for key in properties)
     rest = "**more: Any" if root.get("additionalProperties") not in (None, False) or is_cut or not all_writable else ""
-    listed = [f"{key}: {kind}" for key, kind, _ in rows if key.isidentifier() and not keyword.iskeyword(key)]
-    given = ", ".join([*(["*", *listed] if listed else []), *([rest] if rest else [])])
+    writable = [(key, kind) for key, kind, _ in rows if key.isidentifier() and not keyword.iskeyword(key)]
+    listed = _checked_parameters(writable, all_writable) if checked else [f"{key}: {kind}" for key, kind in writable]
+    given = ", ".join([*(["*"] if listed and not checked else []), *listed, *([rest] if rest else [])])
     text = "\n".join([clean(tool_comment(tool)), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
     doc = f'    """{_quoted(text)}"""' if text else "    ..."
     if checked:
         given, result = _alias_builtins(given), _alias_builtins(result)
     head = f"@staticmethod\nasync def {name}({given}) -> {result}:\n"
     return f"{head}    ..." if checked else head + _indented(doc)
+
+
+def _checked_parameters(rows: Sequence[tuple[str, str]], all_writable: bool) -> list[str]:
+    """Return the parameters of every call that the bridge accepts: keywords, one dict, or values in the schema's order.
+
+    A call in one form leaves out the parameters of the others, so none of them is required.
+    """
+    if not rows or not all_writable:
+        return ["*values: Any", *(f"{key}: {kind.removesuffix(' = ...')} = ..." for key, kind in rows)]
+    (first, kind), *others = [(key, kind.removesuffix(" = ...")) for key, kind in rows]
+    return [f"{first}: {kind} | dict[str, Any] = ...", *(f"{key}: {kind} = ..." for key, kind in others)]
 
 
 def _alias_builtins(types: str) -> str:

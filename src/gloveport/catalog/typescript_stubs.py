@@ -33,7 +33,7 @@ OBVIOUS_VALUES = ("date-time", -(2**31), 2**31 - 1)
 def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> str:
     """Return one `declare const tools` for the tools, each under the path that programs write.
 
-    With `checked`, the text is for a type checker: a name that is not declared has the type `any`.
+    With `checked`, the text is for a type checker: it allows what the bridge allows, and what is not known is `any`.
     """
     tree: dict[str, Any] = {}
     for path, tool in tools:
@@ -42,17 +42,19 @@ def declaration(tools: Iterable[tuple[str, Tool]], *, checked: bool = False) -> 
         for part in above:
             node = node.setdefault(part, {})
         node[leaf] = {**node[leaf], "": tool} if isinstance(node.get(leaf), dict) else tool
-    return "declare const tools: " + _members(tree, "", "[key: string]: any;" if checked else "") + ";\n"
+    return f"declare const tools: {_members(tree, '', checked=checked)};\n"
 
 
-def _members(tree: Mapping[str, Any], indent: str, more: str) -> str:
+def _members(tree: Mapping[str, Any], indent: str, *, checked: bool) -> str:
     inner = indent + "  "
-    lines = [inner + more] if more else []
+    lines = [f"{inner}[key: string]: any;"] if checked else []
     for name, node in tree.items():
         if isinstance(node, Tool):
-            lines.append(_comment(tool_comment(node), inner) + f"{inner}{_key(name)}{_callable(node, inner)};")
+            lines.append(
+                _comment(tool_comment(node), inner) + f"{inner}{_key(name)}{_callable(node, inner, checked=checked)};"
+            )
         else:
-            lines.append(f"{inner}{_key(name)}: {_members(node, inner, more)};")
+            lines.append(f"{inner}{_key(name)}: {_members(node, inner, checked=checked)};")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
@@ -61,31 +63,55 @@ def tool_comment(tool: Tool) -> str:
     return f"@deprecated {tool.description}".strip() if tool.deprecated else tool.description
 
 
-def _callable(tool: Tool, indent: str) -> str:
+def _callable(tool: Tool, indent: str, *, checked: bool) -> str:
     """Return the type of a tool's property: its call signature, and `pages` if it has pages."""
+    write = checked_signature if checked else signature
     if not tool.pages:
-        return signature(tool, indent)
-    call = signature(tool, indent + "  ")
+        return write(tool, indent)
+    call = write(tool, indent + "  ")
     taken, _, result = call.rpartition("): Promise<")
     return f": {{\n{indent}  {call};\n{indent}  pages{taken}): AsyncIterable<{result};\n{indent}}}"
 
 
 def signature(tool: Tool, indent: str = "") -> str:
     """Return `(args: {…}): Promise<…>` for a tool."""
-    taken = TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
-    dates, binary = ("Date", "Uint8Array") if tool.kind == "function" else ("string", "Uint8Array")
-    returned = TypeScriptTypes(tool.output_schema or {}, dates=dates, binary=binary)
-    result = returned.of(returned.root, indent) if tool.output_schema is not None else "unknown"
+    taken, result = _taken(tool), _result(tool, indent)
     if not tool.parameters and not tool.input_schema.get("additionalProperties"):
         return f"(): Promise<{result}>"
     optional = "" if tool.input_schema.get("required") else "?"
     return f"(args{optional}: {taken.of(taken.root, indent)}): Promise<{result}>"
 
 
+def checked_signature(tool: Tool, indent: str = "") -> str:
+    """Return the signature of every call that the bridge accepts: one object, or the values in the order of the schema.
+
+    It is one signature, not overloads: a type checker names the wrong value only where one signature could be meant.
+    """
+    taken, result = _taken(tool, "any"), _result(tool, indent, "any")
+    properties = list(islice(tool.input_schema.get("properties", {}).values(), MAX_PROPERTIES))
+    values = [taken.of(schema, indent) for schema in properties]
+    first = " | ".join([taken.of(taken.root, indent), *values[:1]])
+    optional = "" if tool.input_schema.get("required") else "?"
+    listed = [f"args{optional}: {first}", *(f"value{at}?: {kind}" for at, kind in enumerate(values[1:], 2))]
+    return f"({', '.join(listed)}): Promise<{result}>"
+
+
+def _taken(tool: Tool, opaque: str = "unknown") -> TypeScriptTypes:
+    return TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string", opaque=opaque)
+
+
+def _result(tool: Tool, indent: str, opaque: str = "unknown") -> str:
+    if tool.output_schema is None:
+        return opaque
+    dates = "Date" if tool.kind == "function" else "string"
+    types = TypeScriptTypes(tool.output_schema, dates=dates, binary="Uint8Array", opaque=opaque)
+    return types.of(types.root, indent)
+
+
 def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
     """Yield each parameter as plain data: name, type, required, and description and default if there are any."""
     required = frozenset(tool.input_schema.get("required", ()))
-    types = TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string")
+    types = _taken(tool)
     for name, schema in islice(tool.input_schema.get("properties", {}).items(), MAX_PROPERTIES):
         row: dict[str, Any] = {"name": name, "type": types.of(schema, ""), "required": name in required}
         if isinstance(schema, Mapping):
@@ -97,10 +123,14 @@ def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
 
 
 class TypeScriptTypes:
-    """Writes the types of one schema, and of the definitions in it, within a budget of nodes; `unknown` beyond that."""
+    """Writes the types of one schema, and of the definitions in it, within a budget of nodes.
 
-    def __init__(self, root: Mapping[str, Any], *, dates: str, binary: str) -> None:
+    `opaque` is the type of what is not known or beyond the budget: `unknown`, or `any` for a type checker.
+    """
+
+    def __init__(self, root: Mapping[str, Any], *, dates: str, binary: str, opaque: str = "unknown") -> None:
         self.root = root
+        self._opaque = opaque
         self._formats = {"date-time": dates}
         self._binary = binary
         self._left = MAX_NODES
@@ -112,21 +142,21 @@ class TypeScriptTypes:
         if schema is False:
             return "never"
         if not isinstance(schema, Mapping) or self._left < 0 or len(indent) > 2 * MAX_DEPTH:
-            return "unknown"
+            return self._opaque
         if "$ref" in schema:
             return self._reference(schema["$ref"], indent)
         found = self._without_nullable(schema, indent)
-        return f"{found} | null" if schema.get("nullable") is True and found != "unknown" else found
+        return f"{found} | null" if schema.get("nullable") is True and found != self._opaque else found
 
     def _reference(self, target: Any, indent: str) -> str:
         name = str(target).rpartition("/")[2]
         if len(self._open) > MAX_REFERENCE_CHAIN:
-            return "unknown"
+            return self._opaque
         if target in self._open:
-            return f"unknown /* {clean(name)} again */".replace("**/", "* /")
+            return f"{self._opaque} /* {clean(name)} again */".replace("**/", "* /")
         schema = resolve(self.root, target)
         if schema is None:
-            return "unknown"
+            return self._opaque
         self._open.append(target)
         try:
             return self.of(schema, indent)
@@ -135,18 +165,18 @@ class TypeScriptTypes:
 
     def _without_nullable(self, schema: Mapping[str, Any], indent: str) -> str:
         if "const" in schema:
-            return _literal(schema["const"])
+            return self._literal(schema["const"])
         if isinstance(schema.get("enum"), Sequence):
-            return _union([_literal(value) for value in schema["enum"][:MAX_ENUM_VALUES]])
+            return self._union([self._literal(value) for value in schema["enum"][:MAX_ENUM_VALUES]])
         parts = []
-        for word, joined in (("anyOf", _union), ("oneOf", _union), ("allOf", _intersection)):
+        for word, joined in (("anyOf", self._union), ("oneOf", self._union), ("allOf", self._intersection)):
             if isinstance(schema.get(word), Sequence) and schema[word]:
                 parts.append(joined([self.of(member, indent) for member in schema[word]]))
         kind = schema.get("type")
         if kind is not None or "properties" in schema:
             kinds = kind if isinstance(kind, Sequence) and not isinstance(kind, str) else [kind or "object"]
-            parts.append(_union([self._typed(one, schema, indent) for one in kinds]))
-        return _intersection(parts)
+            parts.append(self._union([self._typed(one, schema, indent) for one in kinds]))
+        return self._intersection(parts)
 
     def _typed(self, kind: Any, schema: Mapping[str, Any], indent: str) -> str:
         if kind == "array":
@@ -157,7 +187,7 @@ class TypeScriptTypes:
             if schema.get("contentEncoding") == "base64" or schema.get("format") == "binary":
                 return self._binary
             return self._formats.get(str(schema.get("format")), "string")
-        return PRIMITIVES.get(str(kind), "unknown")
+        return PRIMITIVES.get(str(kind), self._opaque)
 
     def _array(self, schema: Mapping[str, Any], indent: str) -> str:
         prefix = schema.get("prefixItems")
@@ -180,11 +210,26 @@ class TypeScriptTypes:
             note = _comment(schema_comment(member), inner)
             lines.append(f"{note}{inner}{_key(name)}{'' if name in required else '?'}: {self.of(member, inner)};")
         if rest is not False or len(listed) > MAX_PROPERTIES:
-            kind = self.of(rest, inner) if not lines else "unknown"
+            kind = self.of(rest, inner) if not lines else self._opaque
             if not lines:
-                return f"Record<string, {kind}>"
-            lines.append(f"{inner}[key: string]: unknown;")
+                return "any" if kind == "any" else f"Record<string, {kind}>"
+            lines.append(f"{inner}[key: string]: {self._opaque};")
         return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "Record<string, never>"
+
+    def _literal(self, value: Any) -> str:
+        return json.dumps(value) if isinstance(value, (str, int, float)) or value is None else self._opaque
+
+    def _union(self, members: Sequence[str]) -> str:
+        unique = dict.fromkeys(members)
+        if not unique or self._opaque in unique:
+            return self._opaque
+        return " | ".join(one for one in unique if not any(other.endswith(f" | {one}") for other in unique))
+
+    def _intersection(self, members: Sequence[str]) -> str:
+        unique = [member for member in dict.fromkeys(members) if member != self._opaque]
+        if len(unique) <= 1:
+            return unique[0] if unique else self._opaque
+        return " & ".join(_parenthesize(member) for member in unique)
 
 
 def resolve(root: Any, target: Any) -> Any:
@@ -198,26 +243,6 @@ def resolve(root: Any, target: Any) -> Any:
             return None
         node = node[part]
     return node
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, (str, int, float)) or value is None:
-        return json.dumps(value)
-    return "unknown"
-
-
-def _union(members: Sequence[str]) -> str:
-    unique = dict.fromkeys(members)
-    if not unique or "unknown" in unique:
-        return "unknown"
-    return " | ".join(one for one in unique if not any(other.endswith(f" | {one}") for other in unique))
-
-
-def _intersection(members: Sequence[str]) -> str:
-    unique = [member for member in dict.fromkeys(members) if member != "unknown"]
-    if len(unique) <= 1:
-        return unique[0] if unique else "unknown"
-    return " & ".join(_parenthesize(member) for member in unique)
 
 
 def _parenthesize(kind: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from gloveport.errors import CODES, GloveportError, ProgramError
+from gloveport.bridge.received_errors import ReceivedErrors
+from gloveport.errors import CODES, Code, GloveportError, ProgramError
 from gloveport.prepare import frame, locate
 from gloveport.sandbox.run_attempt import AttemptResult
 from gloveport.types import Failure, Program
@@ -15,35 +16,33 @@ from gloveport.types import Failure, Program
 logger = logging.getLogger("gloveport")
 
 MAX_CAUSES = 16
+EXIT_LIMIT = 6
 # The codes of the error table that a guest may report for itself, beside those of its failed calls.
 GUEST_CODES = frozenset(
     {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
 )
 
 
-def trusted_error(result: AttemptResult, call_codes: Collection[str]) -> Mapping[str, Any]:
-    """Return the error without a code that only the host may give: a program can throw anything.
+def run_failure(program: Program, result: AttemptResult, received: ReceivedErrors) -> Failure:
+    """Return the failure of a run. What the guest reports is checked against the errors that it has received."""
+    error = result.error or {}
+    return failure(program, error, received) if result.reported_by_guest else failure(program, error)
 
-    `call_codes` are the codes of the run's failed calls, which the program may throw again.
+
+def failure(program: Program, error: Mapping[str, Any], received: ReceivedErrors | None = None, depth: int = 0) -> Failure:
+    """Return an error as a failure, at its place in the agent's text.
+
+    A guest reported the error if `received` is given. It may throw anything, so only the host says whose error that is: a
+    call's, if the run has received one of this code and tool, and otherwise the program's own.
     """
-    error, code = result.error or {}, (result.error or {}).get("code")
-    if not result.reported_by_guest or not isinstance(code, str) or code in GUEST_CODES or code not in CODES:
-        return error
-    if code in call_codes:
-        return error
-    if code == "memory-limit" and error.get("type") in {"MemoryError", "RangeError"}:
-        return error  # other engines raise it where Deno dies
-    return {**error, "code": "program-failed"}
-
-
-def failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failure:
-    """Return the failure of a run, at its place in the agent's text."""
-    code, type_ = _text(error, "code"), _text(error, "type")
-    if error.get("load") is True:
-        code = "syntax-error"
-    code = code or "program-failed"
+    code, type_, tool = _code(error), _text(error, "type"), _text(error, "tool")
+    known = received.find(code, tool) if received else None
+    if received and known is None and code in CODES and not _may_report(code, type_):
+        code = "program-failed"
     place = _place(program, error)
     cause = error.get("cause")
+    row = CODES.get(code) if code != "program-failed" and (known is None or known.origin == "gloveport") else None
+    hint = known.hint if known else _short(error, "hint")
     return Failure(
         code=code,
         type=type_ or "Error",
@@ -51,12 +50,29 @@ def failure(program: Program, error: Mapping[str, Any], depth: int = 0) -> Failu
         line=place[0] if place else None,
         column=place[1] if place else None,
         frame=frame(program.source, *place) if place else None,
-        tool=_text(error, "tool"),
-        hint=_short(error, "hint") or (CODES[code].fix if code in CODES and code != "program-failed" else None),
-        cause=failure(program, cause, depth + 1) if isinstance(cause, dict) and depth < MAX_CAUSES else None,
+        tool=tool,
+        hint=hint or (row.fix if row else None),
+        cause=failure(program, cause, received, depth + 1) if isinstance(cause, dict) and depth < MAX_CAUSES else None,
         data=error.get("data"),
         status=status if type(status := error.get("status")) is int and 100 <= status <= 599 else None,
+        origin=known.origin if known else "gloveport",
+        setting=known.setting if known else _setting(row, received) or None,
     )
+
+
+def _setting(row: Code | None, received: ReceivedErrors | None) -> str:
+    """Return the setting for a code: of limits alone, where a guest reports the code."""
+    return row.setting if row and (received is None or row.exit == EXIT_LIMIT) else ""
+
+
+def _code(error: Mapping[str, Any]) -> str:
+    return "syntax-error" if error.get("load") is True else _text(error, "code") or "program-failed"
+
+
+def _may_report(code: str, type_: str | None) -> bool:
+    """Return whether a guest may report this code of the error table for itself."""
+    # Other engines raise an error where Deno dies of its memory limit.
+    return code in GUEST_CODES or (code == "memory-limit" and type_ in {"MemoryError", "RangeError"})
 
 
 def _message(error: Mapping[str, Any], type_: str | None) -> str:
@@ -86,13 +102,25 @@ def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None
 def program_failure(error: ProgramError) -> Failure:
     """Return the failure of a program that can't run as written."""
     type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
-    hint = error.hint or CODES[error.code].fix
-    return Failure(error.code, type_, error.message, error.line, error.column, error.frame, error.tool, hint)
+    row = CODES[error.code]
+    return Failure(
+        error.code,
+        type_,
+        error.message,
+        error.line,
+        error.column,
+        error.frame,
+        error.tool,
+        error.hint or row.fix,
+        setting=row.setting or None,
+    )
 
 
 def unprepared_failure(error: GloveportError) -> Failure:
     """Return the failure of a program that could not be read, through no fault of its own."""
-    return Failure(error.code, type(error).__name__, error.message, hint=error.hint or CODES[error.code].fix)
+    row = CODES[error.code]
+    hint, setting = error.hint or row.fix, row.setting or None
+    return Failure(error.code, type(error).__name__, error.message, hint=hint, setting=setting)
 
 
 def error_data(error: GloveportError) -> dict[str, Any]:

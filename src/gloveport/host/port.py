@@ -19,7 +19,7 @@ from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.host.event_loop import PortLoop
-from gloveport.host.failures import error_data, failure, internal_error, program_failure, trusted_error, unprepared_failure
+from gloveport.host.failures import error_data, failure, internal_error, program_failure, run_failure, unprepared_failure
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
 from gloveport.host.source_set import SourceArgument, SourceSet
@@ -472,9 +472,7 @@ def _outcome(request: _RunRequest, program: Program, port: _RunPort, result: Att
         run=request.run,
         status="completed" if result.error is None else "failed",
         value=result.value,
-        error=None
-        if result.error is None
-        else port.bridge.with_hint(failure(program, trusted_error(result, port.bridge.error_codes))),
+        error=None if result.error is None else port.bridge.with_hint(run_failure(program, result, port.bridge.errors)),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,

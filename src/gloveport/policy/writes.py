@@ -29,7 +29,7 @@ class WritesDenied:
         self._allowed = allowed
 
     def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
-        """Allow the call, or deny it with the line of configuration that would allow it."""
+        """Allow the call, or deny it with the setting that would allow it."""
         if not tool.writes or tool.kind == "function":
             return _YES
         source, _, path = tool.address.partition(".")
@@ -37,4 +37,5 @@ class WritesDenied:
             return _YES
         line = f'writes = ["{path}"]'
         does = "may write" if tool.kind == "mcp" else "writes"  # an MCP server that does not state it may do either
-        return Decision("deny", f'it {does}. To open it: `{line}` (or `writes = "allow"`) under [sources.{source}]')
+        setting = f'set `{line}` (or `writes = "allow"`) under [sources.{source}]'
+        return Decision("deny", f"it {does}, and writes of {source} are shut", setting)

@@ -20,6 +20,7 @@ from typing import cast
 from gloveport.errors import OptionError, ProgramError
 from gloveport.prepare.call_check import CertainCalls, ToolIndex, check_each
 from gloveport.prepare.diagnostics import frame, program_error
+from gloveport.prepare.mistakes import IS_PYTHON
 from gloveport.prepare.positions import locate
 from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
 from gloveport.prepare.type_findings import TypeReport, report_types
@@ -44,7 +45,19 @@ def prepare(
         return prepare_python(text, cast("PythonSubset | None", subset))
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
-    return prepare_typescript(text, language, cast("ScriptSubset | None", subset))
+    try:
+        return prepare_typescript(text, language, cast("ScriptSubset | None", subset))
+    except ProgramError as error:
+        if error.code != "syntax-error" or not _is_python(text):
+            raise
+        place = {"line": error.line, "column": error.column, "frame": error.frame}
+        raise ProgramError(error.message, hint=IS_PYTHON, **place) from None
+
+
+def _is_python(text: str) -> bool:
+    from gloveport.prepare.python import parses
+
+    return parses(text)
 
 
 def check(program: Program, catalog: ToolIndex) -> None:

@@ -37,13 +37,16 @@ HTML = re.compile(r"^\s*<(?:!doctype|html|head|body|script|\?xml)\b", re.IGNOREC
 _JSX = re.compile(r"</?[A-Za-z][\w.]*(?:\s[^<>]*)?/?>")
 
 
+IS_PYTHON = 'this is Python: set the language to "python"'
+
+
 def hint_for_mistake(source: str, shape: str, offset: int) -> str | None:
     """Return a hint for a common mistake at or near an offset; None when there is none."""
     line = line_around(source, offset)
     if HTML.match(source):
         return "this is HTML; a program is TypeScript or JavaScript"
     if _PYTHON.search(source, 0, 20_000) or _PYTHON_WORDS.search(line):
-        return "this looks like Python; the program must be TypeScript or JavaScript"
+        return 'this looks like Python: set the language to "python", or write TypeScript'
     if shape.startswith("#", offset):
         return "comments start with `//`"
     if JSON.match(source):

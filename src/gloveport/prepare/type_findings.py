@@ -25,8 +25,18 @@ _PYTHON = re.compile(r"Expected `([^`]*)`, found `([^`]*)`")
 _PLAIN_TYPESCRIPT = re.compile(r"""(?:string|number|boolean|"[^"|]*"|-?[\d.]+|true|false)(?:\[\])?\Z""")
 _PLAIN_PYTHON = re.compile(r"(?:str|int|float|bool|bytes|list\[(?:str|int|float|bool)\]|Literal\[[^,|]*\])\Z")
 _TYPE_ERRORS = frozenset({"2322", "2345", "invalid-argument-type"})
-# Findings that help no agent: syntax and imports, which prepare checks itself, and style.
-_IRRELEVANT = frozenset({"invalid-syntax", "unresolved-import", "empty-body", "possibly-unresolved-reference"})
+# Findings that help no agent: syntax and imports, which prepare checks itself, and style. A value that may be null or that
+# was caught is mostly right in a program that works: 'x' is possibly null (or undefined), 'e' is of type 'unknown'.
+_IRRELEVANT = frozenset(
+    {"invalid-syntax", "unresolved-import", "empty-body", "possibly-unresolved-reference"}
+    | {"2531", "2532", "2533", "2571", "18046", "18047", "18048", "18049"}
+)
+# The same in words: what nothing narrows any more, what may be None, and the fields of a ToolError that was caught as an
+# Exception, alone or among the results of `asyncio.gather(…, return_exceptions=True)`.
+_IRRELEVANT_MESSAGE = re.compile(
+    r"on type 'never'|`None`|\| None\b|\bNone \||BaseException"
+    r"|type `Exception` has no attribute `(?:code|origin|tool|message|status|data|retryable|hint)`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +84,11 @@ def _is_irrelevant(finding: TypeFinding) -> bool:
     code = finding.code
     if code.isdigit():
         # 1xxx: syntax, which prepare has checked; 6xxx and 7xxx: unused names and missing annotations.
-        return (code[0] == "1" and len(code) == 4) or code[0] in "67"
-    return code in _IRRELEVANT or not code[:1].isalpha() or code.startswith("no-")
+        if (code[0] == "1" and len(code) == 4) or code[0] in "67":
+            return True
+    elif not code[:1].isalpha() or code.startswith("no-"):
+        return True
+    return code in _IRRELEVANT or bool(_IRRELEVANT_MESSAGE.search(finding.message.partition("\n")[0]))
 
 
 def _starts(program: Program) -> list[int]:

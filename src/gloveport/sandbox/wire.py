@@ -12,6 +12,7 @@ the bytes received, and never more than the budget allows.
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Any, cast
 
 import orjson
@@ -26,6 +27,7 @@ PROTOCOL_VERSION = 1
 
 # Beside its size: Python spends up to a microsecond and a hundred bytes on each of these.
 TOO_MUCH_HINT = "return a summary, or pass fewer values at a time"
+_CALL_HEAD = re.compile(rb'\["call",\d{1,20},"([\w.$#-]{1,200})"')
 MESSAGE_LIMITS = JsonLimits(containers=100_000, items=500_000, depth=MAX_DEPTH)
 
 
@@ -85,7 +87,7 @@ def parse(payload: bytes) -> list[Any]:
         # crashed a host inside one.
         message = orjson.loads(payload) if len(payload) <= MAX_DEPTH else read(payload, MESSAGE_LIMITS, orjson.loads)
     except JsonLimitError as problem:
-        raise WireError(f"a message {problem}", code="bad-value", hint=TOO_MUCH_HINT) from None
+        raise WireError(f"{_content(payload)} {problem}", code="bad-value", hint=TOO_MUCH_HINT) from None
     except ValueError as problem:
         raise WireError(f"a message is not JSON: {problem}") from None
     if not isinstance(message, list) or not message or not isinstance(message[0], str):
@@ -93,11 +95,21 @@ def parse(payload: bytes) -> list[Any]:
     return message
 
 
+def _content(payload: bytes) -> str:
+    """Return what a frame of a guest carries, in words, by its first bytes."""
+    if payload.startswith(b'["done","value",'):
+        return "the result"
+    if found := _CALL_HEAD.match(payload):
+        return f"the argument list of tools.{found[1].decode()}"
+    return "an emitted value" if payload.startswith(b'["emit",') else "a message"
+
+
 def error_reply(now: int, call_id: int, error: ToolError) -> bytes:
     """Return the event that tells the guest how a call failed; without the error's data if that is too large."""
     fields = {"code": error.code, "message": error.message, "tool": error.tool, "hint": error.hint}
     shown: dict[str, Any] = {name: _sendable(text) for name, text in fields.items() if text}
     shown["retryable"] = error.retryable
+    shown["origin"] = error.origin
     if error.status is not None:
         shown["status"] = error.status
     payload = encode(shown)

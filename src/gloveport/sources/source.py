@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from gloveport.types import Page, Tool
 
@@ -48,6 +48,15 @@ class PagedSource(Protocol):
 
     async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
         """Return the first page (no cursor), or the page that the cursor of the previous one names."""
+        ...
+
+
+@runtime_checkable
+class PageDescribingSource(Protocol):
+    """A paged source that can say what a cursor stands for."""
+
+    def page_arguments(self, tool: Tool, args: dict[str, Any], cursor: str) -> dict[str, Any]:
+        """Return the arguments of the request for a page, for records and rules; raises ToolError for a wrong cursor."""
         ...
 
 
@@ -96,6 +105,13 @@ class VersionedSource(Protocol):
     def earlier_tool(self, address: str, digest: str) -> Tool | None:
         """Return the tool as the definition of this digest has it; None where that definition is gone."""
         ...
+
+
+@runtime_checkable
+class AttributingSource(Protocol):
+    """A source of ours: its ToolErrors state their `origin`. Every error of any other source is the tool's own."""
+
+    attributes_errors: Literal[True]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ def failure_document(failure: Failure) -> dict[str, Any]:
         "cause": failure_document(failure.cause) if failure.cause else None,
         "data": to_json(failure.data),
         "status": failure.status,
+        "origin": failure.origin,
+        "setting": failure.setting,
     }
 
 
@@ -67,6 +69,7 @@ def call_document(call: CallRecord) -> dict[str, Any]:
         "started": call.started,
         "seconds": call.seconds,
         "error": call.error,
+        "origin": call.origin,
     }
 
 

@@ -12,6 +12,7 @@ from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.openapi.call.paging import CursorSealer, NextPage
 from gloveport.sources.openapi.operation import MediaContent, Operation, Paging, Parameter, RequestBody
 from gloveport.sources.openapi.source import OpenApiSource
+from gloveport.types import Page
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 
 
@@ -26,6 +27,13 @@ def asked(seen: Seen) -> dict[str, str]:
 
 def said(value: Any, **headers: str) -> bytes:
     return answer(orjson.dumps(value), **headers)
+
+
+async def whole_pages(source: OpenApiSource, args: dict[str, Any]) -> list[Page]:
+    pages = [await source.page(source.tools()[0], args, None)]
+    while pages[-1].next is not None:
+        pages.append(await source.page(source.tools()[0], args, pages[-1].next))
+    return pages
 
 
 async def all_pages(source: OpenApiSource, args: dict[str, Any] | None = None, most: int = 20) -> list[Any]:
@@ -125,7 +133,24 @@ async def test_offsets_count_items(kit: Kit) -> None:
     rows = list(range(7))
     kit.server.reply = lambda seen: said(rows[(start := int(asked(seen).get("offset", 0))) : start + 3])
     operation = listing(Paging(offset="offset"), "offset", grouped=True)
-    assert await all_pages(kit.source({"it": operation}), {"query": {}}) == [[0, 1, 2], [3, 4, 5], [6], []]
+    source = kit.source({"it": operation})
+    assert await all_pages(source, {"query": {}}) == [[0, 1, 2], [3, 4, 5], [6], []]
+    assert [page.empty for page in await whole_pages(source, {"query": {}})] == [False, False, False, True]
+
+
+@pytest.mark.integration
+async def test_a_cursor_stands_for_the_arguments_of_its_request(kit: Kit) -> None:
+    rows = list(range(7))
+    kit.server.reply = lambda seen: said(rows[(start := int(asked(seen).get("offset", 0))) : start + 3])
+    source = kit.source({"it": listing(Paging(offset="offset"), "offset", "q")})
+    page = await source.page(source.tools()[0], {"q": "x"}, None)
+    assert page.next is not None
+    assert source.page_arguments(source.tools()[0], {"q": "x"}, page.next) == {"q": "x", "offset": 3}
+    kit.server.reply = lambda seen: said([1], link='</items?page=2>; rel="next"')
+    page = await source.page(source.tools()[0], {"q": "x"}, None)
+    assert page.next is not None
+    shown = source.page_arguments(source.tools()[0], {"q": "x"}, page.next)
+    assert shown["q"] == "x" and shown["next"].endswith("/items?page=2")
 
 
 @pytest.mark.integration

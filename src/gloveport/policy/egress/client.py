@@ -66,8 +66,8 @@ class Egress:
             failure = explain(error, url.host, request.method, reach)
         except ToolError as error:
             # A service can redirect to a host whose name contains the secret that it was sent.
-            fields = {name: getattr(error, name) for name in ("code", "tool", "status", "data", "retryable", "hint")}
-            failure = ToolError(redaction.clean_text(error.message), **fields)
+            names = ("code", "tool", "status", "data", "retryable", "hint", "origin", "setting")
+            failure = ToolError(redaction.clean_text(error.message), **{name: getattr(error, name) for name in names})
         # Raised here, the traceback has no frame that holds headers or an echo of them.
         raise failure
 

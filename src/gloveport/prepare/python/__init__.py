@@ -23,8 +23,8 @@ from typing import NoReturn
 from gloveport.errors import ProgramError
 from gloveport.prepare.diagnostics import program_error
 from gloveport.prepare.mistakes import name_character
-from gloveport.prepare.positions import compose_spans, nearest_source_offset, rewrite
-from gloveport.prepare.python.entry import entry_function
+from gloveport.prepare.positions import Edit, compose_spans, nearest_source_offset, rewrite
+from gloveport.prepare.python.entry import entry_function, guarded_result
 from gloveport.prepare.python.foreign_names import foreign_name
 from gloveport.prepare.python.imports import refused
 from gloveport.prepare.python.layout import Layout, layouts, too_long
@@ -40,6 +40,9 @@ from gloveport.types import Program, ToolAccess
 def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
     """Return the program of a text, for an engine of this subset: find it, and refuse what can't run."""
     layout, tree = _read(source)
+    if result := guarded_result(tree):
+        layout = _with_return(layout, result)
+        tree = _parse(layout)
     found = survey(tree, subset.node_kinds if subset else ())
     if found.faults:
         lines = LineIndex(layout.code)
@@ -58,6 +61,22 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
     if subset is not None:
         return replace(_program_in(subset, layout, tree, found, function), tool_access=access)
     return _program(layout, function, _tail(tree), access)
+
+
+def parses(source: str) -> bool:
+    """Return whether the text is a Python program that does something."""
+    try:
+        _, tree = _read(source)
+    except ProgramError:
+        return False
+    return bool(tree.body)
+
+
+def _with_return(layout: Layout, expression: ast.expr) -> Layout:
+    """Return the layout with a `return` before an expression statement of the top level."""
+    start = LineIndex(layout.code).start(expression)
+    code, spans = rewrite(layout.code, [Edit(start, start, "return ")])
+    return Layout(layout.source, code, compose_spans(spans, layout.spans))
 
 
 def _program_in(

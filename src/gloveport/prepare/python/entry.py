@@ -27,6 +27,19 @@ def entry_function(tree: ast.Module, code: str) -> str | None:
     return name
 
 
+def guarded_result(tree: ast.Module) -> ast.expr | None:
+    """Return the last expression below a final `if __name__ == "__main__":`, which gives the program's result."""
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.If) or last.orelse or not isinstance(last.body[-1], ast.Expr):
+        return None
+    match last.test:
+        case ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]):
+            return last.body[-1].value
+        case ast.Compare(ast.Constant("__main__"), [ast.Eq()], [ast.Name("__name__")]):
+            return last.body[-1].value
+    return None
+
+
 def _defines(statement: ast.stmt) -> bool:
     """Return whether a statement only binds names: an import, a definition, an assignment, a docstring."""
     pending = [statement]

@@ -37,7 +37,7 @@ def hint_for_mistake(source: str, offset: int) -> str | None:
     if HTML.match(source):
         return "this is HTML; a program is Python"
     if _JAVASCRIPT.search(source, 0, 20_000):
-        return "this looks like JavaScript; the program must be Python"
+        return 'this looks like JavaScript: set the language to "typescript", or write Python'
     if _OLD.match(line):
         return "this is Python 2; write `print(…)`, `raise Error(…)` and `except Error as e:`"
     if _MAGIC.match(line):

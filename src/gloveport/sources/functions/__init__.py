@@ -15,7 +15,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import msgspec
 
@@ -79,6 +79,8 @@ class _FunctionTool:
 class FunctionSource:
     """Plain callables as tools; `functions` makes it."""
 
+    attributes_errors: Literal[True] = True
+
     def __init__(self, name: str, functions: Mapping[str, _FunctionTool]) -> None:
         self.name = name
         self._functions = functions
@@ -95,6 +97,8 @@ class FunctionSource:
             positional, keywords = function.signature.bind(args)
         except msgspec.ValidationError as error:
             raise ToolError(str(error), code="bad-arguments", tool=tool.address) from error
+        if not function.is_async and not function.inline:
+            self._threads.check()
         try:
             if function.is_async:
                 return await function.call(*positional, **keywords)
@@ -105,7 +109,10 @@ class FunctionSource:
             return await result if inspect.isawaitable(result) else result
         except SystemExit as error:
             # A tool that calls sys.exit() ends its call, not the host.
-            raise ToolError(f"SystemExit: {error.code}", tool=tool.address) from error
+            raise ToolError(f"SystemExit: {error.code}", tool=tool.address, origin="tool") from error
+        except ToolError as error:
+            error.__dict__["origin"] = "tool"  # whatever the function has set: a tool's error is never a decision of ours
+            raise
 
     async def close(self) -> None:
         """End the threads; a function that still runs in one ends by itself."""

@@ -57,13 +57,16 @@ class FunctionThreads:
         self._abandoned = 0
         self._closed = False
 
+    def check(self) -> None:
+        """Raise ToolError `tool-busy` when too many functions are left running."""
+        if self._abandoned >= self._max_threads:
+            message = f"{self._abandoned} functions of `{self._name}` still run for runs that have ended"
+            raise ToolError(message, code="tool-busy", retryable=True, hint=CODES["tool-busy"].fix)
+
     async def run(self, function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """Return what the function returned. A cancelled caller stops waiting; a function that has begun goes on."""
         if self._closed:
             raise RuntimeError(f"the source {self._name} is closed")
-        if self._abandoned >= self._max_threads:
-            message = f"{self._abandoned} functions of `{self._name}` still run for runs that have ended"
-            raise ToolError(message, code="tool-busy", retryable=True, hint=CODES["tool-busy"].fix)
         job = _ThreadJob(function, args, keywords)
         self._jobs.put(job)
         if not self._idle.acquire(blocking=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
@@ -25,6 +25,8 @@ DEFAULT_PAGE_ITEMS = 50
 
 class GraphQLSource:
     """Queries and mutations of one endpoint; made by `open_graphql`."""
+
+    attributes_errors: Literal[True] = True
 
     def __init__(self, config: SourceConfig, cache: DefinitionCache, endpoint: Endpoint) -> None:
         self.name = config.name
@@ -62,6 +64,10 @@ class GraphQLSource:
         info = value.pop(PAGE_ALIAS, None) if isinstance(value, dict) else None
         end = info.get("endCursor") if isinstance(info, dict) and info.get("hasNextPage") is True else None
         return Page(value, end if isinstance(end, str) and end != cursor else None)
+
+    def page_arguments(self, tool: Tool, args: dict[str, Any], cursor: str) -> dict[str, Any]:
+        """Return the arguments with the cursor after which the page begins."""
+        return {**args, "after": cursor}
 
     async def close(self) -> None:
         """Close the compiled schema. The connections belong to egress."""

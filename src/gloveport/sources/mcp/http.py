@@ -120,9 +120,8 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
             message = f"{host} wants a credential and none was given"
             return ToolError(message, code="credential-missing", status=status, hint=f"set {self._missing_credential}")
         message = f"{host} answered with status {status}"
-        return ToolError(
-            message, code="http-error", status=status, data=_excerpt(body), retryable=status in RETRYABLE_STATUSES
-        )
+        about = {"status": status, "data": _excerpt(body), "retryable": status in RETRYABLE_STATUSES}
+        return ToolError(message, code="http-error", origin="tool", **about)
 
     async def aclose(self) -> None:
         """Close the connections."""

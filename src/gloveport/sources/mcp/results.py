@@ -90,4 +90,5 @@ def _error(result: mcp.CallToolResult, structured: Any, tool: str) -> ToolError:
     data = values[0] if len(values) == 1 else values or None
     if structured is not None:
         data = structured
-    return ToolError(text[:MAX_MESSAGE_CHARS] or "the tool failed without saying why", tool=tool, data=data)
+    message = text[:MAX_MESSAGE_CHARS] or "the tool failed without saying why"
+    return ToolError(message, origin="tool", tool=tool, data=data)

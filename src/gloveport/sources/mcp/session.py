@@ -261,7 +261,7 @@ class Session:
         data = {"code": error.code} if error.data is None else {"code": error.code, "data": error.data}
         hint = NOBODY_TO_ASK if error.code in INPUT_REQUIRED_CODES else call.refused
         message = clean(error.message, MAX_MESSAGE_CHARS) or "the server refused the call"
-        return ToolError(message, tool=call.tool, data=data, hint=hint)
+        return ToolError(message, origin="tool", tool=call.tool, data=data, hint=hint)
 
     def _failed(self, problem: str, error: BaseException | None = None) -> SourceError:
         report = self._connection.exit_report()

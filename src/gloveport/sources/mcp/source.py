@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types as mcp
 import msgspec
@@ -47,6 +47,8 @@ class McpSource:
     A tool that has changed since the caller got it is not called any more (M4): its address answers again once the caller
     has taken the new one from `tools()`. Subscribers learn when that is due.
     """
+
+    attributes_errors: Literal[True] = True
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -44,6 +44,8 @@ class _CallPlan:
 
 class OpenApiSource:
     """The operations of one API under one configuration. `open_openapi` creates it."""
+
+    attributes_errors: Literal[True] = True
 
     def __init__(
         self, config: SourceConfig, context: SourceContext, cache: DefinitionCache, warnings: Sequence[str] = ()
@@ -116,9 +118,17 @@ class OpenApiSource:
         large = len(reply.body) > LARGE_BYTES
         value = await off_loop_if(large, response.read_value, plan.operation, reply, tool.address)
         if plan.operation.paging and paging.is_repeated(reply, used):
-            return Page(paging.without_items(plan.operation.paging, value))
+            return Page(paging.without_items(plan.operation.paging, value), empty=True)
         following = paging.next_page(plan.operation, args, reply, value, used=used, hidden=self._credentials.in_query)
-        return Page(value, self._cursors.seal(tool.address, following) if following else None)
+        cursor = self._cursors.seal(tool.address, following) if following else None
+        return Page(value, cursor, empty=used is not None and paging.has_no_items(plan.operation.paging, value))
+
+    def page_arguments(self, tool: Tool, args: dict[str, Any], cursor: str) -> dict[str, Any]:
+        """Return the arguments with the number, offset or cursor of the page; or with the link to it, as `next`."""
+        page = self._cursors.open(tool.address, cursor)
+        if page.url is not None:
+            return {**args, "next": page.url}
+        return paging.with_paging_argument(self._plan(tool).operation, args, page)
 
     def earlier_tool(self, address: str, digest: str) -> Tool | None:
         """Return a tool from the cached definition of this digest; None when that is gone or has no such tool."""

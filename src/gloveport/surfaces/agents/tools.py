@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -32,7 +32,7 @@ MAX_SUMMARY_CHARS = 200
 MAX_ROWS = 50
 MAX_WARNING_CHARS = 1000
 # The fields of an error that stay in the data when its text is too long; the others are in the text.
-_SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status")
+_SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status", "origin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,10 @@ class AgentTools:
 
     async def _execute(self, args: Mapping[str, Any], on_event: OnEvent | None) -> AgentAnswer:
         if ("result_id" in args) == ("code" in args):
-            raise OptionError("give either `code` or `result_id`", hint="the program's text, or the id of a long result")
+            problem = "give either `code` or `result_id`, not both" if "code" in args else "`code` is missing"
+            raise OptionError(problem, hint="`code` is the program's text; `result_id` reads on in a long result")
+        if not args.get("code", "x").strip():
+            raise OptionError("`code` is blank", hint="`code` is the program's text")
         if "result_id" in args:
             return self._read_on(args["result_id"], args.get("offset", 0))
         language = args.get("language", "typescript")
@@ -146,7 +149,10 @@ class AgentTools:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
             text, rest = self.fit(_failure_text(outcome))
-            error = {name: each for name, each in failure_document(outcome.error).items() if each is not None}
+            # What the user could change is for the user alone: an agent must not be led to change it itself.
+            hidden = {"setting"}
+            document = failure_document(outcome.error)
+            error = {name: each for name, each in document.items() if each is not None and name not in hidden}
             shown = {name: error[name] for name in _SHORT_ERROR_FIELDS if name in error} if rest else error
             data["error"] = replace_surrogates(shown)
             data |= {"preview": text, **rest} if rest else {}
@@ -201,15 +207,8 @@ def _calls(outcome: Outcome) -> list[dict[str, Any]]:
 def _failure_text(outcome: Outcome) -> str:
     error = outcome.error
     assert error is not None
-    lines = [f"{error.code}: {error.message}"]
-    lines += [f"line {error.line}, column {error.column}"] if error.line is not None else []
-    lines += [error.frame] if error.frame else []
-    lines += [f"hint: {error.hint}"] if error.hint else []
+    lines = [str(replace(error, setting=None))]
     lines += [f"data: {to_text(to_json(error.data), indented=False)}"] if error.data is not None else []
-    cause = error.cause
-    while cause is not None:
-        lines.append(f"caused by: {cause.type}: {cause.message}")
-        cause = cause.cause
     if made := Counter(call.tool for call in outcome.calls if call.status == "ok"):
         counts = [f"{tool} × {count}" for tool, count in made.items()]
         lines.append(f"calls that were made before: {', '.join(_first_rows(counts))}")

@@ -121,4 +121,4 @@ def topic_text(topic: str) -> str | None:
     if row is None:
         return None
     exit_ = f"{row.exit}, {EXIT_CODES.get(row.exit, 'the program failed')}"
-    return f"{topic}\n\n  cause  {row.cause}\n  fix    {row.fix}\n  exit   {exit_}\n  HTTP   {row.http}"
+    return f"{topic}\n\n  cause  {row.cause}\n  fix    {row.advice}\n  exit   {exit_}\n  HTTP   {row.http}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from gloveport.errors import GloveportError, OptionError, exit_code
+from gloveport.errors import GloveportError, OptionError, ToolError, exit_code
 from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.cli.commands import cli
 
@@ -69,7 +69,7 @@ def _fail(args: list[str], error: GloveportError) -> int:
         write_document(stream(stdout()), problem_document(error))
     else:
         write_problem(stream(sys.stderr), error)
-    return exit_code(error.code)
+    return exit_code(error.code, error.origin if isinstance(error, ToolError) else "gloveport")
 
 
 if __name__ == "__main__":

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from gloveport.errors import CODES, GloveportError, exit_code
+from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
-from gloveport.types import Failure, Outcome
+from gloveport.types import MAX_SHOWN_CAUSES, Failure, Outcome
 from gloveport.values import to_json
 
-EXIT_TOOL_FAILED = 7
 EXIT_APPROVAL_PENDING = 5
 EXIT_CANCELLED = 130
-MAX_CAUSES = 8
-# Error types that add nothing to the error code, and are not shown.
-GENERIC_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
+# Settings of the library that `gloveport run` has an option for.
+OPTIONS = {
+    "wall_seconds": "--timeout",
+    "cpu_seconds": "--cpu",
+    "memory_mb": "--memory",
+    "allow_eval": "--allow-eval",
+    "allow_wasm": "--allow-wasm",
+    "engine=": "--engine",
+    "input=": "--input",
+    "set the language": "--language",
+}
 
 
 def exit_status(outcome: Outcome) -> int:
@@ -22,9 +29,7 @@ def exit_status(outcome: Outcome) -> int:
         return 0
     if outcome.status != "failed" or outcome.error is None:
         return {"waiting": EXIT_APPROVAL_PENDING, "cancelled": EXIT_CANCELLED}.get(outcome.status, 1)
-    if outcome.error.code not in CODES and outcome.error.type == "ToolError":
-        return EXIT_TOOL_FAILED  # a code that a tool made up
-    return exit_code(outcome.error.code)
+    return exit_code(outcome.error.code, outcome.error.origin)
 
 
 def write_value(out: Stream, outcome: Outcome) -> None:
@@ -58,22 +63,22 @@ def _usage_line(outcome: Outcome) -> str:
 
 def write_failure(err: Stream, failure: Failure) -> None:
     """Write the error: what happened, where, what to do next, and its causes."""
-    err.line(f"{err.paint('✗ ' + visible_line(failure.code), 'red', 'bold')}: {_summary(failure)}")
+    shown = visible_line(label(failure.code, failure.origin))
+    err.line(f"{err.paint(f'✗ {shown}', 'red', 'bold')}: {_summary(failure)}")
     if failure.line is not None:
         err.line(f"  line {failure.line}, column {failure.column}")
     if failure.frame:
         for line in visible(failure.frame).split("\n"):
             err.line(f"    {line}")
-    if failure.hint:
-        err.line(f"  hint: {_indented(failure.hint)}")
+    _write_advice(err, failure.hint, failure.setting)
     _write_causes(err, failure)
-    if err.terminal and failure.code in CODES:
+    if err.terminal and failure.code in CODES and failure.origin == "gloveport":
         err.line(err.paint(f"  more: gloveport help {failure.code}", "dim"))
 
 
 def _write_causes(err: Stream, failure: Failure) -> None:
     cause, depth = failure.cause, 0
-    while cause is not None and depth < MAX_CAUSES:
+    while cause is not None and depth < MAX_SHOWN_CAUSES:
         where = f" (line {cause.line}, column {cause.column})" if cause.line is not None else ""
         err.line(f"  caused by: {_summary(cause)}{where}")
         cause, depth = cause.cause, depth + 1
@@ -82,10 +87,7 @@ def _write_causes(err: Stream, failure: Failure) -> None:
 
 
 def _summary(failure: Failure) -> str:
-    tool = f"tools.{failure.tool.removeprefix('local.')}" if failure.tool else ""
-    named = "" if failure.type in GENERIC_TYPES else failure.type
-    parts = [visible_line(part) for part in (tool if tool not in failure.message else "", named) if part]
-    return ": ".join([*parts, _indented(failure.message)])
+    return _indented(failure.summary)
 
 
 def _indented(text: str) -> str:
@@ -94,6 +96,19 @@ def _indented(text: str) -> str:
 
 def write_problem(err: Stream, error: GloveportError) -> None:
     """Write an error of the command itself, with its hint."""
-    err.line(f"{err.paint('✗ ' + error.code, 'red', 'bold')}: {_indented(error.message)}")
-    if error.hint:
-        err.line(f"  hint: {_indented(error.hint)}")
+    shown = visible_line(label(error.code, error.origin) if isinstance(error, ToolError) else error.code)
+    err.line(f"{err.paint(f'✗ {shown}', 'red', 'bold')}: {_indented(error.message)}")
+    _write_advice(err, error.hint, error.setting if isinstance(error, ToolError) else None)
+
+
+def _write_advice(err: Stream, hint: str | None, setting: str | None) -> None:
+    if hint:
+        err.line(f"  hint: {_indented(hint)}{_option(hint)}")
+    if setting:
+        err.line(f"  setting: {_indented(setting)}{_option(setting)}")
+
+
+def _option(setting: str) -> str:
+    """Return the option of `gloveport run` for a setting of the library, in brackets."""
+    option = next((option for name, option in OPTIONS.items() if name in setting), None)
+    return f" ({option})" if option else ""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gloveport.errors import CODES, GloveportError
+from gloveport.errors import CODES, GloveportError, http_status
 from gloveport.surfaces.documents import problem_document
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import Admission
@@ -176,5 +176,5 @@ async def _refuse(send: Send, error: GloveportError) -> None:
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
     body = orjson.dumps(problem_document(error))
     headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": CODES[error.code].http, "headers": headers})
+    await send({"type": "http.response.start", "status": http_status(error.code), "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -23,7 +23,7 @@ const PLACE = /program\.ts:(\d+):(\d+)/;
 export class ToolError extends Error_ {
   constructor(message, fields, site) {
     super(message);
-    for (const name of ["code", "tool", "status", "data", "retryable", "hint"]) {
+    for (const name of ["code", "origin", "tool", "status", "data", "retryable", "hint"]) {
       const value = fields !== undefined && hasOwn(fields, name) ? fields[name] : undefined;
       defineProperty(this, name, {
         __proto__: null,

@@ -158,7 +158,7 @@ async function* pagesOf(path, base, args, sites) {
   do {
     defineProperty(sent, args.length, plainly(cursor));
     const page = await callTool(path, quoted, sent, sites);
-    yield page.value;
+    if (!page.empty) yield page.value;
     cursor = page.next;
   } while (cursor !== null);
 }

@@ -15,7 +15,7 @@ from gloveport.sandbox.engines.monty.unsupported import explain
 KIND = "binascii.Incomplete"
 FAILED = "Incomplete"
 MARK = "\0"
-FIELDS = ("message", "code", "tool", "status", "data", "retryable", "hint")
+FIELDS = ("message", "code", "origin", "tool", "status", "data", "retryable", "hint")
 MAX_KEPT_ERRORS = 10_000
 MAX_UNSEEN = 20
 MAX_CAUSES = 16

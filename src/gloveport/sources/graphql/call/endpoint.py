@@ -68,7 +68,8 @@ class Endpoint:
         variable = self._context.credentials.wanted(self._config.name, slot)
         if given:
             hint = f"check the credential in the environment variable {variable}"
-            return ToolError("the endpoint refused the credential", code="http-error", status=401, hint=hint)
+            message = "the endpoint refused the credential"
+            return ToolError(message, code="http-error", origin="tool", status=401, hint=hint)
         hint = f"set the environment variable {variable}"
         return ToolError("the endpoint wants a credential", code="credential-missing", status=401, hint=hint)
 

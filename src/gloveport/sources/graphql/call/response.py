@@ -80,6 +80,7 @@ def _graphql_error(reply: Reply, errors: Any, value: Any) -> ToolError:
     return ToolError(
         "; ".join(texts) + (f"; and {more} more" if more > 0 else ""),
         code="graphql-error",
+        origin="tool",
         status=reply.status,
         data={"errors": rows, "data": value},
         retryable=reply.status in RETRYABLE_STATUSES or any(row.get("code") in RATE_LIMIT_CODES for row in rows),
@@ -93,9 +94,8 @@ def _http_error(reply: Reply) -> ToolError:
     else:
         message = f"the endpoint answered {reply.status}"
     body = clean(reply.body[:MAX_BODY_CHARS].decode("utf-8", "replace"), max_chars=MAX_BODY_CHARS)
-    return ToolError(
-        message, code="http-error", status=reply.status, data=body or None, retryable=reply.status in RETRYABLE_STATUSES
-    )
+    about = {"status": reply.status, "data": body or None, "retryable": reply.status in RETRYABLE_STATUSES}
+    return ToolError(message, code="http-error", origin="tool", **about)
 
 
 def _path(steps: list[Any]) -> str:

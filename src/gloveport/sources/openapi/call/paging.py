@@ -79,6 +79,11 @@ def is_repeated(reply: Reply, used: NextPage | None) -> bool:
     return used is not None and used.seen == _digest(reply)
 
 
+def has_no_items(paging: Paging | None, value: Any) -> bool:
+    """Return True for a page whose list of items is known and empty."""
+    return _value_at(value, paging.items if paging else ()) == []
+
+
 def without_items(paging: Paging, value: Any) -> Any:
     """Return the page with its items removed."""
     if not paging.items:

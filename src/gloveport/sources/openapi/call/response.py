@@ -96,9 +96,9 @@ def _to_error(operation: Operation, reply: Reply, tool: str) -> ToolError:
     message = f"{operation.method} {operation.path} answered {reply.status} {STATUS_PHRASES.get(reply.status, '')}".rstrip()
     if detail := _error_detail(data):
         message += f": {detail}"
-    return ToolError(
-        message, code="http-error", tool=tool, status=reply.status, data=data, retryable=reply.status in TRANSIENT_STATUSES
-    )
+    retryable = reply.status in TRANSIENT_STATUSES
+    about = {"status": reply.status, "data": data, "retryable": retryable}
+    return ToolError(message, code="http-error", tool=tool, origin="tool", **about)
 
 
 def _error_data(reply: Reply) -> Any:

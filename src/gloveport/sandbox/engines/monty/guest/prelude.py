@@ -9,9 +9,12 @@ state = {}
 
 
 class ToolError:
-    def __init__(self, message="", code="tool-failed", tool=None, status=None, data=None, retryable=False, hint=None):
+    def __init__(
+        self, message="", code="tool-failed", origin=None, tool=None, status=None, data=None, retryable=False, hint=None
+    ):
         self.message = message
         self.code = code
+        self.origin = origin
         self.tool = tool
         self.status = status
         self.data = data
@@ -40,6 +43,7 @@ def _gloveport_raised(error):
     fields = {
         "message": str(error.message),
         "code": error.code,
+        "origin": error.origin,
         "tool": error.tool,
         "status": error.status,
         "data": error.data,

@@ -30,6 +30,9 @@ NO_EXIT = "exit is not offered here: return from the program"
 NO_MEMORY = "the program needed more memory than its limit"
 
 
+FIELDS = ("code", "origin", "tool", "status", "data", "retryable", "hint")  # of a ToolError, beside its message
+
+
 class ToolError(Exception):
     """A failed tool call, with the same fields as the host's ToolError."""
 
@@ -43,6 +46,7 @@ class ToolError(Exception):
         data: Any = None,
         retryable: bool | None = None,
         hint: str | None = None,
+        origin: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -52,17 +56,16 @@ class ToolError(Exception):
         self.data = data
         self.retryable = retryable
         self.hint = hint
+        self.origin = origin
 
     @classmethod
     def received(cls, fields: Mapping[str, Any]) -> ToolError:
         """Return the error in a reply frame."""
-        known = ("code", "tool", "status", "data", "retryable", "hint")
-        return cls(str(fields.get("message", "")), **{name: fields[name] for name in known if name in fields})
+        return cls(str(fields.get("message", "")), **{name: fields[name] for name in FIELDS if name in fields})
 
     def fields(self) -> dict[str, Any]:
         """Return its fields beside the message."""
-        names = ("code", "tool", "status", "data", "retryable", "hint")
-        return {name: getattr(self, name) for name in names if getattr(self, name, None) is not None}
+        return {name: getattr(self, name) for name in FIELDS if getattr(self, name, None) is not None}
 
 
 ToolError.__module__ = "builtins"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import inspect
 import keyword
 import os
@@ -27,6 +28,11 @@ async def step(name: str, fn: Callable[..., Any], *args: Any) -> Any:
 def leave(*args: Any) -> NoReturn:
     """Refuse to exit: a program ends by returning."""
     raise SystemExit(NO_EXIT)
+
+
+def refuse_process(command: str) -> NoReturn:
+    """Refuse to start a process. The C library would only return a status, which programs seldom look at."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 class NoInput:
@@ -79,6 +85,7 @@ def patch_process() -> None:
     """Remove functions that end or fork the process, the environment, and what distinguishes one process from another."""
     os.environ.clear()
     os._exit = os.abort = leave
+    os.system = refuse_process
     os.getpid = lambda: 1
     os.getppid = lambda: 0
     os.cpu_count = lambda: 1

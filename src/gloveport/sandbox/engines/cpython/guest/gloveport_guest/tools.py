@@ -213,7 +213,8 @@ async def _pages(make: Any, path: str, quoted: str, args: tuple[Any, ...]) -> An
     cursor = None
     while True:
         page = await make(path, quoted, (*args, cursor), {})
-        yield page["value"]
+        if not page["empty"]:
+            yield page["value"]
         cursor = page["next"]
         if cursor is None:
             return
