@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fuzz.definitions import DISCOVERY, INTROSPECTED, OPENAPI, SDL, SWAGGER, YAML
 from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take, use_empty_folders
-from fuzz.stall.heartbeat import BEAT_SECONDS
 from fuzz.stall.programs import MARKS
 from fuzz.stall.service import Service, service
 from gloveport import Gloveport
+from gloveport.bridge import Bridge
 from gloveport.catalog.declarations import declarations
 from gloveport.config import SourceConfig
+from gloveport.errors import ToolError
+from gloveport.large_values import off_loop
+from gloveport.surfaces.agents.tool_descriptions import MAX_DESCRIBED_TOOLS
+from gloveport.surfaces.agents.tools import AgentTools
 
 DEFECT = re.compile(r"could not be opened: \w+")  # the message about an error that is not one of ours
 MAX_SHOWN_TOOLS = 5
@@ -39,8 +42,7 @@ async def opened() -> AsyncIterator[Take]:
                     await port.connect()
                     await _show(port)
                     if document.get("search"):
-                        await port.catalog.prepare_search()
-                        port.catalog.search("list things")
+                        await _search(port)
                     return refusal_of(port)
                 finally:
                     await port.close()
@@ -89,15 +91,28 @@ def refusal_of(port: Gloveport) -> Refusal | None:
 
 
 async def _show(port: Gloveport) -> None:
-    """Ask about a few tools. Each question is a turn of the loop of its own, as it is for an agent."""
-    for tool in port.catalog.tools[:MAX_SHOWN_TOOLS]:
-        port.catalog.describe(tool.address)
-        await asyncio.sleep(BEAT_SECONDS)
-        port.catalog.suggest(f"{tool.address}x")
-        await asyncio.sleep(BEAT_SECONDS)
-        for language in ("typescript", "python"):
-            declarations(port.catalog, f"tools.{tool.address}()", language)
-            await asyncio.sleep(BEAT_SECONDS)
+    """Ask about a few tools, as an agent, its programs and their type checker do."""
+    agent, asked = AgentTools(port), Bridge(port.catalog).for_run(port.limits)
+    paths = [port.catalog.path_of(tool) for tool in port.catalog.tools[:MAX_DESCRIBED_TOOLS]]
+    for path in paths[:MAX_SHOWN_TOOLS]:
+        await asked.call_sync("describe", [path])
+        with suppress(ToolError):
+            await asked.call_sync("describe", [f"{path}x"])
+    for language in ("typescript", "python"):
+        code = ";".join(f"tools.{path}()" for path in paths)
+        await off_loop(declarations, port.catalog, code, language)
+        for described in (paths, [f"{path}x" for path in paths]) if paths else ():
+            await agent.call("describe", {"paths": described, "language": language})
+    await asked.call_sync("names", [])
+    await asked.call_sync("interfaces", [])
+
+
+async def _search(port: Gloveport) -> None:
+    """Search for the words of a tool, as an agent and its programs do."""
+    tool = port.catalog.tools[0] if port.catalog.tools else None
+    for query in ("list things", *((tool.address, tool.description[:400]) if tool else ())):
+        await AgentTools(port).call("search", {"query": query})
+        await Bridge(port.catalog).for_run(port.limits).call_sync("search", [query])
 
 
 def _openapi(*text: Any) -> Document:

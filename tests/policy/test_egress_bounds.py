@@ -204,7 +204,7 @@ async def test_what_was_cut_off_leaves_no_connection_behind() -> None:
         for _ in range(3):
             with pytest.raises(ToolError):
                 await egress.send(Request("GET", server.origin), SMALL)
-        assert egress._pool(SMALL).connections == []
+        assert (await egress._pool(SMALL, "http")).connections == []
         await egress.close()
 
 
@@ -222,7 +222,7 @@ async def test_a_cancelled_request_leaves_no_connection_behind() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert egress._pool(LOCAL).connections == []
+        assert (await egress._pool(LOCAL, "http")).connections == []
         await egress.close()
 
 

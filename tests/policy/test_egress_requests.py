@@ -75,7 +75,7 @@ async def test_connections_are_reused_and_idle_ones_limited() -> None:
             await egress.send(Request("GET", server.origin), LOCAL)
         assert server.connections == 1
         await asyncio.gather(*(egress.send(Request("GET", server.origin), LOCAL) for _ in range(30)))
-        pool = egress._pool(LOCAL)
+        pool = await egress._pool(LOCAL, "http")
         assert 1 <= len(pool.connections) <= 8
         await egress.close()
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import ssl
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpcore2
 import pytest
 import trustme
 
@@ -48,6 +50,29 @@ async def test_a_trusted_certificate_for_the_name_is_accepted_and_the_name_is_se
 async def test_an_address_is_checked_against_the_certificate_too(authority: trustme.CA) -> None:
     async with serving(ok(b"sealed"), tls=context(authority, "127.0.0.1")) as server:
         assert (await send(Request("GET", f"https://127.0.0.1:{server.port}/"))).body == b"sealed"
+
+
+async def test_certificates_of_the_system_are_read_for_https_only_and_away_from_the_loop(
+    authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[threading.Thread] = []
+
+    def read() -> ssl.SSLContext:
+        readers.append(threading.current_thread())
+        return made()
+
+    made = httpcore2.default_ssl_context
+    monkeypatch.setattr(httpcore2, "default_ssl_context", read)
+    egress = Egress()
+    async with serving(ok(b"open")) as server:
+        assert (await egress.send(Request("GET", server.origin), LOCAL)).body == b"open"
+    assert readers == []
+    async with serving(ok(b"sealed"), tls=context(authority, "127.0.0.1")) as server:
+        for _ in range(2):
+            assert (await egress.send(Request("GET", f"https://127.0.0.1:{server.port}/"), LOCAL)).body == b"sealed"
+    await egress.close()
+    assert len(readers) == 1
+    assert readers[0] is not threading.current_thread()
 
 
 @pytest.mark.parametrize("wrong", ["another name", "expired", "self-made"])

@@ -239,7 +239,7 @@ async def test_a_stream_that_is_left_early_leaves_no_connection_behind() -> None
         async with opened.stream("GET", server.origin) as reply:
             async for _ in reply.aiter_bytes():
                 break
-        assert egress._pool(LOCAL).connections == []
+        assert (await egress._pool(LOCAL, "http")).connections == []
     await egress.close()
 
 

@@ -145,11 +145,11 @@ class RunBridge:
                 self._slots_in_use -= 1
 
     async def _ask(self, call: ToolCall) -> Any:
-        """Return the result of a built-in. The first search loads its index in a thread: other runs do not wait for it."""
+        """Return the result of a built-in. One that goes through tools or schemas does so away from the event loop."""
         self._count_question(call.name)
         if call.name == "search":
             await self._bridge.catalog.prepare_search()
-        return self._answer(call.name, call.args)
+        return await off_loop_if(call.name in QUESTION_COST, self._answer, call.name, call.args)
 
     async def _admit(
         self, call: ToolCall, contract: Contract | None

@@ -44,7 +44,7 @@ class Egress:
         self._connect_address = connect_address
         self._contexts: dict[bool, ssl.SSLContext] = {}
         # A connection belongs to its event loop, and to the reach that allowed it.
-        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Reach, httpcore2.AsyncConnectionPool]]
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[Reach, str], httpcore2.AsyncConnectionPool]]
         self._pools = WeakKeyDictionary()
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Reach, asyncio.Semaphore]] = WeakKeyDictionary()
         # At debug level this logger writes headers before redaction.
@@ -92,7 +92,8 @@ class Egress:
         url = hop.url
         _admit(url, reach)
         # No local variable holds a revealed secret: a traceback could show the variables of this frame.
-        response = await self._pool(reach).handle_async_request(
+        pool = await self._pool(reach, url.scheme)
+        response = await pool.handle_async_request(
             httpcore2.Request(
                 hop.method,
                 httpcore2.URL(
@@ -144,24 +145,27 @@ class Egress:
         turns = self._turns.setdefault(asyncio.get_running_loop(), {})
         return turns.setdefault(reach, asyncio.Semaphore(_MAX_LARGE_REPLIES))
 
-    def _pool(self, reach: Reach) -> httpcore2.AsyncConnectionPool:
+    async def _pool(self, reach: Reach, scheme: str) -> httpcore2.AsyncConnectionPool:
+        context = await self._context(reach.verify_tls) if scheme == "https" else None
         pools = self._pools.setdefault(asyncio.get_running_loop(), {})
-        if reach not in pools:
-            pools[reach] = httpcore2.AsyncConnectionPool(
-                ssl_context=self._context(reach.verify_tls),
+        if (reach, scheme) not in pools:
+            pools[reach, scheme] = httpcore2.AsyncConnectionPool(
+                ssl_context=context,
                 max_connections=_MAX_CONNECTIONS,
                 max_keepalive_connections=_MAX_IDLE_CONNECTIONS,
                 keepalive_expiry=_IDLE_SECONDS,
                 network_backend=connect.CheckedBackend(reach.allow_private, self._resolve, self._connect_address),
             )
-        return pools[reach]
+        return pools[reach, scheme]
 
-    def _context(self, verify: bool) -> ssl.SSLContext:
+    async def _context(self, verify: bool) -> ssl.SSLContext:
+        """Return the settings of TLS. They are made in a thread: reading the certificates of the system takes 25 ms."""
         if verify not in self._contexts:
-            context = self._contexts[verify] = httpcore2.default_ssl_context()
+            context = await asyncio.to_thread(httpcore2.default_ssl_context)
             if not verify:
                 context.check_hostname = False
                 context.verify_mode = ssl.CERT_NONE
+            self._contexts.setdefault(verify, context)
         return self._contexts[verify]
 
 

@@ -18,7 +18,7 @@ from gloveport.bridge.validation_errors import describe_errors
 from gloveport.catalog import python_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
-from gloveport.large_values import is_large, off_loop_if
+from gloveport.large_values import is_large, off_loop, off_loop_if
 from gloveport.suggestions import question
 from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.agents.tool_descriptions import DEFAULT_SEARCH_LIMIT, INPUT_SCHEMAS, AgentTool, describe_tools
@@ -63,8 +63,8 @@ class AgentTools:
         await self._port.connect(naming=" ".join([args.get("code", ""), args.get("source", ""), *args.get("paths", ())]))
         if name == "search":
             await self._port.catalog.prepare_search()
-            return self._search(args)
-        return self._describe(args) if name == "describe" else await self._execute(args, on_event)
+            return await off_loop(self._search, args)
+        return await off_loop(self._describe, args) if name == "describe" else await self._execute(args, on_event)
 
     def fit(self, text: str) -> tuple[str, dict[str, Any]]:
         """Return the text, or its beginning and how to read on if it is too long."""

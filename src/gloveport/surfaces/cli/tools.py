@@ -15,6 +15,7 @@ from gloveport.config import Config, SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
+from gloveport.large_values import off_loop
 from gloveport.sources.pins import Pins, is_pinned, pin_key
 from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files, what_it_does
 from gloveport.suggestions import did_you_mean, question
@@ -81,7 +82,7 @@ def search_command(view: ViewOptions, query: str, source: str | None, limit: int
 
 async def _search(view: ViewOptions, port: Gloveport, query: str, source: str | None, limit: int) -> int:
     await port.catalog.prepare_search()
-    found = port.catalog.search(query, source=source, limit=limit)
+    found = await off_loop(port.catalog.search, query, source=source, limit=limit)
     rows = [_row(port, tool) for tool in found.tools]
     wrong = not_open(port, source)
     if view.as_json:
@@ -101,9 +102,9 @@ def describe_command(view: ViewOptions, name: str) -> int:
 
 async def _describe(view: ViewOptions, port: Gloveport, name: str) -> int:
     path = name.removeprefix("tools.")
-    found = port.catalog.describe(path)
+    found = await off_loop(port.catalog.describe, path)
     if found is None:
-        raise _no_tool(port, path)
+        raise await off_loop(_no_tool, port, path)
     entry = port.catalog.entry(path)
     if view.as_json:
         about = {
