@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from gloveport.schema_cost import REFERENCE_PREFIX
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode, References
 from gloveport.sources.schemas.keywords import COMMON_RULES, Schema, SchemaWalk, definition_name
+from gloveport.sources.texts import clean
 
 Side = Literal["input", "output"]
 Warn = Callable[[str, str], None]
@@ -114,6 +115,10 @@ class OpenApiSchemaWalk(SchemaWalk):
     def loosen(self, problem: str) -> None:
         self.schemas.loosened = True
         self.schemas.warn(self.place, problem)
+
+    def unknown(self, problem: str) -> Schema:
+        """Return a schema that accepts anything and says why: a reader must not take it for what the document states."""
+        return super().unknown(problem) | {"description": clean(f"Incomplete: {problem}", MAX_DESCRIPTION_CHARS)}
 
     def schema(self, node: Any, depth: int = 0) -> Any:
         out = super().schema(node, depth)
