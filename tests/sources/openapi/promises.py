@@ -127,8 +127,8 @@ def silent_omissions(document: dict[str, Any], cache: DefinitionCache) -> Iterat
 
 def declared_operations(document: dict[str, Any]) -> Iterator[tuple[str, str, list[str], bool]]:
     """Yield path, method, the names of the parameters, and whether there is a body that says something."""
-    for key, item in document.get("paths", {}).items():
-        item = _follow(document, item)
+    for key, given in document.get("paths", {}).items():
+        item = _follow(document, given)
         if key.startswith("x-") or not isinstance(item, dict):
             continue
         for method in METHODS:
@@ -150,7 +150,7 @@ def _follow(document: Any, node: Any) -> Any:
             return node
         found: Any = document
         for step in node["$ref"].removeprefix("#").split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            found = found.get(step) if isinstance(found, dict) else None
+            name = step.replace("~1", "/").replace("~0", "~")
+            found = found.get(name) if isinstance(found, dict) else None
         node = found
     return node

@@ -30,6 +30,30 @@ def test_yaml_and_json_are_the_same() -> None:
     assert Compiled(yaml.safe_dump(PETS).encode()).heads == Compiled(json.dumps(PETS, indent=2).encode()).heads
 
 
+def test_yaml_of_others_with_tabs_and_characters_that_yaml_does_not_allow_is_read() -> None:
+    text = (
+        b"openapi: 3.1.0\npaths:\n\t\n  /a:\n \t \n    get:\n      operationId: a\n      description: |\n"
+        b"        It\xc2\x92s on.\n\t\t\n        \n      parameters:\n\t\n      - {name: q, in: query}\n\t"
+    )
+    compiled = Compiled(text)
+    (head,) = compiled.heads.values()
+    assert head.description == "It\ufffds on." and head.parameters == ("q",)
+    with pytest.raises(SourceError, match="line 2"):
+        Compiled(b"openapi: 3.1.0\n\tpaths: {}\n")
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, -(10**19) + 1, 10**30, 1, -1])
+def test_integers_of_any_size_are_read_alike_from_yaml_and_json(number: int) -> None:
+    schema = {"type": "number", "maximum": number}
+    text = "{paths: {/a: {get: {parameters: [{name: q, in: query, schema: {type: number, maximum: %d}}]}}}, openapi: 3.1.0, components: {schemas: {A: {maximum: %d}}}}"
+    document = openapi({"/a": {"get": {"parameters": [{"name": "q", "in": "query", "schema": schema}]}}})
+    found = [
+        made.only()[1]["properties"]["q"]["maximum"]
+        for made in (Compiled((text % (number, number)).encode()), Compiled(json.dumps(document).encode()))
+    ]
+    assert found[0] == found[1] and type(found[0]) is type(found[1]) and found[0] == pytest.approx(number)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_byte_order_marks_are_understood(encoding: str) -> None:
     assert Compiled(json.dumps(PETS).encode(encoding)).addresses == ["pets.list"]

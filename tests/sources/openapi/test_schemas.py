@@ -1,5 +1,6 @@
 """Schemas of every dialect become valid JSON Schema 2020-12; an invalid keyword alone is left out."""
 
+import json
 from typing import Any
 
 import jsonschema_rs
@@ -61,6 +62,31 @@ def test_properties_that_only_one_side_sees_are_dropped_from_the_other() -> None
     assert list(received["$defs"]["PetOutput"]["properties"]) == ["id", "name", "friend"]
     assert received["$defs"]["PetOutput"]["properties"]["friend"] == {"$ref": "#/$defs/PetOutput"}
     assert sent["$defs"]["PetInput"]["properties"]["friend"] == {"$ref": "#/$defs/PetInput"}
+
+
+@pytest.mark.parametrize(
+    "pet",
+    [
+        {"properties": {"id": {"$ref": "#/components/schemas/Id"}, "n": {}}, "required": ["id", "n"]},
+        {"properties": {"id": {"$ref": "#/components/schemas/Again"}, "n": {}}, "required": ["id", "n"]},
+        {"properties": {"id": {"allOf": [{"$ref": "#/components/schemas/Id"}]}, "n": {}}, "required": ["id", "n"]},
+        {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {"n": {}}}], "required": ["id", "n"]},
+        {"allOf": [{"$ref": "#/components/schemas/Base"}], "properties": {"n": {}}, "required": ["id", "n"], "not": {}},
+    ],
+)
+@pytest.mark.parametrize("place", ["#/components/schemas/Pet", None])
+def test_a_property_that_refers_to_a_hidden_one_is_hidden(pet: dict[str, Any], place: str | None) -> None:
+    schemas = {
+        "Id": {"type": "string", "readOnly": True},
+        "Again": {"$ref": "#/components/schemas/Id"},
+        "Base": {"properties": {"id": {"$ref": "#/components/schemas/Id"}}},
+        "Pet": pet,
+    }
+    schema = pet if place is None else {"$ref": place}
+    document = operation("post", requestBody=sending(schema), responses=returning(schema), components={"schemas": schemas})
+    _, sent, received = Compiled(document).only()
+    assert '"id"' not in json.dumps(sent) and '"n"' in json.dumps(sent)
+    assert received is not None and '"id"' in json.dumps(received)
 
 
 def test_a_schema_that_both_sides_see_alike_is_kept_once() -> None:
