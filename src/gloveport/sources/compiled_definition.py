@@ -11,6 +11,10 @@ SHARED_REFERENCE = re.compile(rb'"\$ref":"#/\$defs/([A-Za-z0-9_]+)"')
 """A reference to a shared schema in compact JSON. A quote inside a string is escaped, so no string matches."""
 
 
+TOO_LARGE_SCHEMA = {"description": "Incomplete: this part of the definition is too large, and is left out."}
+"""The schema that replaces one that is too large. It accepts anything."""
+
+
 class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The part of a tool that stays in memory: enough to list it, search for it and check its argument names."""
 

@@ -26,7 +26,7 @@ import msgspec
 
 from gloveport.errors import SourceError
 from gloveport.schema_cost import is_normal, subschemas_of
-from gloveport.sources.compiled_definition import ToolHead, shared_schema_names
+from gloveport.sources.compiled_definition import TOO_LARGE_SCHEMA, ToolHead, shared_schema_names
 
 FORMAT_VERSION = 2
 MAX_UNUSED_DAYS = 90
@@ -158,10 +158,10 @@ class DefinitionCache:
         while waiting:
             name, part = waiting.popleft()
             bytes_left -= len(part)
-            piece = self._decode(part) if bytes_left >= 0 else {}
+            piece = self._decode(part) if bytes_left >= 0 else dict(TOO_LARGE_SCHEMA)
             found = list(islice(subschemas_of(piece), MAX_SUBSCHEMAS - len(nodes) + 1))
             if len(nodes) + len(found) > MAX_SUBSCHEMAS:
-                piece, found = {}, []
+                piece, found = dict(TOO_LARGE_SCHEMA), []
             pieces[name] = piece
             nodes += found
             for used in shared_schema_names(part) if found else ():

@@ -64,6 +64,13 @@ class Compiled:
         return self.definitions[address].operation, self.inputs[address], self.outputs[address]
 
 
+def is_incomplete(schema: Any) -> bool:
+    """Return True for a schema that accepts anything and says that it is not what the definition states."""
+    return (
+        isinstance(schema, dict) and schema.keys() == {"description"} and schema["description"].startswith("Incomplete: ")
+    )
+
+
 def openapi(paths: dict[str, Any], **rest: Any) -> dict[str, Any]:
     """Return an OpenAPI 3.1 document."""
     given = {

@@ -1,7 +1,8 @@
 """A server that records requests and sends prepared replies, and sources made of hand-written operations."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gloveport.policy.egress import Egress
 from gloveport.sources.compiled_definition import CredentialSlot, ToolHead
 from gloveport.sources.context import SourceContext
 from gloveport.sources.definition_cache import DefinitionCache
+from gloveport.sources.openapi.opening import open_openapi
 from gloveport.sources.openapi.operation import CompiledOperation, Operation
 from gloveport.sources.openapi.source import OpenApiSource
 from gloveport.types import Tool
@@ -157,6 +159,19 @@ class Kit:
             )
         )
         return self._made[-1]
+
+    @asynccontextmanager
+    async def opened(self, path: Path, **config: Any) -> AsyncIterator[OpenApiSource]:
+        """Open a document as a source that calls the recording server."""
+        settings = {"base_url": self.server.url, "allow_private": True, "timeout_seconds": 20, **config}
+        chosen = SourceConfig("api", "openapi", str(path), **settings)
+        configured = {("api", slot): origin for slot, origin in chosen.credentials.items()}
+        credentials = EnvironmentCredentials(configured, self.environment)
+        source = await open_openapi(chosen, SourceContext(self._egress, credentials, self._folder, InProcessTasks()))
+        try:
+            yield source
+        finally:
+            await source.close()
 
     async def call(self, operation: Operation, args: dict[str, Any] | None = None, **config: Any) -> Any:
         """Call the operation, down to the socket, and return the value."""

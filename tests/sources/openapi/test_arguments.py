@@ -5,8 +5,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from gloveport.sources.openapi.call.request import RequestBuilder
 from gloveport.sources.openapi.operation import FieldEncoding, Parameter
-from tests.sources.openapi.compiled import Compiled, openapi, operation, sending
+from tests.sources.openapi.compiled import Compiled, openapi, operation, returning, sending
 
 OBJECT = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
 FILE = {"type": "string", "format": "binary"}
@@ -14,6 +15,10 @@ FILE = {"type": "string", "format": "binary"}
 
 def parameter(name: str, place: str = "query", **rest: Any) -> dict[str, Any]:
     return {"name": name, "in": place, "schema": {"type": "string"}} | rest
+
+
+def description(compiled: Compiled) -> str:
+    return next(iter(compiled.heads.values())).description
 
 
 def accepts(schema: dict[str, Any], args: Any) -> bool:
@@ -49,10 +54,58 @@ def test_operation_parameters_replace_those_of_their_path() -> None:
     assert schema["properties"]["q"]["description"] == "new" and set(schema["properties"]) == {"p", "q"}
 
 
-def test_header_parameters_that_the_specification_reserves_are_ignored() -> None:
-    names = ["Accept", "content-type", "AUTHORIZATION", "X-Trace"]
-    made, _, _ = Compiled(operation(parameters=[parameter(name, "header") for name in names])).only()
-    assert [one.name for one in made.parameters] == ["X-Trace"]
+def test_header_parameters_that_something_else_decides_are_no_arguments() -> None:
+    names = ["Accept", "content-type", "AUTHORIZATION", "X-Trace", "Host"]
+    compiled = Compiled(operation(parameters=[parameter(name, "header") for name in names]))
+    assert [one.name for one in compiled.only()[0].parameters] == ["X-Trace"] and not compiled.warnings
+    compiled = Compiled(operation(parameters=[parameter("Cookie", "header")]))
+    assert "the header cookie is left out" in description(compiled) and compiled.only()[0].parameters == ()
+
+
+def test_a_parameter_in_the_query_of_a_path_is_an_argument_once() -> None:
+    path = "/alerts?lat={lat}&unit={unit}&open={open}"
+    declared = [parameter("lat", "path", schema={"type": "number"}), parameter("unit", style="pipeDelimited")]
+    made, schema, _ = Compiled(operation(path=path, parameters=declared)).only()
+    assert [(one.name, one.place, one.required) for one in made.parameters] == [
+        ("lat", "path", True),
+        ("open", "path", True),
+        ("unit", "query", False),
+    ]
+    assert not made.grouped and schema["required"] == ["lat", "open"]
+    assert schema["properties"]["lat"] == {"type": "number"}
+    url = RequestBuilder(made, "https://a.example", {}).build({"lat": 1.5, "open": "x", "unit": "m"}).url
+    assert url == "https://a.example/alerts?lat=1.5&open=x&unit=m"
+
+
+AUTHORIZATION = parameter("Authorization", "header", required=True, description="The key of the shop.")
+BEARER = {"type": "http", "scheme": "bearer"}
+KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
+
+
+@pytest.mark.parametrize(
+    ("schemes", "security", "required", "expected", "slots"),
+    [
+        ({}, None, True, [["authorization"]], ["authorization"]),
+        ({}, None, False, [["authorization"], []], ["authorization"]),
+        ({"k": KEY}, [{"k": []}], True, [["k", "authorization"]], ["k", "authorization"]),
+        ({"k": KEY}, [{"k": []}], False, [["k", "authorization"], ["k"]], ["k", "authorization"]),
+        ({"b": BEARER}, None, True, [["b"]], ["b"]),
+        ({"b": BEARER, "k": KEY}, [{"b": []}, {"k": []}], True, [["b"], ["k"]], ["b", "k"]),
+        ({"authorization": KEY}, None, True, [["authorization_2"]], ["authorization", "authorization_2"]),
+    ],
+)
+def test_the_header_authorization_as_a_parameter_is_a_credential(
+    schemes: Any, security: Any, required: bool, expected: Any, slots: Any
+) -> None:
+    node = {"parameters": [{**AUTHORIZATION, "required": required}]} | ({} if security is None else {"security": security})
+    compiled = Compiled(operation(**node, components={"securitySchemes": schemes}))
+    made, schema, _ = compiled.only()
+    assert [list(names) for names in made.security] == expected and schema["properties"] == {}
+    assert [slot["name"] for slot in compiled.facts["slots"]] == slots
+    added = compiled.facts["slots"][-1]
+    if len(slots) > len(schemes):
+        assert (added["kind"], added["parameter"]) == ("header", "Authorization")
+        assert "whole header" in added["description"] and "key of the shop" in added["description"]
 
 
 def test_styles_have_the_defaults_of_their_place() -> None:
@@ -80,8 +133,10 @@ def test_a_parameter_with_content_is_sent_as_that() -> None:
 
 
 def test_an_undeclared_path_parameter_is_a_string_and_one_that_the_path_lacks_is_left_out() -> None:
-    made, schema, _ = Compiled(operation(path="/x/{id}", parameters=[parameter("gone", "path")])).only()
+    compiled = Compiled(operation(path="/x/{id}", parameters=[parameter("gone", "path")]))
+    made, schema, _ = compiled.only()
     assert [one.name for one in made.parameters] == ["id"] and schema["required"] == ["id"]
+    assert "Incomplete: the parameter 'gone' is left out" in description(compiled)
 
 
 def test_a_bad_parameter_is_left_out_and_named() -> None:
@@ -90,6 +145,33 @@ def test_a_bad_parameter_is_left_out_and_named() -> None:
     )
     assert [one.name for one in compiled.only()[0].parameters] == ["q"]
     assert len(compiled.warnings) == 4 and all("GET /things" in warning for warning in compiled.warnings)
+    assert "Incomplete: " in description(compiled) and "'#/gone' points to nothing" in description(compiled)
+
+
+@pytest.mark.parametrize(
+    ("node", "part"),
+    [
+        ({"requestBody": {"content": {}}}, "its body is left out"),
+        ({"requestBody": {"content": {f"text/x{n}": {"schema": {"maxLength": n}} for n in range(25)}}}, "only 20 of the media types"),
+        ({"security": [{"odd": []}]}, "it needs a credential of a kind that is not supported"),
+        ({"responses": {"200": {"$ref": "#/gone"}}}, "the response 200 is left out"),
+        ({"parameters": [{"$ref": "#/gone"}], "description": "long " * 1000}, "'#/gone' points to nothing"),
+    ],
+)  # fmt: skip
+def test_a_tool_whose_definition_could_not_be_read_completely_says_so(node: Any, part: str) -> None:
+    compiled = Compiled(
+        operation("post", **node, components={"securitySchemes": {"odd": {"type": "http", "scheme": "odd"}}})
+    )
+    assert "\n\nIncomplete: " in description(compiled) and part in description(compiled)
+    assert any(part in warning for warning in compiled.warnings)
+
+
+def test_a_tool_whose_schemas_are_too_large_says_so() -> None:
+    large = {"type": "object", "properties": {f"property_{n}": {"enum": ["x" * 900]} for n in range(1200)}}
+    compiled = Compiled(operation("post", requestBody=sending(large)))
+    assert "it accepts more than the document says" in description(compiled)
+    compiled = Compiled(operation("post", responses=returning(large)))
+    assert "its schemas are too large" in description(compiled)
 
 
 def test_references_to_parameters_bodies_and_answers_are_followed() -> None:

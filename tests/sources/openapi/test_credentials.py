@@ -45,15 +45,20 @@ async def test_a_secret_is_sent_where_its_scheme_says(kit: Kit, slot: str, heade
 async def test_a_secret_in_the_query_comes_after_the_arguments_and_can_not_be_one(kit: Kit) -> None:
     kit.environment["GLOVEPORT_API_ASKED"] = "s3cret&x=1"
     parameters = (Parameter("q", "q", "query"), Parameter("api_key", "api_key", "query"))
-    await kit.call(get(("asked",), parameters=parameters), {"q": "a", "api_key": "forged"}, slots=SLOTS)
+    await kit.call(get(("asked",), parameters=parameters), {"q": "a"}, slots=SLOTS)
     assert kit.server.last.query == "q=a&api_key=s3cret%26x%3D1"
+    with pytest.raises(ToolError, match="`api_key` is sent as a credential"):
+        await kit.call(get(("asked",), parameters=parameters), {"q": "a", "api_key": "forged"}, slots=SLOTS)
+    assert len(kit.server.seen) == 1
 
 
 async def test_cookies_of_arguments_and_of_credentials_share_one_header(kit: Kit) -> None:
     kit.environment["GLOVEPORT_API_SESSION"] = "s3cret"
     parameters = (Parameter("theme", "theme", "cookie"), Parameter("sid", "sid", "cookie"))
-    await kit.call(get(("session",), parameters=parameters), {"theme": "dark", "sid": "forged"}, slots=SLOTS)
+    await kit.call(get(("session",), parameters=parameters), {"theme": "dark"}, slots=SLOTS)
     assert kit.server.last.header("cookie") == "theme=dark; sid=s3cret"
+    with pytest.raises(ToolError, match="`sid` is sent as a credential"):
+        await kit.call(get(("session",), parameters=parameters), {"theme": "dark", "sid": "forged"}, slots=SLOTS)
 
 
 async def test_the_first_alternative_with_all_credentials_is_used(kit: Kit) -> None:

@@ -42,6 +42,22 @@ def test_a_swagger_body_and_its_definitions() -> None:
     assert output is not None and output["$ref"] == "#/$defs/Pet"
 
 
+def test_a_swagger_operation_may_be_a_reference_and_says_what_it_lacks() -> None:
+    query = {"name": "q", "in": "query", "type": "string", "required": True}
+    body = {"name": "b", "in": "body", "schema": {"type": "object", "properties": {"x": {"type": "string"}}}}
+    field = {"name": "f", "in": "formData", "type": "string"}
+    compiled = Compiled(
+        swagger(
+            {"/pets": {"parameters": [query], "post": {"$ref": "#/x-operations/add"}}},
+            **{"x-operations": {"add": {"operationId": "addPet", "parameters": [body, {**body, "name": "c"}, field]}}},
+        )
+    )
+    made, schema, _ = compiled.only()
+    assert compiled.addresses == ["pets.addPet"] and list(schema["properties"]) == ["q", "x"] and made.body is not None
+    (head,) = compiled.heads.values()
+    assert "several bodies" in head.description and "the fields of a form are left out" in head.description
+
+
 def test_swagger_lists_are_joined_as_their_collection_format_says() -> None:
     def listed(name: str, place: str = "query", form: str | None = None) -> dict[str, Any]:
         return {"name": name, "in": place, "type": "array", "items": {"type": "string"}} | (

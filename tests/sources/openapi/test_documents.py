@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gloveport.errors import SourceError
 from gloveport.sources.openapi.compile.document.document import MAX_DOCUMENT_BYTES, parse_text
-from tests.sources.openapi.compiled import Compiled, openapi, operation, returning, sending
+from tests.sources.openapi.compiled import Compiled, is_incomplete, openapi, operation, returning, sending
 
 PETS = openapi({"/pets": {"get": {"operationId": "list", "tags": ["pets"], "responses": returning({"type": "array"})}}})
 
@@ -28,6 +28,30 @@ def refused(raw: bytes) -> str:
 
 def test_yaml_and_json_are_the_same() -> None:
     assert Compiled(yaml.safe_dump(PETS).encode()).heads == Compiled(json.dumps(PETS, indent=2).encode()).heads
+
+
+def test_yaml_of_others_with_tabs_and_characters_that_yaml_does_not_allow_is_read() -> None:
+    text = (
+        b"openapi: 3.1.0\npaths:\n\t\n  /a:\n \t \n    get:\n      operationId: a\n      description: |\n"
+        b"        It\xc2\x92s on.\n\t\t\n        \n      parameters:\n\t\n      - {name: q, in: query}\n\t"
+    )
+    compiled = Compiled(text)
+    (head,) = compiled.heads.values()
+    assert head.description == "It\ufffds on." and head.parameters == ("q",)
+    with pytest.raises(SourceError, match="line 2"):
+        Compiled(b"openapi: 3.1.0\n\tpaths: {}\n")
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, -(10**19) + 1, 10**30, 1, -1])
+def test_integers_of_any_size_are_read_alike_from_yaml_and_json(number: int) -> None:
+    schema = {"type": "number", "maximum": number}
+    text = "{paths: {/a: {get: {parameters: [{name: q, in: query, schema: {type: number, maximum: %d}}]}}}, openapi: 3.1.0, components: {schemas: {A: {maximum: %d}}}}"
+    document = openapi({"/a": {"get": {"parameters": [{"name": "q", "in": "query", "schema": schema}]}}})
+    found = [
+        made.only()[1]["properties"]["q"]["maximum"]
+        for made in (Compiled((text % (number, number)).encode()), Compiled(json.dumps(document).encode()))
+    ]
+    assert found[0] == found[1] and type(found[0]) is type(found[1]) and found[0] == pytest.approx(number)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -184,6 +208,50 @@ def test_files_beside_a_document_are_part_of_it(tmp_path: Path) -> None:
     assert sorted(compiled.facts["siblings"]) == ["common.yaml", "schemas/my pet.json"]
 
 
+OPERATION = {
+    "operationId": "findPets",
+    "parameters": [{"$ref": "parameters.json#/q"}],
+    "requestBody": {"content": {"application/json": {"schema": {"properties": {"n": {"$ref": "pet.json"}}}}}},
+    "responses": {"200": {"$ref": "parameters.json#/ok"}},
+}
+SHARED = [{"$ref": "common.json#/tenant"}]
+
+
+@pytest.mark.parametrize("dialect", ["openapi", "swagger"])
+def test_an_operation_may_be_a_reference_into_another_file(tmp_path: Path, dialect: str) -> None:
+    schema = {"type": "string", "description": "A pet."}
+    files = {
+        "common.json": {"tenant": {"name": "tenant", "in": "header", "schema": {"type": "string"}}},
+        "pets/parameters.json": {
+            "q": {"name": "q", "in": "query", "required": True, "schema": {"$ref": "pet.json"}},
+            "ok": {"content": {"application/json": {"schema": {"$ref": "pet.json"}}}, "schema": {"$ref": "pet.json"}},
+            "b": {"name": "b", "in": "body", "schema": {"properties": {"n": {"$ref": "pet.json"}}}},
+        },
+        "pets/pet.json": schema,
+        "pets/find.json": {"get": OPERATION},
+    }
+    paths = {"/pets": {"parameters": SHARED, "post": {"$ref": "pets/find.json#/get"}}}
+    api: dict[str, Any] = openapi(paths)
+    if dialect == "swagger":
+        api = {"swagger": "2.0", "info": {}, "host": "a.example", "paths": paths}
+        parameters = [*OPERATION["parameters"], {"$ref": "parameters.json#/b"}]
+        files["pets/find.json"] = {"get": {**OPERATION, "parameters": parameters}}
+    compiled = Compiled(write(tmp_path, {"api.json": api, **files}), str(tmp_path))
+    made, taken, given = compiled.only()
+    assert not compiled.warnings and compiled.addresses == ["pets.findPets"]
+    assert list(taken["properties"]) == ["q", "tenant", "n"] and made.body is not None
+    assert "A pet." in json.dumps(taken["properties"] | taken["$defs"]) and "A pet." in json.dumps(given)
+
+
+def test_a_reference_to_no_operation_is_a_warning_and_what_stands_beside_one_is_named() -> None:
+    gone = {"get": {"$ref": "#/gone"}, "put": {"$ref": "#/info/title"}, "post": {"$ref": "#/x-post", "summary": "mine"}}
+    compiled = Compiled(openapi({"/a": gone}, **{"x-post": {"operationId": "make", "description": "Make one."}}))
+    assert compiled.addresses == ["a.make"]
+    assert [warning.partition(":")[0] for warning in compiled.warnings] == ["GET /a", "PUT /a", "POST /a"]
+    (head,) = compiled.heads.values()
+    assert head.description == "Make one.\n\nIncomplete: what stands beside its `$ref` is left out."
+
+
 def test_a_reference_may_leave_the_folder_and_come_back(tmp_path: Path) -> None:
     folder = tmp_path / "api"
     first = {"$ref": "../api/common.json#/Tag"}
@@ -211,7 +279,7 @@ def test_a_reference_never_leaves_the_folder(tmp_path: Path, reference: str) -> 
     (folder / "link.json").symlink_to(tmp_path / "secret.json")
     (folder / "linked").symlink_to(tmp_path)
     compiled = Compiled(raw, str(folder))
-    assert compiled.only()[2] == {} and len(compiled.warnings) == 1
+    assert is_incomplete(compiled.only()[2]) and len(compiled.warnings) == 1
 
 
 def test_each_side_sees_its_own_properties_of_files_beside_a_document(tmp_path: Path) -> None:
@@ -228,7 +296,7 @@ def test_an_absolute_path_is_not_read_even_inside_the_folder(tmp_path: Path) -> 
     inside = tmp_path / "pet.json"
     inside.write_text('{"type": "string"}')
     for reference in (str(inside), inside.as_uri()):
-        assert Compiled(operation(responses=returning({"$ref": reference})), str(tmp_path)).only()[2] == {}
+        assert is_incomplete(Compiled(operation(responses=returning({"$ref": reference})), str(tmp_path)).only()[2])
 
 
 MUTATED = json.dumps(PETS).encode()

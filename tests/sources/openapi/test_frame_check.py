@@ -21,6 +21,7 @@ from gloveport.sources.openapi.frames import FACTS, SHARED_SCHEMA, TOOL, Compile
 from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import compile_to_cache
 from gloveport.sources.openapi.operation import CompiledOperation, Operation, Parameter
+from tests.sources.openapi.compiled import is_incomplete
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
 FACTS_OF_THINGS = DocumentFacts("Things", "1", "", "openapi", ("https://api.example.com",), {}, (), ())
@@ -183,7 +184,7 @@ async def test_a_large_schema_is_cut_where_it_is_furthest_away(tmp_path: Path) -
     cache = await stored(tmp_path, tool(schema={"type": "object"}), *shared, facts())
     made = cache.schema(b'{"$ref":"#/$defs/A"}')
     cache.close()
-    assert len(made["$defs"]["A"]["properties"]) == 10_000 and made["$defs"]["B"] == {}
+    assert len(made["$defs"]["A"]["properties"]) == 10_000 and is_incomplete(made["$defs"]["B"])
 
 
 class Siblings:

@@ -95,13 +95,54 @@ def test_content_parameters_are_sent_as_their_media_type() -> None:
 
 def test_parameters_without_a_value_are_left_out() -> None:
     parameters = tuple(Parameter(name, name, "query") for name in "abcd")
-    request = build(Operation("GET", "/x", parameters=parameters), {"a": None, "b": "", "c": []})
+    request = build(Operation("GET", "/x", parameters=parameters), {"a": None, "b": ""})
     assert request.url == f"{BASE}/x?b="
+
+
+@pytest.mark.parametrize(
+    ("operation", "args"),
+    [
+        (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),)), {"b": 1}),
+        (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),)), {"body": 1}),
+        (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),)), {"a": []}),
+        (Operation("POST", "/x", body=RequestBody((JSON,), "body")), {"a": 1}),
+        (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),), grouped=True), {"query": {"b": 1}}),
+        (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),), grouped=True), {"header": {"a": 1}}),
+        (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),), grouped=True), {"body": 1}),
+        (Operation("GET", "/x", parameters=(path_parameter(),)), {"id": 1}),
+        (Operation("POST", "/x", body=RequestBody((JSON, MediaContent("text/csv", "text")))), {"content_type": "text/csv"}),
+        (Operation("POST", "/x", body=RequestBody((JSON, MediaContent("text/csv", "text")), "body")), {"body": 1, "content_type": "a/b"}),
+        (Operation("POST", "/x", body=RequestBody((MediaContent("application/x-www-form-urlencoded", "form"),))), {"a": []}),
+        (Operation("POST", "/x", body=RequestBody((MediaContent("multipart/form-data", "multipart"),))), {"a": []}),
+    ],
+)  # fmt: skip
+def test_an_argument_that_no_part_of_the_request_would_hold_fails_the_call(
+    operation: Operation, args: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match=r"no argument|can't be sent|no place|needs a body"):
+        build(operation, args)
 
 
 def test_a_path_keeps_what_the_definition_wrote_into_its_query_and_drops_a_fragment() -> None:
     operation = Operation("GET", "/a b/{id}?kind=big&id={id}#Action=List", parameters=(path_parameter(),))
-    assert build(operation, {"id": "1"}).url == f"{BASE}/a%20b/1?kind=big"
+    assert build(operation, {"id": "1"}).url == f"{BASE}/a%20b/1?kind=big&id=1"
+
+
+def test_parameters_in_the_query_of_a_path_are_sent_there() -> None:
+    parameters = (path_parameter("lat"), path_parameter("x y"), Parameter("unit", "unit", "query"))
+    operation = Operation("GET", "/alerts?lat={lat}&at=({x y},0)&unit={unit}&key={key}", parameters=parameters)
+    args = {"lat": "1&b=2#c", "x y": 7}
+    assert build(operation, args).url == f"{BASE}/alerts?lat=1%26b%3D2%23c&at=(7,0)"
+    assert build(operation, args | {"unit": "m"}).url == f"{BASE}/alerts?lat=1%26b%3D2%23c&at=(7,0)&unit=m"
+    with pytest.raises(ValueError, match="`lat` is sent as a credential"):
+        RequestBuilder(operation, BASE, {}).build(args, {("query", "lat")})
+
+
+def test_a_name_in_the_query_of_a_path_can_not_ask_for_another_method() -> None:
+    operation = Operation("GET", "/x?{key}=DELETE", parameters=(path_parameter("key"),))
+    assert build(operation, {"key": "filter"}).url == f"{BASE}/x?filter=DELETE"
+    with pytest.raises(ValueError, match="another method"):
+        build(operation, {"key": "_method"})
 
 
 def test_a_missing_path_parameter_is_refused_by_name() -> None:
@@ -183,13 +224,18 @@ def test_a_definition_can_not_smuggle_a_header_in_a_name() -> None:
 @pytest.mark.parametrize("name", ["Host", "authorization", "Content-Length", "Transfer-Encoding", "COOKIE", "Connection"])
 def test_arguments_can_not_set_headers_of_the_connection_or_of_credentials(name: str) -> None:
     operation = Operation("GET", "/x", parameters=(Parameter(name, "it", "header", style="simple"),))
-    assert headers(build(operation, {"it": "evil"})) == {"accept": "*/*"}
+    with pytest.raises(ValueError, match="no argument can set this header"):
+        build(operation, {"it": "evil"})
 
 
-def test_fixed_headers_win_over_arguments() -> None:
-    operation = Operation("GET", "/x", parameters=(Parameter("X-Tenant", "tenant", "header", style="simple"),))
-    request = build(operation, {"tenant": "other"}, fixed={"x-tenant": "ours", "Accept": "text/csv"})
+def test_arguments_can_not_set_what_the_configuration_sets() -> None:
+    parameters = (Parameter("X-Tenant", "tenant", "header", style="simple"), Parameter("theme", "theme", "cookie"))
+    operation = Operation("GET", "/x", parameters=parameters)
+    request = build(operation, {}, fixed={"x-tenant": "ours", "Accept": "text/csv"})
     assert headers(request) == {"x-tenant": "ours", "accept": "text/csv"}
+    for args in ({"tenant": "other"}, {"theme": "dark"}):
+        with pytest.raises(ValueError, match="the configuration of the source sets the header"):
+            build(operation, args, fixed={"x-tenant": "ours", "Cookie": "sid=1"})
 
 
 def test_arguments_do_not_take_the_place_of_a_credential() -> None:
@@ -200,10 +246,11 @@ def test_arguments_do_not_take_the_place_of_a_credential() -> None:
         Parameter("filter", "filter", "query"),
     )
     builder = RequestBuilder(Operation("GET", "/x", parameters=parameters), BASE, {})
-    args = {"a": "mine", "b": "mine", "c": "mine", "filter": {"API_KEY": "mine", "ok": 1}}
-    request = builder.build(args, {("query", "api_key"), ("header", "x-key"), ("cookie", "sid")})
-    assert request.url == f"{BASE}/x?ok=1"
-    assert headers(request) == {"accept": "*/*"}
+    taken = {("query", "api_key"), ("query", "a b"), ("header", "x-key"), ("cookie", "sid")}
+    assert builder.build({"filter": {"ok": 1}}, taken).url == f"{BASE}/x?ok=1"
+    for args in ({"a": "mine"}, {"b": "mine"}, {"c": "mine"}, {"filter": {"API_KEY": "mine"}}, {"filter": {"A b": "mine"}}):
+        with pytest.raises(ValueError, match="is sent as a credential"):
+            builder.build(args, taken)
 
 
 def test_a_lone_surrogate_is_refused() -> None:

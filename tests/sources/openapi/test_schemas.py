@@ -1,5 +1,6 @@
 """Schemas of every dialect become valid JSON Schema 2020-12; an invalid keyword alone is left out."""
 
+import json
 from typing import Any
 
 import jsonschema_rs
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloveport.sources.schemas.keywords import COMMON_RULES
-from tests.sources.openapi.compiled import Compiled, operation, returning, sending
+from tests.sources.openapi.compiled import Compiled, is_incomplete, operation, returning, sending
 
 
 def output(schema: Any, **components: Any) -> Any:
@@ -63,6 +64,31 @@ def test_properties_that_only_one_side_sees_are_dropped_from_the_other() -> None
     assert sent["$defs"]["PetInput"]["properties"]["friend"] == {"$ref": "#/$defs/PetInput"}
 
 
+@pytest.mark.parametrize(
+    "pet",
+    [
+        {"properties": {"id": {"$ref": "#/components/schemas/Id"}, "n": {}}, "required": ["id", "n"]},
+        {"properties": {"id": {"$ref": "#/components/schemas/Again"}, "n": {}}, "required": ["id", "n"]},
+        {"properties": {"id": {"allOf": [{"$ref": "#/components/schemas/Id"}]}, "n": {}}, "required": ["id", "n"]},
+        {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {"n": {}}}], "required": ["id", "n"]},
+        {"allOf": [{"$ref": "#/components/schemas/Base"}], "properties": {"n": {}}, "required": ["id", "n"], "not": {}},
+    ],
+)
+@pytest.mark.parametrize("place", ["#/components/schemas/Pet", None])
+def test_a_property_that_refers_to_a_hidden_one_is_hidden(pet: dict[str, Any], place: str | None) -> None:
+    schemas = {
+        "Id": {"type": "string", "readOnly": True},
+        "Again": {"$ref": "#/components/schemas/Id"},
+        "Base": {"properties": {"id": {"$ref": "#/components/schemas/Id"}}},
+        "Pet": pet,
+    }
+    schema = pet if place is None else {"$ref": place}
+    document = operation("post", requestBody=sending(schema), responses=returning(schema), components={"schemas": schemas})
+    _, sent, received = Compiled(document).only()
+    assert '"id"' not in json.dumps(sent) and '"n"' in json.dumps(sent)
+    assert received is not None and '"id"' in json.dumps(received)
+
+
 def test_a_schema_that_both_sides_see_alike_is_kept_once() -> None:
     reference = {"type": "object", "properties": {"at": {"$ref": "#/components/schemas/Point"}}, "required": ["at"]}
     document = operation("post", requestBody=sending(reference), responses=returning(reference), components={"schemas": {"Point": {"type": "object"}}})  # fmt: skip
@@ -98,7 +124,9 @@ def test_names_that_collide_are_made_distinct_in_any_order() -> None:
 )  # fmt: skip
 def test_a_reference_out_of_the_document_accepts_anything_with_a_warning(reference: str) -> None:
     compiled = Compiled(operation(responses=returning({"properties": {"a": {"$ref": reference}, "b": {"type": "string"}}})))
-    assert compiled.only()[2] == {"properties": {"a": {}, "b": {"type": "string"}}}
+    made = compiled.only()[2]
+    assert made is not None and is_incomplete(made["properties"].pop("a"))
+    assert made == {"properties": {"b": {"type": "string"}}}
     assert "GET /things" in compiled.warnings[0] and reference in compiled.warnings[0]
 
 
@@ -109,7 +137,7 @@ def test_keywords_beside_a_reference_are_kept() -> None:
 
 def test_one_bad_shared_schema_affects_only_itself() -> None:
     made = output({"properties": {"a": {"$ref": "#/components/schemas/Bad"}, "b": {"$ref": "#/components/schemas/Good"}}}, Bad=7, Good={"type": "string"})  # fmt: skip
-    assert made["properties"]["a"] == {} and made["$defs"]["Good"] == {"type": "string"}
+    assert is_incomplete(made["properties"]["a"]) and made["$defs"]["Good"] == {"type": "string"}
 
 
 def test_a_schema_nested_too_deep_ends_where_it_is_too_deep() -> None:

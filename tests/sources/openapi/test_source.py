@@ -1,15 +1,18 @@
 """An OpenAPI source: its tools, and calls down to the socket."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+import msgspec
 import orjson
 import pytest
 
 from gloveport.errors import ToolError
 from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.openapi.operation import FieldEncoding, MediaContent, Operation, Parameter, RequestBody
+from tests.sources.openapi.compiled import openapi
 from tests.sources.openapi.support import Kit, Seen, answer, tool_of
 
 pytestmark = pytest.mark.integration
@@ -91,6 +94,28 @@ async def test_arguments_that_can_not_be_sent_are_refused_before_the_wire(kit: K
         assert (caught.value.code, caught.value.tool) == ("bad-arguments", "api.it")
         assert "`id`" in str(caught.value) or "segment" in str(caught.value)
     assert kit.server.seen == []
+
+
+async def test_a_header_that_the_configuration_sets_is_no_argument(kit: Kit, tmp_path: Path) -> None:
+    def parameter(name: str, place: str) -> dict[str, Any]:
+        return {"name": name, "in": place, "required": True, "schema": {"type": "string"}}
+
+    flat = {"parameters": [parameter("X-Tenant", "header"), parameter("q", "query")]}
+    grouped = {"parameters": [parameter("X-Tenant", "header"), parameter("q", "query"), parameter("q", "header")]}
+    document = tmp_path / "api.json"
+    document.write_bytes(msgspec.json.encode(openapi({"/flat": {"get": flat}, "/grouped": {"get": grouped}})))
+    async with kit.opened(document, headers={"x-tenant": "ours"}) as source:
+        by_name = {tool.address: tool for tool in source.tools()}
+        tool = by_name["api.flat.get"]
+        assert tool.parameters == tuple(tool.input_schema["properties"]) == ("q",) and tool.input_schema["required"] == [
+            "q"
+        ]
+        await source.call(tool, {"q": "a"})
+        assert (kit.server.last.header("x-tenant"), kit.server.last.query) == ("ours", "q=a")
+        tool = by_name["api.grouped.get"]
+        assert list(tool.input_schema["properties"]["header"]["properties"]) == ["q"]
+        await source.call(tool, {"query": {"q": "a"}, "header": {"q": "b"}})
+        assert (kit.server.last.header("x-tenant"), kit.server.last.header("q")) == ("ours", "b")
 
 
 async def test_a_server_of_the_definition_is_called_with_its_variables(kit: Kit) -> None:

@@ -68,7 +68,7 @@ def test_styles_of_rfc_6570_agree_with_another_implementation_of_it(value: Any, 
     assert f"?{query(value, 'form', explode)}" == uritemplate.expand(f"{{?hue{star}}}", hue=value)
 
 
-@given(st.dictionaries(texts, st.text(), max_size=5))
+@given(st.dictionaries(texts, st.text(), min_size=1, max_size=5))
 def test_what_a_server_decodes_from_a_query_is_what_was_given(record: dict[str, str]) -> None:
     assert parse_qsl(query(record), keep_blank_values=True) == list(record.items())
 
@@ -116,7 +116,16 @@ def test_numbers_that_json_lacks_are_refused(value: float) -> None:
 def test_null_is_left_out_of_lists_and_objects() -> None:
     assert query([None, 1, None]) == "hue=1"
     assert query({"a": None, "b": 2}) == "b=2"
-    assert query([], explode=False) == query([]) == query({}) == ""
+
+
+@pytest.mark.parametrize("style", ["form", "pipeDelimited", "deepObject"])
+@pytest.mark.parametrize("explode", [True, False])
+def test_a_value_of_which_nothing_would_be_sent_is_refused(style: str, explode: bool) -> None:
+    for value in ([], {}, [None], {"a": None}):
+        with pytest.raises(ValueError, match="can't be sent"):
+            query(value, style, explode)
+    with pytest.raises(ValueError, match="can't be sent"):
+        query({"a": 1, "b": {"c": []}}, "deepObject")
 
 
 def test_reserved_characters_stand_only_where_they_can_not_end_the_value() -> None:

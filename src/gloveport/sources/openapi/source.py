@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -158,6 +158,9 @@ class OpenApiSource:
             self._earlier[1].close()
 
     def _tool(self, head: ToolHead) -> Tool:
+        named = head.parameters
+        if self._config.headers and (fixed := self._fixed_arguments(head.address, named)):
+            named = tuple(name for name in named if name not in fixed)
         return Tool(
             f"{self.name}.{head.address}",
             head.description,
@@ -167,11 +170,25 @@ class OpenApiSource:
             writes=head.writes,
             deprecated=head.deprecated,
             pages=head.pages,
-            named=head.parameters,
+            named=named,
         )
 
     def _input_schema(self, address: str) -> dict[str, Any]:
-        return self._cache.schema(bytes(self._stored(address).input_schema))
+        stored = self._stored(address)
+        schema = self._cache.schema(bytes(stored.input_schema))
+        if not self._config.headers or not (fixed := self._fixed_arguments(address, schema["properties"])):
+            return schema
+        if not stored.operation.grouped:
+            return _without(schema, fixed)
+        return {**schema, "properties": schema["properties"] | {"header": _without(schema["properties"]["header"], fixed)}}
+
+    def _fixed_arguments(self, address: str, names: Iterable[str]) -> set[str]:
+        """Return the arguments whose headers the configuration sets, out of all `names` of a tool."""
+        headers = {name.lower() for name in self._config.headers}
+        if headers.isdisjoint(name.lower() for name in names) and "header" not in names:
+            return set()
+        parameters = self._stored(address).operation.parameters
+        return {one.argument for one in parameters if one.place == "header" and one.name.lower() in headers}
 
     def _output_schema(self, address: str) -> dict[str, Any]:
         return self._cache.schema(bytes(self._stored(address).output_schema))
@@ -219,6 +236,16 @@ class OpenApiSource:
             message = f"bad arguments for `tools.{tool.address}`: {error}"
             hint = f'see tools.describe("{tool.address}")'
             raise ToolError(message, code="bad-arguments", tool=tool.address, hint=hint) from None
+
+
+def _without(schema: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the schema of an object without some of its properties."""
+    properties = {name: part for name, part in schema["properties"].items() if name not in names}
+    return {
+        **schema,
+        "properties": properties,
+        "required": [name for name in schema.get("required", ()) if name in properties],
+    }
 
 
 def _selected(config: SourceConfig, heads: Sequence[ToolHead]) -> tuple[list[ToolHead], list[str]]:

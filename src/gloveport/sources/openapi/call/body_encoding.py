@@ -133,6 +133,8 @@ def _parts(content: MediaContent, name: str, value: Any) -> Iterator[_FormPart]:
     encoding = content.encodings.get(name, FieldEncoding())
     kind = _concrete(encoding.content_type)
     several = isinstance(value, styles.LIST_TYPES)
+    if several and not value:
+        raise ValueError(f"`{name}`: {styles.NOTHING_TO_SEND}")
     if name in content.binary or isinstance(value, bytes):
         for item in value if several else [value]:
             yield _file(name, item, kind)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from gloveport.policy.egress import Request
 from gloveport.sources.openapi.call import body_encoding, styles
 from gloveport.sources.openapi.call.base_url import TEMPLATE_VARIABLE, is_below
 from gloveport.sources.openapi.method_override import may_override, query_overrides
-from gloveport.sources.openapi.operation import Operation, Parameter, RequestBody
+from gloveport.sources.openapi.operation import MediaContent, Operation, Parameter, RequestBody
+from gloveport.sources.openapi.reserved_headers import RESERVED_HEADERS
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # Without control characters (C0 and C1), line separators and lone surrogates: some software ends a line at each of these.
 HEADER_VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*")
 # Characters that a definition's own path keeps as they are; its `%` belongs to an encoded character.
+PLACES = ("path", "query", "header", "cookie")
 PATH_SAFE_CHARS = "/:@!$&'()*+,;=~%?"
-# Headers that arguments can't set: OpenAPI says to ignore them, or they belong to the connection.
-RESERVED_HEADERS = frozenset(
-    {"authorization", "connection", "content-length", "content-type", "cookie", "expect", "host", "keep-alive"}
-    | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
-)
 
 
 class _RequestDraft(NamedTuple):
@@ -40,12 +37,17 @@ class RequestBuilder:
         self.base = base
         path, _, query = operation.path.partition("#")[0].partition("?")
         self._path = TEMPLATE_VARIABLE.split(_encode_static(path if path.startswith("/") else f"/{path}"))
-        self._query = [
-            pair for pair in TEMPLATE_VARIABLE.sub("{}", _encode_static(query)).split("&") if pair and "{}" not in pair
-        ]
+        self._query = [TEMPLATE_VARIABLE.split(pair) for pair in _encode_static(query).split("&") if pair]
+        self._template = {name for pieces in (self._path, *self._query) for name in pieces[1::2]}
         self._fixed = {name.lower(): (name, value) for name, value in fixed.items()}
         self._overridable = may_override(operation)
-        self._arguments = {parameter.argument for parameter in operation.parameters}
+        body = operation.body
+        self._groups = {place: {one.argument for one in operation.parameters if one.place == place} for place in PLACES}
+        self._arguments = {one.argument for one in operation.parameters}
+        self._takes_others = body is not None and body.argument is None and not operation.grouped
+        self._known = {place for place in PLACES if self._groups[place]} if operation.grouped else set(self._arguments)
+        if body:
+            self._known |= {body.argument or "body", *(("content_type",) if len(body.contents) > 1 else ())}
         accepted = ", ".join((*operation.produces, "*/*;q=0.1") if operation.produces else ("*/*",))
         self._accept = ("Accept", accepted if HEADER_VALUE.fullmatch(accepted) else "*/*")
 
@@ -54,7 +56,8 @@ class RequestBuilder:
 
         `taken` are the places and lower-case names that carry credentials: no argument can set them.
         """
-        draft = _RequestDraft({}, [], {"accept": self._accept}, [])
+        self._refuse_unknown(args)
+        draft = _RequestDraft({}, [], {}, [])
         for parameter in self.operation.parameters:
             group = args.get(parameter.place, {}) if self.operation.grouped else args
             value = group.get(parameter.argument)
@@ -65,27 +68,54 @@ class RequestBuilder:
             except ValueError as error:
                 raise ValueError(f"`{parameter.argument}`: {error}") from None
         body = self._body(args)
-        if body is not None:
-            draft.headers["content-type"] = ("Content-Type", body.content_type)
-        if cookies := "; ".join(f"{name}={text}" for name, text in draft.cookies if ("cookie", name.lower()) not in taken):
-            draft.headers["cookie"] = ("Cookie", cookies)
-        headers = {name: header for name, header in draft.headers.items() if ("header", name) not in taken} | self._fixed
         url = self._url(draft, taken)
+        headers = self._headers(draft, taken)
+        if body is not None:
+            headers.setdefault("content-type", ("Content-Type", body.content_type))
         if not self._overridable and query_overrides(url):
             # A free-form argument can have any name, but policy allowed the call because of its method.
             raise ValueError("a query parameter can't ask for another method")
         return Request(self.operation.method, url, tuple(headers.values()), body.data if body else None)
 
+    def _refuse_unknown(self, args: Mapping[str, Any]) -> None:
+        """Raise ValueError for an argument that no part of the request would hold: it must not vanish."""
+        unknown = [] if self._takes_others else [name for name in args if name not in self._known]
+        if self.operation.grouped:
+            unknown += [name for place in PLACES for name in args.get(place, ()) if name not in self._groups[place]]
+        if unknown:
+            raise ValueError(f"it has no argument `{unknown[0]}`")
+
+    def _headers(self, draft: _RequestDraft, taken: Collection[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        headers = {"accept": self._accept} | draft.headers
+        for name, _ in draft.cookies:
+            _refuse_taken("cookie", name, taken)
+        for name in draft.headers:
+            _refuse_taken("header", name, taken)
+        if draft.cookies:
+            headers["cookie"] = ("Cookie", "; ".join(f"{name}={text}" for name, text in draft.cookies))
+        for name in headers.keys() & self._fixed.keys() - {"accept"}:
+            raise ValueError(f"the configuration of the source sets the header `{name}`, so no argument can")
+        return headers | self._fixed
+
     def _url(self, draft: _RequestDraft, taken: Collection[tuple[str, str]]) -> str:
-        pieces = list(self._path)
-        for index in range(1, len(pieces), 2):
-            if pieces[index] not in draft.path:
-                raise ValueError(f"the path {self.operation.path} needs `{pieces[index]}`")
-            pieces[index] = draft.path[pieces[index]]
-        url = self.base + "".join(pieces)
-        query = [f"{name}={text}" for name, text in draft.query if ("query", name.lower()) not in taken]
-        if query or self._query:
-            url += "?" + "&".join((*self._query, *query))
+        if vanished := draft.path.keys() - self._template:
+            raise ValueError(f"the path {self.operation.path} has no place for `{min(vanished)}`")
+        for name in self._path[1::2]:
+            if name not in draft.path:
+                raise ValueError(f"the path {self.operation.path} needs `{name}`")
+        url = self.base + _filled(self._path, draft.path)
+        # A name in the template's query that is no parameter in the path is one in the query, and sent as such.
+        query: list[str] = []
+        for pieces in self._query:
+            if draft.path.keys() >= set(pieces[1::2]):
+                query.append(_filled(pieces, draft.path))
+                if len(pieces) > 1:
+                    _refuse_taken("query", query[-1].partition("=")[0], taken)
+        for name, text in draft.query:
+            _refuse_taken("query", name, taken)
+            query.append(f"{name}={text}")
+        if query:
+            url += "?" + "&".join(query)
         if not is_below(url, self.base):
             raise ValueError("a path parameter can't contain a segment such as `..`")
         return url
@@ -95,15 +125,24 @@ class RequestBuilder:
         if body is None:
             return None
         given, value = self._body_value(body, args)
+        wanted = args.get("content_type") if len(body.contents) > 1 else None
         if not given:
+            if wanted is not None:
+                raise ValueError("`content_type` needs a body")
             return None
-        content, *others = body.contents
-        if others:
-            content = next((other for other in others if other.media_type == args.get("content_type")), content)
+        content = self._content(body, wanted)
         try:
             return body_encoding.encode_body(content, value)
         except ValueError as error:
             raise ValueError(f"the body ({content.media_type}): {error}") from None
+
+    def _content(self, body: RequestBody, wanted: str | None) -> MediaContent:
+        if wanted is None:
+            return body.contents[0]
+        found = next((content for content in body.contents if content.media_type == wanted), None)
+        if found is None:
+            raise ValueError(f"`content_type`: the body can't be sent as {wanted[:80]!r}")
+        return found
 
     def _body_value(self, body: RequestBody, args: Mapping[str, Any]) -> tuple[bool, Any]:
         name = "body" if self.operation.grouped else body.argument
@@ -129,8 +168,20 @@ def _set_parameter(draft: _RequestDraft, parameter: Parameter, value: Any) -> No
         draft.query.extend(styles.name_value_pairs(name, value, style, explode, encode))
     elif parameter.place == "cookie":
         draft.cookies.extend(styles.name_value_pairs(name, value, style, explode))
-    elif name.lower() not in RESERVED_HEADERS:
+    elif name.lower() in RESERVED_HEADERS:
+        raise ValueError("no argument can set this header")
+    else:
         draft.headers[name.lower()] = (name, _header_value(name, styles.header_text(value, explode)))
+
+
+def _filled(pieces: Sequence[str], values: Mapping[str, str]) -> str:
+    """Return the text of a template that was split at its variables."""
+    return "".join(values[piece] if index % 2 else piece for index, piece in enumerate(pieces))
+
+
+def _refuse_taken(place: str, name: str, taken: Collection[tuple[str, str]]) -> None:
+    if (place, unquote(name).lower()) in taken:
+        raise ValueError(f"`{unquote(name)}` is sent as a credential, so no argument can set it")
 
 
 def _header_value(name: str, text: str) -> str:

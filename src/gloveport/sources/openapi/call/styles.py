@@ -1,7 +1,8 @@
 """Write values as text in paths, queries, headers, cookies and forms: every `style` and `explode` of OpenAPI's table.
 
-A null value is left out, and so are null items and properties. A value that a style can't express, such as a list in a
-list, is sent as JSON. All but unreserved characters are percent-encoded, so that no value can end early and begin
+A null value is left out, and so are null items and properties. A value of which nothing could be sent, such as an empty
+list, is refused: a service would take it for one that was left out. A value that a style can't express, such as a list in
+a list, is sent as JSON. All but unreserved characters are percent-encoded, so that no value can end early and begin
 something else (N6, N7).
 """
 
@@ -20,6 +21,7 @@ Encode = Callable[[str], str]
 
 LIST_TYPES = (list, tuple, set, frozenset)
 SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+NOTHING_TO_SEND = "an empty list or object can't be sent here; leave it out if that is what you mean"
 EXACT_INTEGER_LIMIT = 2**53
 
 # What `allowReserved` leaves unencoded, except for the characters that would end the value: `&`, `#`, `[`, `]`, and `+`
@@ -68,11 +70,15 @@ def header_text(value: Any, explode: bool) -> str:
     return _joined(_parts(value, str), ",", "=" if explode else ",")
 
 
-def name_value_pairs(name: str, value: Any, style: str, explode: bool, encode: Encode = encode) -> Iterator[Pair]:
-    """Yield the `name=value` pairs of a parameter or a form property, both encoded."""
-    if style == "deepObject":
-        yield from _deep(name, value, encode)
-        return
+def name_value_pairs(name: str, value: Any, style: str, explode: bool, encode: Encode = encode) -> list[Pair]:
+    """Return the `name=value` pairs of a parameter or a form property, both encoded; raises ValueError for no pairs."""
+    pairs = list(_deep(name, value, encode) if style == "deepObject" else _pairs(name, value, style, explode, encode))
+    if not pairs:
+        raise ValueError(NOTHING_TO_SEND)
+    return pairs
+
+
+def _pairs(name: str, value: Any, style: str, explode: bool, encode: Encode) -> Iterator[Pair]:
     parts = _parts(value, encode)
     if isinstance(parts, str):
         yield encode(name), parts
@@ -114,6 +120,8 @@ def _matrix(name: str, parts: str | list[str] | dict[str, str], explode: bool) -
 
 def _deep(name: str, value: Any, encode: Encode) -> Iterator[Pair]:
     """Yield pairs such as `a[b][c]=1`. List items are `a[]`, or `a[0]` when an item has parts that belong together."""
+    if isinstance(value, (Mapping, *LIST_TYPES)) and not value:
+        raise ValueError(NOTHING_TO_SEND)
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _deep(f"{name}[{text_of(key)}]", item, encode)

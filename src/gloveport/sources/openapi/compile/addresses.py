@@ -6,6 +6,7 @@ repos/create-in-org                    → repos.create_in_org
 VirtualMachines_Get                    → VirtualMachines.Get
 listPets, tagged pets                  → pets.listPets
 GetCustomersCustomer (generated)       → customers.get
+read_item_items__id__get (FastAPI's)   → items.read_item
 no id, POST /v1/charges/{id}/capture   → charges.capture
 """
 
@@ -43,8 +44,11 @@ class OperationIdentity(NamedTuple):
     lists: bool | None = None
 
     def shortened(self) -> OperationIdentity:
-        """Return the identity with texts of bounded length."""
+        """Return the identity with texts of bounded length, and without what FastAPI adds to the name of a function."""
         name, tag = self.id and self.id[:MAX_SOURCE_CHARS], self.tag and self.tag[:MAX_SOURCE_CHARS]
+        if name:
+            added = re.sub(r"\W", "_", f"{self.path[:MAX_SOURCE_CHARS]}_{self.method}")
+            name = name.removesuffix(added) or name
         return self._replace(path=self.path[:MAX_SOURCE_CHARS], id=name, tag=tag)
 
 

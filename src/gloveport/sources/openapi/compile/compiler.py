@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +24,12 @@ from gloveport.sources.openapi.compile.parameters import Argument, compile_param
 from gloveport.sources.openapi.compile.request_body import CompiledBody, compile_body
 from gloveport.sources.openapi.compile.responses import SuccessResponse, json_response_schema, success_response
 from gloveport.sources.openapi.compile.schemas import SchemaRegistry
-from gloveport.sources.openapi.compile.security import credential_slots, security_alternatives
+from gloveport.sources.openapi.compile.security import (
+    Alternatives,
+    credential_slots,
+    security_alternatives,
+    with_authorization,
+)
 from gloveport.sources.openapi.compile.servers import Variables, server_urls
 from gloveport.sources.openapi.compile.shared_schemas import place_of, shared_names, sided_places
 from gloveport.sources.openapi.frames import (
@@ -39,6 +45,7 @@ from gloveport.sources.openapi.frames import (
     DocumentFacts,
 )
 from gloveport.sources.openapi.operation import CompiledOperation, Operation, Paging
+from gloveport.sources.openapi.reserved_headers import AUTHORIZATION
 from gloveport.sources.texts import clean
 
 _TAGS = re.compile(
@@ -47,6 +54,8 @@ _TAGS = re.compile(
     re.IGNORECASE,
 )
 _BLOCK = re.compile(r"<(?:/p|br\s*/?|/li|/div|/h[1-6]|/tr)>", re.IGNORECASE)
+
+MAX_NOTE_CHARS = 400
 
 DIALECT_VIEWS: Mapping[Dialect, Callable[[OpenApiDocument, Warn], DocumentView]] = {
     "openapi": openapi_view,
@@ -68,10 +77,11 @@ class OpenApiCompiler:
     def __init__(self, document: OpenApiDocument) -> None:
         self._document = document
         self._warnings: dict[str, None] = {}
+        self._left_out: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._variables: Variables = {}
         self._size = 0
-        self._inputs = ArgumentSchemas(self._warn)
-        self._view = DIALECT_VIEWS[document.dialect](document, self._warn)
+        self._inputs = ArgumentSchemas(self._leave_out)
+        self._view = DIALECT_VIEWS[document.dialect](document, self._leave_out)
         self._slots = credential_slots(self._view.schemes, document.references, self._warn)
         self._servers, _ = server_urls(self._view.servers, document.base, self._variables)
         self._schemas = self._shared_schemas()
@@ -98,7 +108,7 @@ class OpenApiCompiler:
                 self._inputs.loosened.add(name)
         # Which arguments cost the validator too much is known only when every schema that they refer to is.
         shared |= self._inputs.bound(shared)
-        tools = [ToolText(head, self._text(head, compiled)) for head, compiled in made]
+        tools = [self._tool(head, compiled) for head, compiled in made]
         return tools, shared, self._facts()
 
     def _operations(self) -> dict[tuple[str, str], RawOperation]:
@@ -133,6 +143,14 @@ class OpenApiCompiler:
     def _warn(self, place: str, problem: str) -> None:
         self._warnings[plain_text(f"{place[:200]}: {problem[:300]}")] = None
 
+    def _leave_out(self, place: str, problem: str) -> None:
+        """Warn about a part of an operation that its tool lacks; the tool's description says so, too.
+
+        `place` is the method and path of the operation, or the address of the tool.
+        """
+        self._warn(place, problem)
+        self._left_out[place][problem] = None
+
     def _count_bytes(self, text: bytes) -> bytes:
         # A small document can have a large result: one big schema, used by thousands of operations.
         self._size += len(text)
@@ -158,10 +176,9 @@ class OpenApiCompiler:
         except DanglingReference as error:
             self._warn(raw.place, f"the operation is left out: {error}")
             return None
-        security = security_alternatives(node.get("security", self._view.security), self._slots)
-        parameters = self._parameters(raw, security)
+        parameters, security = self._parameters(raw)
         arguments = compile_arguments(parameters, body)
-        response = success_response(node.get("responses"), raw.file, schemas, raw.place)
+        response = success_response(node.get("responses"), raw.file, schemas, raw.place, self._leave_out)
         paged = self._paging(parameters, response) if raw.method == "get" else None
         operation = Operation(
             method=raw.method.upper(),
@@ -177,35 +194,56 @@ class OpenApiCompiler:
         self._inputs.add(address, arguments.schema, loosened=schemas.loosened)
         head = CompiledHead(
             address=address,
-            description=describe(node.get("summary"), node.get("description"), raw.place),
+            description=self._description(raw),
             deprecated=node.get("deprecated") is True,
             pages=paged is not None or (raw.method == "get" and response.linked),
         )
         return head, CompiledOperation(operation, arguments.schema, response.schema)
 
-    def _text(self, head: CompiledHead, compiled: CompiledOperation) -> bytes:
+    def _description(self, raw: RawOperation) -> str:
+        text = describe(raw.node.get("summary"), raw.node.get("description"), raw.place)
+        return with_note(text, self._left_out[raw.place]) if raw.place in self._left_out else text
+
+    def _tool(self, head: CompiledHead, compiled: CompiledOperation) -> ToolText:
         text = msgspec.json.encode(compiled)
         if len(text) > MAX_PIECE_BYTES:
-            self._warn(head.address, "its schemas are too large, and are left out")
+            self._leave_out(head.address, "its schemas are too large, and are left out")
             names = {name: {} for name in compiled.input_schema["properties"]}
             text = msgspec.json.encode(CompiledOperation(compiled.operation, {"type": "object", "properties": names}))
-        return self._count_bytes(text)
+        if head.address in self._left_out:
+            description = with_note(head.description, self._left_out[head.address])
+            head = msgspec.structs.replace(head, description=description)
+        return ToolText(head, self._count_bytes(text))
 
     def _body(self, raw: RawOperation) -> CompiledBody | None:
         node = raw.node.get("requestBody")
-        return None if node is None else compile_body(self._schemas.follow(node, raw.file), self._schemas, raw.place)
+        if node is None:
+            return None
+        return compile_body(self._schemas.follow(node, raw.file), self._schemas, raw.place, self._leave_out)
 
-    def _parameters(self, raw: RawOperation, security: tuple[tuple[str, ...], ...]) -> list[Argument]:
+    def _security(self, raw: RawOperation) -> Alternatives:
+        wanted = raw.node.get("security", self._view.security)
+        found = security_alternatives(wanted, self._slots)
+        if wanted and not found:
+            self._leave_out(raw.place, "it needs a credential of a kind that is not supported")
+        return found
+
+    def _parameters(self, raw: RawOperation) -> tuple[list[Argument], Alternatives]:
+        """Return the arguments, and the alternative sets of credentials: a secret is sent by us, not by the program."""
         listed = [
             found
-            for nodes in (raw.shared, raw.node.get("parameters"))
-            for found in resolve_parameters(nodes, raw.file, self._schemas, raw.place, self._warn)
+            for nodes, file in ((raw.shared, raw.item_file), (raw.node.get("parameters"), raw.file))
+            for found in resolve_parameters(nodes, file, self._schemas, raw.place, self._leave_out)
         ]
-        made = compile_parameters(listed, raw.path.partition("#")[0], self._schemas, raw.place, self._warn)
-        # A secret that the definition also lists as a parameter is sent by us, not by the program.
+        made = compile_parameters(listed, raw.path.partition("#")[0], self._schemas, raw.place, self._leave_out)
+        security = self._security(raw)
+        for one in made:
+            if (one.parameter.place, one.parameter.name.lower()) == ("header", AUTHORIZATION):
+                security = with_authorization(security, self._slots, one)
         used = {name for names in security for name in names}
         secret = {(slot.kind, slot.parameter.lower()) for slot in self._slots.values() if slot.name in used}
-        return [one for one in made if (one.parameter.place, one.parameter.name.lower()) not in secret]
+        secret.add(("header", AUTHORIZATION))
+        return [one for one in made if (one.parameter.place, one.parameter.name.lower()) not in secret], security
 
     def _servers_of(self, raw: RawOperation) -> tuple[str, ...]:
         """Return the servers of the operation itself or of its path; () when the document's servers apply."""
@@ -230,6 +268,12 @@ def describe(summary: object, description: object, fallback: str) -> str:
     if not long:
         return short
     return clean(f"{short}\n\n{long}", MAX_DESCRIPTION_CHARS)
+
+
+def with_note(description: str, problems: Iterable[str]) -> str:
+    """Return the description followed by what its tool lacks. The note is kept whole where the two are too long."""
+    note = clean(f"Incomplete: {'; '.join(problems)}.", MAX_NOTE_CHARS)
+    return f"{clean(description, MAX_DESCRIPTION_CHARS - len(note) - 2)}\n\n{note}"
 
 
 def plain_text(text: object) -> str:

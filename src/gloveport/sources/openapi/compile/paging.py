@@ -24,7 +24,7 @@ _CURSORS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("next_cursor", (("next_cursor",), ("nextCursor",))),
     ("start_cursor", (("next_cursor",),)),
     ("after", (("paging", "next", "after"), ("paging", "cursors", "after"), ("page_info", "end_cursor"))),
-    ("after", (("pageInfo", "endCursor"), ("next_cursor",), ("after",), ("meta", "after"))),
+    ("after", (("pageInfo", "endCursor"), ("next_cursor",), ("after",), ("meta", "after"), ("last_id",))),
     ("starting_after", (("pages", "next", "starting_after"),)),
     ("nextToken", (("nextToken",),)),
     ("NextToken", (("NextToken",),)),

@@ -11,6 +11,7 @@ from gloveport.sources.openapi.compile.document.references import DanglingRefere
 from gloveport.sources.openapi.compile.document.swagger2 import COLLECTION_FORMATS, inline_schema
 from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, SchemaRegistry
 from gloveport.sources.openapi.operation import Parameter, Place
+from gloveport.sources.openapi.reserved_headers import AUTHORIZATION, COMPUTED_HEADERS, RESERVED_HEADERS
 from gloveport.sources.schemas.keywords import Schema
 from gloveport.sources.texts import clean
 
@@ -20,8 +21,6 @@ PARAMETER_STYLES = {
     "header": ("simple",),
     "cookie": ("form",),
 }
-# The specification says to ignore header parameters of these names, because it describes them elsewhere.
-IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})
 _TEMPLATE = re.compile(r"\{([^{}]+)\}")
 
 
@@ -33,26 +32,35 @@ class Argument(NamedTuple):
 
 
 def template_names(path: str) -> list[str]:
-    """Return the names in the braces of a path, in order."""
+    """Return the names in the braces of a path and of its query, in order."""
     return list(dict.fromkeys(_TEMPLATE.findall(path)))
 
 
 def compile_parameters(
     nodes: Iterable[DocumentNode], path: str, schemas: SchemaRegistry, place: str, warn: Warn
 ) -> list[Argument]:
-    """Return the parameters, those in the path first. A later one replaces an earlier one of the same name and place."""
+    """Return the parameters, those in the path first. A later one replaces an earlier one of the same name and place.
+
+    A name in braces in the path's query (`/alerts?lat={lat}`) is a parameter in the path, unless the definition declares
+    it as one in the query, which is sent anyway. The header `Authorization` is among them: its value is a credential.
+    """
     found: dict[tuple[str, str], Argument] = {}
-    open_names = template_names(path)
     for node in nodes:
         argument = _argument(node, schemas, place, warn)
         if argument is None:
             continue
         parameter = argument.parameter
-        if parameter.place == "path" and parameter.name not in open_names:
-            continue
         name = parameter.name.lower() if parameter.place == "header" else parameter.name
-        if not (parameter.place == "header" and name in IGNORED_HEADERS):
-            found[parameter.place, name] = argument
+        if parameter.place == "header" and name in RESERVED_HEADERS - {AUTHORIZATION}:
+            if name not in COMPUTED_HEADERS:
+                warn(place, f"the header {name} is left out: no argument can set it")
+            continue
+        found[parameter.place, name] = argument
+    required = template_names(path.partition("?")[0])
+    open_names = [name for name in template_names(path) if name in required or ("query", name) not in found]
+    for where, name in [key for key in found if key[0] == "path" and key[1] not in open_names]:
+        warn(place, f"the parameter {name[:60]!a} is left out: the path has no place for it")
+        del found[where, name]
     for name in open_names:
         if ("path", name) not in found:
             undeclared = Parameter(name, name, "path", required=True, style="simple", explode=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gloveport.sources.openapi.compile.document.document import Warn
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_binary, kind_of, offered_contents, sent_as
 from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, SchemaRegistry
@@ -52,10 +53,15 @@ class CompiledBody(NamedTuple):
     spread: SpreadProperties | None
 
 
-def compile_body(body: DocumentNode, schemas: SchemaRegistry, place: str) -> CompiledBody | None:
+def compile_body(body: DocumentNode, schemas: SchemaRegistry, place: str, warn: Warn) -> CompiledBody | None:
     """Return the body that a `requestBody` describes, or None when it has no media type."""
     content = body.value.get("content") if isinstance(body.value, dict) else None
-    entries = list(offered_contents(content).items())[:MAX_CONTENTS] if isinstance(content, dict) else []
+    entries = list(offered_contents(content).items()) if isinstance(content, dict) else []
+    if not entries:
+        warn(place, "its body is left out: the definition names no media type")
+    if len(entries) > MAX_CONTENTS:
+        warn(place, f"only {MAX_CONTENTS} of the media types of its body can be sent")
+        entries = entries[:MAX_CONTENTS]
     if not entries or (body.value.get("required") is not True and all(_is_empty(entry) for _, entry in entries)):
         return None
     contents = [_content(name, entry, body.file, schemas) for name, entry in entries]

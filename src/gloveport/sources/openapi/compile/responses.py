@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+from gloveport.sources.openapi.compile.document.document import Warn
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_json, kind_of
 from gloveport.sources.openapi.compile.request_body import BINARY_SCHEMA
@@ -27,13 +30,13 @@ class SuccessResponse(NamedTuple):
     linked: bool
 
 
-def success_response(responses: Any, file: str, schemas: SchemaRegistry, place: str) -> SuccessResponse:
+def success_response(responses: Any, file: str, schemas: SchemaRegistry, place: str, warn: Warn) -> SuccessResponse:
     """Return what the `responses` of an operation state about success."""
     produces: dict[str, None] = {}
     made: list[Any] = []
     first: DocumentNode | None = None
     linked = False
-    for response in _successes(responses, file, schemas):
+    for response in _successes(responses, file, schemas, partial(warn, place)):
         headers = response.value.get("headers")
         linked = linked or (isinstance(headers, dict) and any(str(name).lower() == "link" for name in headers))
         content = response.value.get("content")
@@ -64,7 +67,7 @@ def _may_have_body(responses: dict[Any, Any]) -> bool:
 
 def json_response_schema(responses: Any, file: str, schemas: SchemaRegistry) -> DocumentNode | None:
     """Return the schema of the first successful JSON response, as the document has it."""
-    for response in _successes(responses, file, schemas):
+    for response in _successes(responses, file, schemas, None):
         content = response.value.get("content")
         name = _preferred_type({str(key): None for key in content}) if isinstance(content, dict) else None
         entry = content.get(name) if isinstance(content, dict) and name and kind_of(name) == "json" else None
@@ -73,7 +76,9 @@ def json_response_schema(responses: Any, file: str, schemas: SchemaRegistry) -> 
     return None
 
 
-def _successes(responses: Any, file: str, schemas: SchemaRegistry) -> list[DocumentNode]:
+def _successes(
+    responses: Any, file: str, schemas: SchemaRegistry, leave_out: Callable[[str], None] | None
+) -> list[DocumentNode]:
     if not isinstance(responses, dict):
         return []
     codes = {str(code).upper(): node for code, node in responses.items()}
@@ -84,7 +89,9 @@ def _successes(responses: Any, file: str, schemas: SchemaRegistry) -> list[Docum
     for code in chosen:
         try:
             response = schemas.follow(codes.get(code), file)
-        except DanglingReference:
+        except DanglingReference as error:
+            if leave_out:
+                leave_out(f"the response {code} is left out: {error}")
             continue
         if isinstance(response.value, dict):
             found.append(response)

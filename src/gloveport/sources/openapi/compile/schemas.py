@@ -13,11 +13,13 @@ from typing import Any, Literal, NamedTuple
 from gloveport.schema_cost import REFERENCE_PREFIX
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode, References
 from gloveport.sources.schemas.keywords import COMMON_RULES, Schema, SchemaWalk, definition_name
+from gloveport.sources.texts import clean
 
 Side = Literal["input", "output"]
 Warn = Callable[[str, str], None]
 
 MAX_DESCRIPTION_CHARS = SchemaWalk.max_description_chars
+MAX_COMBINED_PARTS = 64
 HIDDEN_FLAGS: Mapping[Side, str] = {"input": "readOnly", "output": "writeOnly"}
 
 
@@ -42,6 +44,7 @@ class SchemaRegistry:
         self._taken: set[str] = set(shared.values())
         self._referenced: list[ReferencedSchema] = []
         self._normalised: dict[tuple[str, Side], tuple[Any, bool]] = {}
+        self._hidden: dict[tuple[str, str, Side], bool] = {}
         self.loosened = False
         """Whether a schema was loosened since this was last set to False."""
 
@@ -76,6 +79,44 @@ class SchemaRegistry:
     def follow(self, value: Any, file: str, pointer: str = "") -> DocumentNode:
         """Return the value as a node, or the node that it refers to."""
         return self._references.follow(value, file, pointer)
+
+    def is_hidden(self, part: Schema, side: Side, file: str) -> bool:
+        """Return True for a property that one side does not see: by itself, or by what it refers to or is combined from."""
+        flag = HIDDEN_FLAGS[side]
+        if part.get(flag) is True:
+            return True
+        # A document has a hundred thousand properties; most are neither, or refer to a few shared schemas.
+        reference = part.get("$ref")
+        if isinstance(reference, str):
+            key = (reference, file, side)
+            if key not in self._hidden:
+                self._hidden[key] = any(one.value.get(flag) is True for one in self._combined(part, file))
+            return self._hidden[key]
+        return "allOf" in part and any(one.value.get(flag) is True for one in self._combined(part, file))
+
+    def hides(self, node: Schema, name: str, side: Side, file: str) -> bool:
+        """Return True when a schema, or what it is combined from, hides this property from a side."""
+        for one in self._combined(node, file):
+            parts = one.value.get("properties")
+            part = parts.get(name) if isinstance(parts, dict) else None
+            if isinstance(part, dict) and self.is_hidden(part, side, one.file):
+                return True
+        return False
+
+    def _combined(self, node: Schema, file: str) -> Iterator[DocumentNode]:
+        """Yield the schema with the parts of its `allOf`, references resolved, as far as they can be."""
+        waiting = [DocumentNode(node, file, "")]
+        for _ in range(MAX_COMBINED_PARTS):
+            if not waiting:
+                return
+            try:
+                found = self._references.follow(*waiting.pop())
+            except DanglingReference:
+                continue
+            if isinstance(found.value, dict):
+                yield found
+                below = found.value.get("allOf")
+                waiting += [DocumentNode(one, found.file, "") for one in below] if isinstance(below, list) else ()
 
     def warn(self, place: str, problem: str) -> None:
         """Report a part that is left out."""
@@ -115,6 +156,10 @@ class OpenApiSchemaWalk(SchemaWalk):
         self.schemas.loosened = True
         self.schemas.warn(self.place, problem)
 
+    def unknown(self, problem: str) -> Schema:
+        """Return a schema that accepts anything and says why: a reader must not take it for what the document states."""
+        return super().unknown(problem) | {"description": clean(f"Incomplete: {problem}", MAX_DESCRIPTION_CHARS)}
+
     def schema(self, node: Any, depth: int = 0) -> Any:
         out = super().schema(node, depth)
         if type(node) is dict and (node.get("nullable") is True or node.get("x-nullable") is True):
@@ -145,13 +190,19 @@ class OpenApiSchemaWalk(SchemaWalk):
             self._named(out, key, {name: part for name, part in value.items() if not self._is_hidden(part)}, node, depth)
 
     def _required(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
-        parts = node.get("properties")
-        if isinstance(value, list) and isinstance(parts, dict):
-            value = [name for name in value if not (isinstance(name, str) and self._is_hidden(parts.get(name)))]
+        if isinstance(value, list):
+            value = [name for name in value if not (isinstance(name, str) and self._hides(node, name))]
         super()._required(out, key, value, node, depth)
 
+    def _hides(self, node: Schema, name: str) -> bool:
+        """Return True when the schema, or a part of its `allOf`, hides this property from the side."""
+        parts = node.get("properties")
+        if isinstance(parts, dict) and name in parts:
+            return self._is_hidden(parts[name])
+        return "allOf" in node and self.schemas.hides(node, name, self.side, self.file)
+
     def _is_hidden(self, part: Any) -> bool:
-        return isinstance(part, dict) and part.get(HIDDEN_FLAGS[self.side]) is True
+        return isinstance(part, dict) and self.schemas.is_hidden(part, self.side, self.file)
 
 
 OpenApiSchemaWalk.rules = {

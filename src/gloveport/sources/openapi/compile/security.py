@@ -10,12 +10,19 @@ from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.openapi.compile.addresses import slot_name
 from gloveport.sources.openapi.compile.document.document import Warn
 from gloveport.sources.openapi.compile.document.references import DanglingReference, References
+from gloveport.sources.openapi.compile.parameters import Argument
+from gloveport.sources.openapi.frames import MAX_SLOTS
+from gloveport.sources.openapi.reserved_headers import AUTHORIZATION
 from gloveport.sources.texts import clean
 
 MAX_SCHEME_DESCRIPTION_CHARS = 300
 MAX_SCOPES = 500
-MAX_SCHEMES = 500
+MAX_SCHEMES = MAX_SLOTS - 1
+"""One slot remains for the header `Authorization` as a parameter."""
+WHOLE_HEADER = "The whole header, such as `Bearer TOKEN`."
 
+Alternatives = tuple[tuple[str, ...], ...]
+"""Each names the slots that are needed together."""
 Slots = dict[str, CredentialSlot]
 """The slots, by the name of their scheme in the document."""
 
@@ -63,7 +70,33 @@ def _scopes(scheme: dict[str, Any]) -> tuple[str, ...]:
     return tuple(names)[:MAX_SCOPES]
 
 
-def security_alternatives(security: Any, known: Mapping[str, CredentialSlot]) -> tuple[tuple[str, ...], ...]:
+def with_authorization(security: Alternatives, slots: Slots, header: Argument) -> Alternatives:
+    """Return the alternatives of an operation whose parameters include the header `Authorization`.
+
+    The specification ignores that parameter where a security scheme of the operation sends the header. Elsewhere its value
+    is a secret all the same: it fills a slot of the document, or one that is added to `slots`.
+    """
+    senders = {slot.name for slot in slots.values() if _sends_authorization(slot)}
+    if any(name in senders for names in security for name in names):
+        return security
+    slot = next((slot for slot in slots.values() if slot.name in senders), None)
+    if slot is None:
+        name = slot_name(AUTHORIZATION, {slot.name: slot for slot in slots.values()})
+        description = f"{WHOLE_HEADER} {header.schema.get('description', '')}"
+        slot = CredentialSlot(name, "header", "Authorization", clean(description, MAX_SCHEME_DESCRIPTION_CHARS))
+        slots[WHOLE_HEADER] = slot
+    with_header = tuple((*names, slot.name) for names in security or ((),))
+    return with_header if header.parameter.required else (*with_header, *(security or ((),)))
+
+
+def _sends_authorization(slot: CredentialSlot) -> bool:
+    return slot.kind in ("basic", "bearer", "oauth2", "openid") or (slot.kind, slot.parameter.lower()) == (
+        "header",
+        AUTHORIZATION,
+    )
+
+
+def security_alternatives(security: Any, known: Mapping[str, CredentialSlot]) -> Alternatives:
     """Return the alternatives of a `security` list as slot names, without those that need an unknown scheme."""
     found: dict[tuple[str, ...], None] = {}
     for one in security if isinstance(security, list) else ():

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from gloveport.errors import SourceError
+from gloveport.sources.compiled_definition import TOO_LARGE_SCHEMA
 from gloveport.sources.openapi.compile.compiler import OpenApiCompiler
 from gloveport.sources.openapi.compile.document.document import parse_document
 from gloveport.sources.openapi.frames import FACTS, MAX_PIECE_BYTES, SHARED_SCHEMA, TOOL, CompileRequest, is_url
 
+TOO_LARGE = msgspec.json.encode(TOO_LARGE_SCHEMA)
 Ask = Callable[[bytes], bytes | None]
 
 
@@ -32,7 +34,7 @@ def compile_definition(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
         for head, text in tools:
             yield TOOL + msgspec.json.encode(head) + b"\n" + text
         for name, text in shared.items():
-            yield SHARED_SCHEMA + name.encode() + b"\n" + (text if len(text) <= MAX_PIECE_BYTES else b"{}")
+            yield SHARED_SCHEMA + name.encode() + b"\n" + (text if len(text) <= MAX_PIECE_BYTES else TOO_LARGE)
         yield FACTS + msgspec.json.encode(facts)
     except RecursionError as error:
         raise SourceError(f"{request.name} is nested too deep") from error

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gloveport.sources.openapi.compile.document.document import OpenApiDocument, Warn
-from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
+from gloveport.sources.openapi.compile.document.references import DanglingReference
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
 
 class RawOperation(NamedTuple):
-    """An operation as OpenAPI 3 writes it: `node` in `file`, and the parameters and servers of its path item."""
+    """An operation as OpenAPI 3 writes it: `node` in `file`; and the parameters and servers of its path item.
+
+    `item_file` is the file of the path item.
+    """
 
     method: str
     path: str
@@ -20,6 +23,7 @@ class RawOperation(NamedTuple):
     file: str
     shared: Any = None
     servers: Any = None
+    item_file: str = ""
 
     @property
     def place(self) -> str:
@@ -43,36 +47,44 @@ def openapi_view(document: OpenApiDocument, warn: Warn) -> DocumentView:
     components = root.get("components")
     schemes = components.get("securitySchemes") if isinstance(components, dict) else None
     return DocumentView(
-        root.get("info"), root.get("servers") or [{"url": "/"}], schemes, root.get("security"), _operations(document, warn)
+        root.get("info"),
+        root.get("servers") or [{"url": "/"}],
+        schemes,
+        root.get("security"),
+        raw_operations(document, warn),
     )
 
 
-def _operations(document: OpenApiDocument, warn: Warn) -> Iterator[RawOperation]:
-    for path, item in path_items(document, warn):
-        for method in METHODS:
-            if method in item.value:
-                node = item.value[method]
-                if isinstance(node, dict):
-                    parameters, servers = item.value.get("parameters"), item.value.get("servers")
-                    yield RawOperation(method, path, node, item.file, parameters, servers)
-                else:
-                    warn(f"{method.upper()} {path}", "the operation is not an object")
-
-
-def path_items(document: OpenApiDocument, warn: Warn) -> Iterator[tuple[str, DocumentNode]]:
-    """Yield the paths of a document with their items, references resolved."""
+def raw_operations(document: OpenApiDocument, warn: Warn) -> Iterator[RawOperation]:
+    """Yield the operations of a document. A path item and an operation may each be a reference."""
+    references = document.references
     paths = document.root.get("paths")
-    for path, node in paths.items() if isinstance(paths, dict) else ():
-        if path.startswith("x-"):
+    for key, node in paths.items() if isinstance(paths, dict) else ():
+        if key.startswith("x-"):
             continue
+        path = key if key.startswith("/") else f"/{key}"
         try:
-            item = document.references.follow(node)
+            item = references.follow(node)
         except DanglingReference as error:
-            warn(f"path {path!a}", str(error))
+            warn(f"path {key!a}", str(error))
             continue
         if not isinstance(item.value, dict):
-            warn(f"path {path!a}", "it is not an object")
-        elif not path.startswith("/"):
-            yield f"/{path}", item
-        else:
-            yield path, item
+            warn(f"path {key!a}", "it is not an object")
+            continue
+        shared, servers = item.value.get("parameters"), item.value.get("servers")
+        for method in METHODS:
+            if method not in item.value:
+                continue
+            place = f"{method.upper()} {path}"
+            try:
+                found = references.follow(item.value[method], item.file)
+            except DanglingReference as error:
+                warn(place, f"the operation is left out: {error}")
+                continue
+            if not isinstance(found.value, dict):
+                warn(place, "the operation is not an object")
+                continue
+            for referring in (node, item.value[method]):
+                if len(referring) > 1 and isinstance(referring.get("$ref"), str):
+                    warn(place, "what stands beside its `$ref` is left out")
+            yield RawOperation(method, path, found.value, found.file, shared, servers, item.file)

@@ -5,12 +5,14 @@ The other parameters keep the form of Swagger 2.0; `compile/parameters.py` reads
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from gloveport.sources.openapi.compile.document.document import OpenApiDocument, Warn
-from gloveport.sources.openapi.compile.document.operations import METHODS, DocumentView, RawOperation, path_items
+from gloveport.sources.openapi.compile.document.operations import DocumentView, RawOperation, raw_operations
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.media_types import is_binary
 from gloveport.sources.openapi.frames import is_url
@@ -50,46 +52,55 @@ def _servers(document: OpenApiDocument) -> list[dict[str, str]]:
 
 
 def _operations(document: OpenApiDocument, warn: Warn) -> Iterator[RawOperation]:
-    for path, item in path_items(document, warn):
-        for method in METHODS:
-            node = item.value.get(method)
-            if isinstance(node, dict):
-                raw = RawOperation(method, path, node, item.file, item.value.get("parameters"))
-                yield raw._replace(node=_operation(raw, document, warn), shared=None)
-            elif node is not None:
-                warn(f"{method.upper()} {path}", "the operation is not an object")
+    for raw in raw_operations(document, warn):
+        parameters = _Parameters(raw, document, warn)
+        out = raw.node | {"parameters": parameters.own, "responses": _responses(raw, document, warn)}
+        consumes = _texts(raw.node.get("consumes", document.root.get("consumes")))
+        if parameters.body is not None:
+            out["requestBody"] = _body(parameters.body, consumes, raw)
+            if parameters.fields:
+                warn(raw.place, "the fields of a form are left out: it has a body too")
+        elif parameters.fields:
+            out["requestBody"] = _form(parameters.fields, consumes)
+        yield raw._replace(node=out, shared=parameters.shared, servers=None)
 
 
-def _operation(raw: RawOperation, document: OpenApiDocument, warn: Warn) -> dict[str, Any]:
-    plain: list[Any] = []
-    body: DocumentNode | None = None
-    fields: dict[str, DocumentNode] = {}
-    for node in (*_list(raw.shared), *_list(raw.node.get("parameters"))):
-        try:
-            found = document.references.follow(node, raw.file)
-        except DanglingReference as error:
-            warn(raw.place, f"a parameter is left out: {error}")
-            continue
-        where = found.value.get("in") if isinstance(found.value, dict) else None
-        if where == "body":
-            body = found
-        elif where == "formData" and isinstance(found.value.get("name"), str):
-            fields[found.value["name"]] = found
-        else:
-            plain.append(node)
-    consumes = _texts(raw.node.get("consumes", document.root.get("consumes")))
-    out = raw.node | {"parameters": plain, "responses": _responses(raw, document)}
-    if body is not None:
-        out["requestBody"] = _body(body, consumes, raw)
-    elif fields:
-        out["requestBody"] = _form(fields, consumes)
-    return out
+class _Parameters:
+    """The parameters of an operation: a body, the fields of a form, and the others, of its path item and of its own."""
+
+    def __init__(self, raw: RawOperation, document: OpenApiDocument, warn: Warn) -> None:
+        self._references = document.references
+        self._leave_out = partial(warn, raw.place)
+        self.body: DocumentNode | None = None
+        self.fields: dict[str, DocumentNode] = {}
+        self.shared = self._others(raw.shared, raw.item_file)
+        self.own = self._others(raw.node.get("parameters"), raw.file)
+
+    def _others(self, nodes: Any, file: str) -> list[Any]:
+        others: list[Any] = []
+        bodies = 0
+        for node in _list(nodes):
+            try:
+                found = self._references.follow(node, file)
+            except DanglingReference as error:
+                self._leave_out(f"a parameter is left out: {error}")
+                continue
+            where = found.value.get("in") if isinstance(found.value, dict) else None
+            if where == "body":
+                self.body, bodies = found, bodies + 1
+            elif where == "formData" and isinstance(found.value.get("name"), str):
+                self.fields[found.value["name"]] = found
+            else:
+                others.append(node)
+        if bodies > 1:
+            self._leave_out("it has several bodies, of which only the last is sent")
+        return others
 
 
 def _body(body: DocumentNode, consumes: list[str], raw: RawOperation) -> dict[str, Any]:
     schema = body.value.get("schema", {})
-    if body.file != raw.file and not raw.file:
-        schema = {"$ref": f"{body.file}#{body.pointer}/schema"}
+    if body.file and body.pointer and body.file != raw.file:
+        schema = {"$ref": _relative(body, raw)}
     content = {name: {"schema": schema} for name in consumes or [JSON] if name not in (FORM, MULTIPART)}
     required, description = body.value.get("required"), body.value.get("description")
     return {"content": content or {JSON: {"schema": schema}}, "required": required, "description": description}
@@ -117,22 +128,29 @@ def inline_schema(parameter: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in parameter.items() if key not in _PARAMETER_KEYWORDS}
 
 
-def _responses(raw: RawOperation, document: OpenApiDocument) -> dict[str, Any]:
+def _responses(raw: RawOperation, document: OpenApiDocument, warn: Warn) -> dict[str, Any]:
     produces = _texts(raw.node.get("produces", document.root.get("produces"))) or [JSON]
     out: dict[str, Any] = {}
     nodes = raw.node.get("responses")
     for code, node in nodes.items() if isinstance(nodes, dict) else ():
         try:
             response = document.references.follow(node, raw.file)
-        except DanglingReference:
+        except DanglingReference as error:
+            if str(code).startswith("2"):
+                warn(raw.place, f"the response {code} is left out: {error}")
             continue
         if isinstance(response.value, dict):
             schema = response.value.get("schema")
-            if response.file != raw.file and not raw.file and schema is not None:
-                schema = {"$ref": f"{response.file}#{response.pointer}/schema"}
+            if response.file and response.pointer and response.file != raw.file and schema is not None:
+                schema = {"$ref": _relative(response, raw)}
             content = {} if schema is None else {name: {"schema": schema} for name in produces}
             out[code] = {"content": content, "headers": response.value.get("headers")}
     return out
+
+
+def _relative(found: DocumentNode, raw: RawOperation) -> str:
+    """Return a reference, in the file of the operation, to the schema of a node in another file."""
+    return f"{quote(posixpath.relpath(found.file, posixpath.dirname(raw.file) or '.'))}#{quote(found.pointer)}/schema"
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,7 +1,10 @@
 """Parse YAML into plain values, safely for hostile texts: no tags, no dates, and aliases count as copies.
 
 Keys are always strings, exactly as they are written (`200:`, `on:`). A plain scalar is a string unless it is null, true,
-false or a number; the other special words of YAML 1.1 stay strings.
+false or a number; the other special words of YAML 1.1 stay strings. As in JSON here, an integer beyond 64 bits is a float.
+
+The parser refuses two things that published definitions have. Here a line of only tabs and spaces is an empty line, and a
+control character above ASCII reads as U+FFFD.
 """
 
 from __future__ import annotations
@@ -17,13 +20,17 @@ from gloveport.errors import SourceError
 MAX_YAML_DEPTH = 250
 MAX_YAML_NODES = 10_000_000
 
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})$")
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,19})$")
+_INTEGERS = range(-(2**63), 2**64)
+"""What the JSON libraries can write."""
 # Some readers take a number with a leading zero as octal, others as decimal. It stays a string.
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
 _WORDS = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
     word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())
 }
 _MERGE = "<<"
+_BLANK_LINE_WITH_TAB = re.compile(r"^ *\t[ \t]*$", re.MULTILINE)
+_NOT_ALLOWED = re.compile("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
 
 # Only the loader's parser is used. libyaml's parser is ten times as fast, if PyYAML was built with it.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -54,7 +61,12 @@ class _YamlComposer:
     """
 
     def __init__(self, raw: bytes, name: str) -> None:
-        self._next = _Loader(raw.decode()).get_event
+        text = raw.decode()
+        if "\t" in text:
+            text = _BLANK_LINE_WITH_TAB.sub("", text)
+        if not text.isascii():
+            text = _NOT_ALLOWED.sub("\ufffd", text)
+        self._next = _Loader(text).get_event
         self._name = name
         self._count = 0
         self._anchors: dict[str, tuple[Any, int]] = {}
@@ -152,8 +164,8 @@ def _scalar(event: Any) -> Any:
         return _WORDS[text]
     first = text[0]
     if first in "0123456789+-.":
-        if _INT.match(text):
-            return int(text)
+        if _INT.match(text) and (number := int(text)) in _INTEGERS:
+            return number
         if _FLOAT.match(text):
             number = float(text)
             return number if math.isfinite(number) else text
