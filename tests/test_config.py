@@ -125,6 +125,12 @@ def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ('[sources.a]\nopenapi = "x"\n[sources.a.headers]\nA = 1\n', ":4: headers of [sources.a] must be a table of texts"),
         ("sources = 3\n", "sources must be a table"),
         ("[sandbox]\nminimun = 'full'\n", ":2: there is no key `minimun` in [sandbox]; did you mean `minimum`?"),
+        (
+            "[limits]\nmax_calls = 5\nwall_second = 5\n",
+            ":3: there is no key `wall_second` in [limits]; did you mean `wall_seconds`?",
+        ),
+        ("[limits]\nmemory_mb = 4\n", ":2: memory_mb must be at least 16, not 4"),
+        ('[limits]\nwall_seconds = "5s"\n', ":2: wall_seconds must be a number of seconds, not '5s'"),
         ('[sources.a]\nopenapi = "x"\ntimeout = 9\n', "`timeout` in [sources.a]; did you mean `timeout_seconds`?"),
         ('[sources.a]\nopenapi = "x"\nprivate = true\n', "`private` in [sources.a]; did you mean `allow_private`?"),
         ('[sources.a]\nopenapi = "x"\nmax_bytes = 9\n', "`max_bytes` in [sources.a]; did you mean `max_response_bytes`?"),

@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
@@ -20,12 +20,14 @@ from gloveport.errors import OptionError
 from gloveport.folders import config_folder
 from gloveport.loosening import LooseningSetting, are_trusted, reason_of
 from gloveport.suggestions import did_you_mean, similar
+from gloveport.types import Limits
 
 CONFIG_FILE = "gloveport.toml"
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
 TABLES = ("sources", "limits", "sandbox")
 SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
+LIMIT_KEYS = tuple(item.name for item in fields(Limits))
 MAX_CONFIG_BYTES = 32 * 1024
 MAX_SETTINGS = 5000
 MAX_KEY_PARTS = 20
@@ -300,9 +302,15 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
             raise _unknown("", key, TABLES, origins)
         if not isinstance(value, Mapping):
             raise OptionError(f"{_at(origins, key)}{key} must be a table: [{key}]")
-    for key in values.get("sandbox", {}):
-        if key not in SANDBOX_KEYS:
-            raise _unknown("sandbox", key, SANDBOX_KEYS, origins)
+    for table, known in (("sandbox", SANDBOX_KEYS), ("limits", LIMIT_KEYS)):
+        for key in values.get(table, {}):
+            if key not in known:
+                raise _unknown(table, key, known, origins)
+    for key, value in values.get("limits", {}).items():
+        try:
+            Limits(**{key: value})
+        except OptionError as error:
+            raise OptionError(f"{_at(origins, f'limits.{key}')}{error.message}", hint=error.hint) from None
 
 
 # The type of each key of a source, and how a message names that type.

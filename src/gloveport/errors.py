@@ -203,7 +203,7 @@ class GloveportError(Exception):
         self.message = message
         self.code = code or type(self).code
         self.hint = hint
-        self.data: dict[str, Any] = dict(data or {})
+        self.data: Any = dict(data) if data else None
         if hint:
             self.add_note(f"hint: {hint}")
 

@@ -393,7 +393,6 @@ BUILTINS = [
     ("search", ["weather"], lambda found: found[0] == {
         "path": "get_weather", "description": "The weather in a city.", "kind": "function", "writes": False, "approval": False}),
     ("search", [{"query": "weather", "limit": 1, "source": "local"}], lambda found: len(found) == 1),
-    ("search", [{"query": "weather", "source": "far"}], lambda found: found == []),
     ("search", [], lambda found: len(found) == 2),
     ("describe", ["get_weather"], lambda found: "city: string" in found["typescript"] and type(found["parameters"]) is list),
     ("describe", [{"path": "tools.get_weather"}], lambda found: found["path"] == "get_weather"),
@@ -515,3 +514,11 @@ async def test_a_result_of_too_many_values_is_refused_with_what_to_do() -> None:
     assert error.code == "bad-value"
     assert "holds more than 1,000,000 values" in error.message
     assert "ask for less" in str(error.hint)
+
+
+async def test_a_search_in_a_source_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    run = port(sources=[FakeSource("shop", [Tool("shop.read", "Read.", {"type": "object"}, kind="own")])])
+    error = await refused(run, "search", {"query": "read", "source": "shopp"})
+    assert error.code == "bad-arguments"
+    assert "has no source `shopp`; the sources are shop" in error.message
+    assert [row["name"] for row in await call(run, "sources")] == ["shop"]

@@ -98,7 +98,10 @@ async def test_search_says_how_many_there_are_and_what_each_does() -> None:
     assert "Nothing matches" in nothing.text
     with pytest.raises(OptionError, match="there is no source `small`") as refused:
         await tools.call("search", {"query": "x", "source": "small"})
-    assert "local, big" in str(refused.value.hint)
+    assert refused.value.hint == "the sources are big"  # `local` has no functions here
+    with pytest.raises(OptionError) as refused:
+        await tools.call("search", {"query": "x", "source": "bigg"})
+    assert refused.value.hint == "did you mean `big`?"
 
 
 async def test_tool_descriptions_can_hide_nothing() -> None:

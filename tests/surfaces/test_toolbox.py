@@ -69,6 +69,8 @@ def test_mistakes_are_reported_with_a_hint(project: Path) -> None:
     failed = gloveport("tools", "call", "people.fail", "--json")
     assert (failed.code, failed.document["error"]["message"]) == (7, "ValueError: no luck")
     assert "the text of the arguments is not JSON" in gloveport("tools", "call", "people.greet", "{").err
+    assert failed.document["error"]["origin"] == "tool"
+    assert failed.document["error"]["data"] is None
     assert "did you mean `people`?" in gloveport("tools", "list", "peple").err
     assert "is neither an OpenAPI document" in gloveport("add", "gloveport.toml", "--yes").err
     assert "there is no file nothing.json" in gloveport("add", "nothing.json").err

@@ -17,6 +17,7 @@ from gloveport.types import Tool
 DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 10, 100
 MAX_INTERFACES_CHARS = 200_000
 MAX_DESCRIPTION_CHARS = 300
+MAX_LISTED_SOURCES = 20
 
 
 class SearchPage(NamedTuple):
@@ -57,6 +58,9 @@ class Builtins:
             raise _bad_arguments("search", "takes a string, or {query, source?, limit?}")
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise _bad_arguments("search", "takes a limit of 1 or more")
+        if source is not None and source not in self._catalog.source_names and not self._catalog.source_problem(source):
+            known = ", ".join(self._catalog.source_names[:MAX_LISTED_SOURCES])
+            raise _bad_arguments("search", f"has no source `{source[:60]}`; the sources are {known}")
         found = self._catalog.search(query, source=source, limit=min(limit, MAX_SEARCH_LIMIT))
         return SearchPage([self._row(tool) for tool in found.tools], query, found.total)
 
@@ -83,7 +87,7 @@ class Builtins:
     def _sources(self, args: list[Any]) -> list[dict[str, Any]]:
         counts = Counter(tool.source for tool in self._catalog.tools)
         kinds = {tool.source: tool.kind for tool in reversed(self._catalog.tools)}
-        names = (source.name for source in self._catalog.sources)
+        names = self._catalog.source_names
         return [{"name": name, "kind": kinds.get(name, "empty"), "tools": counts[name]} for name in names]
 
     def _names(self, args: list[Any]) -> list[str]:

@@ -128,6 +128,12 @@ class Catalog:
         found = self.entry(name.removesuffix(PAGES_SUFFIX))
         return found is not None and found.tool.pages
 
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """The names of the sources that are there for programs: the source of plain functions only if it has any."""
+        names = (source.name for source in self.sources)
+        return tuple(name for name in names if name != ROOT_SOURCE or self._children.get(ROOT_SOURCE))
+
     def source_problem(self, name: str) -> Problem | None:
         """Return why the source of this name, or of a tool with this name, could not be opened; None if it is open."""
         source = name.replace(":", ".").partition(".")[0]

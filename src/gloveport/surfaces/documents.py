@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from gloveport.errors import GloveportError, OptionError
+from gloveport.errors import GloveportError, OptionError, ToolError
 from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Stream, visible_json
 from gloveport.types import CallRecord, Failure, Outcome
@@ -75,8 +75,16 @@ def call_document(call: CallRecord) -> dict[str, Any]:
 
 def problem_document(error: GloveportError) -> dict[str, object]:
     """Return the document of a command that failed: `ok` is false, and `error` says why."""
+    return {"ok": False, "error": error_document(error)}
+
+
+def error_document(error: GloveportError) -> dict[str, Any]:
+    """Return an error in the shape of every surface. `data` is null without data; an error of a call has more fields."""
     shown = {"code": error.code, "message": error.message, "hint": error.hint, "data": to_json(error.data)}
-    return {"ok": False, "error": shown}
+    if isinstance(error, ToolError):
+        about = {"tool": error.tool, "status": error.status, "retryable": error.retryable}
+        return {**shown, **about, "origin": error.origin, "setting": error.setting}
+    return shown
 
 
 def answer_document(found: Mapping[str, object], wrong: GloveportError | None) -> dict[str, object]:

@@ -40,6 +40,7 @@ def check(messages: list[Any]) -> None:
     first, second = (message for message in messages if isinstance(message, ToolMessage))
     assert first.status == "error"
     assert "did you mean `tools.add`?" in first.content
+    assert (first.artifact["status"], first.artifact["error"]["code"]) == ("failed", "unknown-tool")
     assert (second.status, second.content) == ("success", "42")
     assert second.artifact["value"] == 42
     assert messages[-1].content == "It is 42."

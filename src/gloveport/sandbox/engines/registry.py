@@ -76,7 +76,7 @@ async def is_held(pool: Pool) -> bool:
     try:
         await pool.open()
     except SandboxError as error:
-        return "strength" not in error.data
+        return "strength" not in (error.data or {})
     return True
 
 

@@ -12,6 +12,7 @@ from gloveport.catalog import typescript_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport, OnEvent
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
+from gloveport.surfaces.documents import error_document
 
 # About 2,000 tokens of declarations: with them a model writes its program at once, without exploring first.
 MAX_DECLARATION_CHARS, MAX_DECLARED_TOOLS = 8_000, 100
@@ -51,9 +52,8 @@ class CodeTool:
             given = _parse(args) if isinstance(args, str) else args
             return await self._tools.call(self.name, given, self._on_event)
         except OptionError as error:
-            document = {"code": error.code, "message": error.message, "hint": error.hint}
             text = f"{error.code}: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
-            return AgentAnswer({"status": "failed", "error": document}, text, failed=True)
+            return AgentAnswer({"status": "failed", "error": error_document(error)}, text, failed=True)
 
     def call_sync(self, args: Mapping[str, Any] | str) -> AgentAnswer:
         """The same as `call`, for callers without an event loop; open the port first."""

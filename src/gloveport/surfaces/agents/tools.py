@@ -19,7 +19,7 @@ from gloveport.catalog import python_stubs
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
 from gloveport.large_values import is_large, off_loop, off_loop_if
-from gloveport.suggestions import question
+from gloveport.suggestions import did_you_mean, question
 from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.agents.tool_descriptions import DEFAULT_SEARCH_LIMIT, INPUT_SCHEMAS, AgentTool, describe_tools
 from gloveport.surfaces.documents import failure_document, to_text
@@ -97,13 +97,16 @@ class AgentTools:
         return AgentAnswer({"tools": rows, "total": found.total}, "\n".join(lines))
 
     def _check_source(self, source: str | None) -> None:
-        names = [one.name for one in self._port.catalog.sources]
+        names = self._port.catalog.source_names
         if source is None or source in names:
             return
         broken = next((one for one in self._port.problems if one.broken and one.source == source), None)
         if broken:
             raise OptionError(f"the source `{source}` is not connected: {visible_line(broken.message)}", hint=broken.hint)
-        raise OptionError(f"there is no source `{source[:60]}`", hint=f"the sources are {', '.join(names)}")
+        known = f"the sources are {', '.join(names)}" if names else "no source is connected"
+        raise OptionError(
+            f"there is no source `{visible_line(source)[:60]}`", hint=did_you_mean(source[:60], names) or known
+        )
 
     def _describe(self, args: Mapping[str, Any]) -> AgentAnswer:
         catalog, is_python = self._port.catalog, args.get("language") == "python"

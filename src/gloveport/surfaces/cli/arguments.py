@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -92,14 +94,53 @@ def _decoded(data: bytes, name: str, max_bytes: int) -> str:
 
 def read_input(text: str, *, stdin_taken: bool) -> Any:
     """Return the value of `--input`: JSON, or `@` and the name of a file with JSON (`@-` for standard input)."""
-    name = "--input"
+    if text == "@-" and stdin_taken:
+        raise OptionError("standard input can't be both the program and its input", hint="put one of them in a file")
+    return _read_json(text, "--input", '--input \'{"city": "Oslo"}\', or --input @file.json')
+
+
+def _read_json(text: str, name: str, example: str) -> Any:
+    """Return the value of a JSON text, or of the file that it names after an `@` (`@-` for standard input)."""
     if text.startswith("@"):
-        name = text[1:]
-        if name == "-" and stdin_taken:
-            raise OptionError("standard input can't be both the program and its input", hint="put one of them in a file")
-        size = MAX_REQUEST_BYTES
+        name, size = text[1:], MAX_REQUEST_BYTES
         text = _decoded(sys.stdin.buffer.read(size + 1) if name == "-" else _read_file(Path(name), size), name, size)
-    return parse_json(name, text, example='--input \'{"city": "Oslo"}\', or --input @file.json')
+    return parse_json(name, text, example=example)
+
+
+ARGUMENTS_EXAMPLE = """owner=ada, or '{"owner": "ada"}', or @file.json"""
+
+
+def read_arguments(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of a tool, merged from JSON objects, files (`@file`, `-` for standard input) and `key=value`.
+
+    The value of `key=value` is JSON if it can be read as JSON, and text otherwise.
+    """
+    args: dict[str, Any] = {}
+    stdin_taken = False
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if equals and _ARGUMENT_NAME.fullmatch(key):
+            args[key] = _json_or_text(value)
+            continue
+        whole = f"@{text}" if text == "-" else text
+        stdin_taken, again = stdin_taken or whole == "@-", stdin_taken and whole == "@-"
+        if again:
+            raise OptionError("standard input can be read only once")
+        given = _read_json(whole, "the text of the arguments", ARGUMENTS_EXAMPLE)
+        if not isinstance(given, dict):
+            raise OptionError("the arguments must be a JSON object", hint=f"for example {ARGUMENTS_EXAMPLE}")
+        args |= given
+    return args
+
+
+_ARGUMENT_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return parse_json("the value", text, example="")
+    except OptionError:
+        return text
 
 
 def parse_json(name: str, text: str, *, example: str) -> Any:

@@ -79,12 +79,16 @@ def tools_describe(path: str, **view: Any) -> int:
     "call",
     cls=PageCommand,
     help="Call one tool and print its result.",
-    examples=("""gloveport tools call github.issues.get '{"owner": "a", "repo": "b", "issue_number": 1}'""",),
+    examples=(
+        "gloveport tools call github.issues.get owner=a repo=b issue_number=1",
+        """gloveport tools call github.issues.get '{"owner": "a", "repo": "b", "issue_number": 1}'""",
+        "gloveport tools call github.issues.create @issue.json title='A title'",
+    ),
 )
 @click.argument("path", metavar="TOOL")
-@click.argument("args", required=False, metavar="[JSON]")
+@click.argument("args", nargs=-1, metavar="[JSON|@FILE|-|KEY=VALUE]…")
 @view_options
-def tools_call(path: str, args: str | None, **view: Any) -> int:
+def tools_call(path: str, args: tuple[str, ...], **view: Any) -> int:
     """Call a tool."""
     from gloveport.surfaces.cli.tools import ViewOptions, call_command
 

@@ -19,7 +19,6 @@ OPTIONS = {
     "allow_wasm": "--allow-wasm",
     "engine=": "--engine",
     "input=": "--input",
-    "set the language": "--language",
 }
 
 
@@ -103,7 +102,7 @@ def write_problem(err: Stream, error: GloveportError) -> None:
 
 def _write_advice(err: Stream, hint: str | None, setting: str | None) -> None:
     if hint:
-        err.line(f"  hint: {_indented(hint)}{_option(hint)}")
+        err.line(f"  hint: {_indented(hint)}{' (--language)' if 'set the language to' in hint else ''}")
     if setting:
         err.line(f"  setting: {_indented(setting)}{_option(setting)}")
 

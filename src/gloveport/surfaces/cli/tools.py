@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from gloveport.large_values import off_loop
 from gloveport.sources.pins import Pins, is_pinned, pin_key
 from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files, what_it_does
 from gloveport.suggestions import did_you_mean, question
-from gloveport.surfaces.cli.arguments import parse_json
+from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.documents import answer_document, to_text, write_document
 from gloveport.surfaces.interruption import run_interruptible
@@ -126,26 +126,20 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str) -> int:
     return 0
 
 
-def call_command(view: ViewOptions, name: str, args: str | None) -> int:
+def call_command(view: ViewOptions, name: str, args: Sequence[str]) -> int:
     """Call a tool and show its result; return the exit code."""
-    return with_port(view, lambda port: _call(view, port, name, args), naming=name)
+    given = read_arguments(args)
+    return with_port(view, lambda port: _call(view, port, name, given), naming=name)
 
 
-async def _call(view: ViewOptions, port: Gloveport, name: str, args: str | None) -> int:
+async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any]) -> int:
     path = name.removeprefix("tools.")
-    value = to_json(await port.call(path, _arguments(args)))
+    value = to_json(await port.call(path, args))
     if view.as_json:
         write_document(view.out, {"ok": True, "tool": path, "value": value})
     elif value is not None:
         view.out.line(visible(value) if isinstance(value, str) else to_text(value, indented=True))
     return 0
-
-
-def _arguments(text: str | None) -> dict[str, Any]:
-    given = parse_json("the text of the arguments", text or "{}", example="""'{"owner": "ada"}'""")
-    if not isinstance(given, dict):
-        raise OptionError("the arguments must be a JSON object", hint="""for example '{"owner": "ada"}'""")
-    return given
 
 
 def changes_command(view: ViewOptions, source: str | None) -> int:
