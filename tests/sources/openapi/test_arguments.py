@@ -3,6 +3,7 @@
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 
 from gloveport.sources.openapi.call.request import RequestBuilder
@@ -255,6 +256,42 @@ def test_kinds_of_patches_are_a_choice() -> None:
     names = ["application/merge-patch+json", "application/json-patch+json"]
     _, schema, _ = Compiled(operation("patch", requestBody={"required": True, "content": {name: {"schema": {}} for name in names}})).only()  # fmt: skip
     assert schema["properties"]["content_type"]["enum"] == names
+
+
+def chosen(content: dict[str, Any], args: dict[str, Any]) -> tuple[str, bytes]:
+    """Return the media type and the body that a call with these arguments sends; they must fit the tool's schema."""
+    made, schema, _ = Compiled(operation("post", requestBody={"required": True, "content": content})).only()
+    assert accepts(schema, msgspec.to_builtins(args))
+    request = RequestBuilder(made, "https://a.example", {}).build(args)
+    return dict(request.headers)["Content-Type"].partition(";")[0], request.body or b""
+
+
+def test_bytes_in_a_body_are_sent_as_multipart_where_the_definition_has_it() -> None:
+    image = {"type": "object", "required": ["image"], "properties": {"image": FILE, "prompt": {"type": "string"}}}
+    urls = {"type": "object", "required": ["urls"], "properties": {"urls": {"type": "array", "items": {"type": "string"}}}}
+    for other in (urls, image):
+        content = {"application/json": {"schema": other}, "multipart/form-data": {"schema": image}}
+        args: dict[str, Any] = {"image": b"\x89PNG", "prompt": "x"}
+        name, body = chosen(content, args if other is image else {"body": args})
+        assert name == "multipart/form-data" and b"\x89PNG" in body
+        name, body = chosen(
+            content, {"body": {"image": {"data": b"\x89PNG"}}} if other is urls else {"image": {"data": b"\x89PNG"}}
+        )
+        assert name == "multipart/form-data" and b"\x89PNG" in body
+    content = {"application/json": {"schema": urls}, "multipart/form-data": {"schema": image}}
+    assert chosen(content, {"body": {"urls": ["u"]}}) == ("application/json", b'{"urls":["u"]}')
+    assert chosen(content, {"body": {"image": "text"}})[0] == "multipart/form-data"
+    assert chosen(content, {"body": {"urls": ["u"]}, "content_type": "multipart/form-data"})[0] == "multipart/form-data"
+    assert chosen({"application/json": {"schema": urls}, "a/b": {"schema": FILE}}, {"body": b"raw"}) == ("a/b", b"raw")
+
+
+@pytest.mark.parametrize("schema", [{"type": "object", "description": "Kubernetes"}, {}])
+def test_an_object_is_a_merge_patch_and_a_list_a_json_patch(schema: dict[str, Any]) -> None:
+    names = [f"application/{kind}+json" for kind in ("json-patch", "merge-patch", "strategic-merge-patch")]
+    content = {"application/apply-patch+yaml": {"schema": schema}} | {name: {"schema": schema} for name in names}
+    assert chosen(content, {"body": {"a": None}}) == ("application/merge-patch+json", b'{"a":null}')
+    assert chosen(content, {"body": [{"op": "remove", "path": "/a"}]})[0] == "application/json-patch+json"
+    assert chosen(content, {"body": {"a": 1}, "content_type": names[2]})[0] == names[2]
 
 
 def test_files_in_a_multipart_body_are_bytes_or_bytes_with_a_name() -> None:

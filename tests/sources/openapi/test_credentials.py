@@ -99,6 +99,15 @@ async def test_an_unknown_slot_is_never_filled(kit: Kit) -> None:
     assert kit.server.seen == []
 
 
+def test_a_configured_slot_that_does_not_exist_is_a_warning_that_names_the_slots(kit: Kit) -> None:
+    source = kit.source({"it": get(("token",))}, slots=SLOTS, credentials={"tokn": "env:A", "token": "env:B"})
+    (warning,) = source.source_info().warnings
+    assert "no credential slot `tokn`" in warning and "did you mean `token`?" in warning
+    assert all(f"`{slot.name}`" in warning for slot in SLOTS) and "env:A" not in warning
+    source = kit.source({"it": get()}, credentials={"any": "env:A"})
+    assert source.source_info().warnings == ()
+
+
 async def test_a_credential_for_a_definition_without_schemes_is_sent_as_a_bearer_token(kit: Kit) -> None:
     kit.environment["GITHUB_TOKEN"] = "t"
     await kit.call(get(), credentials={"token": "env:GITHUB_TOKEN"})

@@ -20,7 +20,7 @@ from gloveport.sources.openapi.compile.task import compile_definition
 from gloveport.sources.openapi.frames import FACTS, SHARED_SCHEMA, TOOL, CompiledHead, DocumentFacts
 from gloveport.sources.openapi.loading import LoadedDefinition
 from gloveport.sources.openapi.opening import compile_to_cache
-from gloveport.sources.openapi.operation import CompiledOperation, Operation, Parameter
+from gloveport.sources.openapi.operation import CompiledOperation, MediaContent, Operation, Parameter, RequestBody
 from tests.sources.openapi.compiled import is_incomplete
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
@@ -74,6 +74,8 @@ REFUSED: dict[str, tuple[bytes, ...]] = {
     "an unknown method": (tool(operation=Operation("CONNECT", "/things")), facts()),
     "a relative path": (tool(operation=Operation("GET", "@evil.example/")), facts()),
     "a long path": (tool(operation=Operation("GET", "/" + "a" * 30_000)), facts()),
+    "a body with too many names": (tool(operation=Operation("POST", "/", body=RequestBody((MediaContent("a/b", "json", properties=("a",) * 1000),)))), facts()),
+    "a body with a long name": (tool(operation=Operation("POST", "/", body=RequestBody((MediaContent("a/b", "json", takes=("a" * 10_000,)),)))), facts()),
     "an unknown style": (tool(operation=Operation("GET", "/", parameters=(Parameter("a", "a", "query", style="x"),))), facts()),
     "a long name": (tool(operation=Operation("GET", "/", parameters=(Parameter("a" * 3000, "a", "query"),))), facts()),
     "a server that is a file": (tool(), facts(servers=("file:///etc/passwd",))),

@@ -100,6 +100,14 @@ def test_paging_is_detected_from_the_definition() -> None:
     assert paged(around("data"), "offset", "limit") == Paging(offset="offset", items=("data",))
     listed = {"type": "object", "properties": {"data": things, "has_more": {"type": "boolean"}}}
     assert paged(listed, "starting_after") == Paging(cursor="starting_after", at=("data", "-1", "id"), items=("data",))
+    flag = {"type": "boolean"}
+    for place, rest in (("last_id", {"last_id": text}), ("next", {"next": text})):
+        openai = around("data", has_more=flag, **rest)
+        assert paged(openai, "after", "limit") == Paging(cursor="after", at=(place,), items=("data",))
+    assert paged(listed, "after") == Paging(cursor="after", at=("data", "-1", "id"), items=("data",))
+    usage = around("data", has_more=flag, next_page=text)
+    assert paged(usage, "page", type="string") == Paging(cursor="page", at=("next_page",), items=("data",))
+    assert paged(usage, "page") == Paging(number="page", items=("data",))
     slack = around("channels", response_metadata={"type": "object", "properties": {"next_cursor": text}})
     assert paged(slack, "cursor") == Paging(cursor="cursor", at=("response_metadata", "next_cursor"), items=("channels",))
 
@@ -108,6 +116,8 @@ def test_paging_is_not_guessed() -> None:
     assert paged(TEXTS, "q") is None
     assert paged({"type": "object"}, "page") is None
     assert paged({"type": "object", "properties": {"a": TEXTS}}, "cursor") is None
+    things = {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "string"}}}}
+    assert paged({"type": "object", "properties": {"data": things}}, "after") is None
 
 
 def test_a_link_header_means_pages() -> None:

@@ -90,6 +90,14 @@ async def test_a_cursor_is_taken_from_the_answer_and_given_back(kit: Kit) -> Non
 
 
 @pytest.mark.integration
+async def test_the_last_id_of_a_page_leads_to_the_next_until_no_more_follow(kit: Kit) -> None:
+    kit.server.reply = lambda seen: said({"data": [{"id": "b"}], "last_id": "b", "has_more": "after" not in seen.query})
+    source = kit.source({"it": listing(Paging(cursor="after", at=("last_id",), items=("data",)), "after")})
+    assert len(await all_pages(source)) == 2
+    assert asked(kit.server.last) == {"after": "b"}
+
+
+@pytest.mark.integration
 async def test_a_cursor_may_be_the_id_of_the_last_item(kit: Kit) -> None:
     kit.server.reply = lambda seen: said({"data": [{"id": "a"}, {"id": "b"}], "has_more": "after" not in seen.query})
     source = kit.source({"it": listing(Paging(cursor="starting_after", at=("data", "-1", "id")), "starting_after")})

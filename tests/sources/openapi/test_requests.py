@@ -110,6 +110,7 @@ def test_parameters_without_a_value_are_left_out() -> None:
         (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),), grouped=True), {"header": {"a": 1}}),
         (Operation("GET", "/x", parameters=(Parameter("a", "a", "query"),), grouped=True), {"body": 1}),
         (Operation("GET", "/x", parameters=(path_parameter(),)), {"id": 1}),
+        (Operation("GET", "/x?at=({id},{y})", parameters=(path_parameter(), Parameter("y", "y", "query"))), {"id": 1, "y": 2}),
         (Operation("POST", "/x", body=RequestBody((JSON, MediaContent("text/csv", "text")))), {"content_type": "text/csv"}),
         (Operation("POST", "/x", body=RequestBody((JSON, MediaContent("text/csv", "text")), "body")), {"body": 1, "content_type": "a/b"}),
         (Operation("POST", "/x", body=RequestBody((MediaContent("application/x-www-form-urlencoded", "form"),))), {"a": []}),

@@ -19,6 +19,7 @@ from gloveport.sources.openapi.frames import (
     FACTS,
     MAX_COMPILED_BYTES,
     MAX_DESCRIPTION_CHARS,
+    MAX_FIT_NAMES,
     MAX_OPERATIONS,
     MAX_PIECE_BYTES,
     MAX_SERVERS,
@@ -170,6 +171,10 @@ class CheckedFrames:
             strings += [parameter.name, parameter.argument, parameter.content or ""]
             if parameter.style not in PARAMETER_STYLES:
                 raise self._refusal(f"has an unknown style at {address}")
+        for content in operation.body.contents if operation.body else ():
+            strings += [content.media_type, *content.takes, *content.properties, *content.required]
+            if max(map(len, (content.takes, content.properties, content.required))) > MAX_FIT_NAMES:
+                raise self._refusal(f"has a body with too many names at {address}")
         if operation.method not in METHODS or not operation.path.startswith("/"):
             raise self._refusal(f"has an operation at {address} that can't be sent")
         if len(operation.path) > MAX_PATH_CHARS or any(len(text) > MAX_NAME_CHARS for text in strings[1:]):

@@ -10,7 +10,7 @@ import msgspec
 from gloveport.sources.compiled_definition import CredentialSlot
 
 COMPILE_TASK = "gloveport.sources.openapi.compile.task:compile_definition"
-COMPILER_VERSION = b"openapi 5"
+COMPILER_VERSION = b"openapi 6"
 
 MAX_DOCUMENT_BYTES = 50_000_000
 MAX_SIBLING_FILES = 2000
@@ -26,6 +26,8 @@ MAX_WARNING_CHARS = 1000
 MAX_SERVERS = 100
 MAX_URL_CHARS = 2000
 MAX_SLOTS = 500
+MAX_FIT_NAMES = 200
+"""Of the properties that tell whether a body fits a media type."""
 
 SERVER_URL = re.compile(r"(?:https?://|\{)[!-~\u00a1-\U0010ffff ]*", re.IGNORECASE)
 """The URL of a server; its variables, in braces, may stand at its start."""

@@ -9,6 +9,10 @@ import msgspec
 Place = Literal["path", "query", "header", "cookie"]
 
 
+MORE_FLAGS = ("has_more", "hasMore", "has_next", "hasNext")
+"""Properties of a reply that say whether another page follows."""
+
+
 class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     """A parameter: `name` in the request, `argument` in the call.
 
@@ -35,18 +39,25 @@ class FieldEncoding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MediaContent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One media type of a body. `binary` names the properties that are files; if one is an array, each item is a file."""
+    """One media type of a body. `binary` names the properties that are files; if one is an array, each item is a file.
+
+    Where there are several media types, `takes` names the JSON types that fit this one, and `properties` and `required`
+    those of an object. Empty ones say nothing.
+    """
 
     media_type: str
     kind: Literal["json", "form", "multipart", "bytes", "text"]
     encodings: dict[str, FieldEncoding] = {}
     binary: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 class RequestBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request body. Without `argument`, the body is the object of all arguments that are not parameters.
 
-    The first of several contents is used unless the argument `content_type` names another.
+    The first of several contents that fits the body is used, unless the argument `content_type` names one.
     """
 
     contents: tuple[MediaContent, ...]

@@ -69,7 +69,7 @@ class OpenApiSource:
         self._plans: dict[str, _CallPlan] = {}
         heads, unused = _selected(config, cache.heads())
         self._tools = tuple(self._tool(head) for head in heads)
-        self.warnings = (*warnings, *unused)
+        self.warnings = (*warnings, *unused, *self._credentials.warnings(tuple(config.credentials)))
         self.fingerprints = self._fingerprints(heads)
         """The fingerprint of each tool, by address."""
         self._earlier: tuple[str, DefinitionCache | None] = ("", None)

@@ -79,11 +79,11 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
     return ((styles.text_of(name), item) for name, item in value.items() if item is not None)
 
 
-def _form_pairs(content: MediaContent, name: str, value: Any) -> Iterator[styles.Pair]:
+def _form_pairs(content: MediaContent, name: str, value: Any) -> list[styles.Pair]:
     encoding = content.encodings.get(name, FieldEncoding())
     encode = styles.encode_reserved if encoding.allow_reserved else styles.encode
     if encoding.style is None and encoding.explode is None and _is_nested(value):
-        return iter([(styles.encode(name), encode(encode_json(value).decode()))])  # OpenAPI's default for such a field
+        return [(styles.encode(name), encode(encode_json(value).decode()))]  # OpenAPI's default for such a field
     return _styled(name, value, encoding, encode)
 
 
@@ -93,7 +93,7 @@ def _is_nested(value: Any) -> bool:
     )
 
 
-def _styled(name: str, value: Any, encoding: FieldEncoding, encode: styles.Encode) -> Iterator[styles.Pair]:
+def _styled(name: str, value: Any, encoding: FieldEncoding, encode: styles.Encode) -> list[styles.Pair]:
     style = encoding.style or "form"
     explode = encoding.explode if encoding.explode is not None else style == "form"
     return styles.name_value_pairs(name, value, style, explode, encode)

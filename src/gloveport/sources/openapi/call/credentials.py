@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment, Credentials, Secret
 from gloveport.sources.compiled_definition import CredentialSlot
+from gloveport.suggestions import did_you_mean
 
 Alternatives = Sequence[Sequence[str]]
 
@@ -24,6 +25,17 @@ class SourceCredentials:
         self._undeclared: Alternatives = () if slots else (*((slot.name,) for slot in self.slots), ())
         self.in_query = frozenset(slot.parameter.lower() for slot in self.slots if slot.kind == "query")
         self._by_name: Mapping[str, CredentialSlot] = {slot.name: slot for slot in self.slots}
+
+    def warnings(self, configured: Sequence[str]) -> Iterator[str]:
+        """Yield a warning for each slot that is configured and that the source does not have."""
+        known = ", ".join(f"`{slot.name}`" for slot in self.slots)
+        for name in configured:
+            if name not in self._by_name:
+                meant = did_you_mean(name, self._by_name)
+                yield (
+                    f"the source {self._source} has no credential slot `{name}`, so this credential is never sent; "
+                    f"{meant + ' ' if meant else ''}its slots are {known}"
+                )
 
     def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
         """Return the secrets to send; raises ToolError `credential-missing`, whose hint names the variables to set."""

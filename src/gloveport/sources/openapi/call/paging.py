@@ -21,13 +21,12 @@ import msgspec
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reply, urls
-from gloveport.sources.openapi.operation import Operation, Paging
+from gloveport.sources.openapi.operation import MORE_FLAGS, Operation, Paging
 
 MAX_CURSOR_CHARS = 8192
 KEY_FILE = "cursors.key"
 SEAL_BYTES = 16
 NEXT_LINKS = ("@odata.nextLink", "odata.nextLink")
-MORE_FLAGS = ("has_more", "hasMore", "has_next", "hasNext")
 
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _RELATION = re.compile(r"\brel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)

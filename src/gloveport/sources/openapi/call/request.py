@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from gloveport.policy.egress import Request
-from gloveport.sources.openapi.call import body_encoding, styles
+from gloveport.sources.openapi.call import body_encoding, media_choice, styles
 from gloveport.sources.openapi.call.base_url import TEMPLATE_VARIABLE, is_below
 from gloveport.sources.openapi.method_override import may_override, query_overrides
 from gloveport.sources.openapi.operation import MediaContent, Operation, Parameter, RequestBody
@@ -38,7 +38,6 @@ class RequestBuilder:
         path, _, query = operation.path.partition("#")[0].partition("?")
         self._path = TEMPLATE_VARIABLE.split(_encode_static(path if path.startswith("/") else f"/{path}"))
         self._query = [TEMPLATE_VARIABLE.split(pair) for pair in _encode_static(query).split("&") if pair]
-        self._template = {name for pieces in (self._path, *self._query) for name in pieces[1::2]}
         self._fixed = {name.lower(): (name, value) for name, value in fixed.items()}
         self._overridable = may_override(operation)
         body = operation.body
@@ -98,19 +97,21 @@ class RequestBuilder:
         return headers | self._fixed
 
     def _url(self, draft: _RequestDraft, taken: Collection[tuple[str, str]]) -> str:
-        if vanished := draft.path.keys() - self._template:
-            raise ValueError(f"the path {self.operation.path} has no place for `{min(vanished)}`")
         for name in self._path[1::2]:
             if name not in draft.path:
                 raise ValueError(f"the path {self.operation.path} needs `{name}`")
         url = self.base + _filled(self._path, draft.path)
         # A name in the template's query that is no parameter in the path is one in the query, and sent as such.
         query: list[str] = []
+        sent = set(self._path[1::2])
         for pieces in self._query:
             if draft.path.keys() >= set(pieces[1::2]):
                 query.append(_filled(pieces, draft.path))
+                sent |= set(pieces[1::2])
                 if len(pieces) > 1:
                     _refuse_taken("query", query[-1].partition("=")[0], taken)
+        if vanished := draft.path.keys() - sent:
+            raise ValueError(f"the path {self.operation.path} has no place for `{min(vanished)}`")
         for name, text in draft.query:
             _refuse_taken("query", name, taken)
             query.append(f"{name}={text}")
@@ -130,15 +131,15 @@ class RequestBuilder:
             if wanted is not None:
                 raise ValueError("`content_type` needs a body")
             return None
-        content = self._content(body, wanted)
+        content = self._content(body, value, wanted)
         try:
             return body_encoding.encode_body(content, value)
         except ValueError as error:
             raise ValueError(f"the body ({content.media_type}): {error}") from None
 
-    def _content(self, body: RequestBody, wanted: str | None) -> MediaContent:
+    def _content(self, body: RequestBody, value: Any, wanted: str | None) -> MediaContent:
         if wanted is None:
-            return body.contents[0]
+            return body.contents[0] if len(body.contents) == 1 else media_choice.fitting(body.contents, value)
         found = next((content for content in body.contents if content.media_type == wanted), None)
         if found is None:
             raise ValueError(f"`content_type`: the body can't be sent as {wanted[:80]!r}")

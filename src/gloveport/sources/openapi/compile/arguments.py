@@ -98,5 +98,6 @@ def _add_body(top: _ObjectSchema, payload: CompiledBody, *, grouped: bool, sprea
         top.add("body", payload.schema, payload.required)
     if len(payload.contents) > 1:
         types = [content.media_type for content in payload.contents]
-        schema = {"type": "string", "enum": types, "default": types[0], "description": "How the body is sent."}
+        text = "How the body is sent; without it, as the first of these types that fits the body."
+        schema = {"type": "string", "enum": types, "description": text}
         top.add("content_type", schema, required=False)

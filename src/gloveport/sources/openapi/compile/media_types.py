@@ -31,6 +31,11 @@ def is_json(media_type: str) -> bool:
     return media_type.partition(";")[0].strip().lower() == "application/json"
 
 
+def is_json_patch(media_type: str) -> bool:
+    """Return True for a list of changes to JSON."""
+    return media_type.partition(";")[0].strip().lower() == "application/json-patch+json"
+
+
 def sent_as(media_type: str) -> str:
     """Return the media type to send: JSON for a range such as `*/*`."""
     return media_type if "*" not in media_type and "/" in media_type else "application/json"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
 from gloveport.sources.openapi.compile.request_body import all_of_parts
 from gloveport.sources.openapi.compile.schemas import SchemaRegistry
-from gloveport.sources.openapi.operation import Paging
+from gloveport.sources.openapi.operation import MORE_FLAGS, Paging
 from gloveport.sources.schemas.keywords import Schema
 
 LAST_ITEM = "-1"
@@ -49,8 +49,8 @@ def detect_paging(given: Mapping[str, Schema], response: DocumentNode | None, sc
     for argument, at in cursors:
         if _has_path(response, at, schemas):
             return Paging(cursor=argument, at=at, items=items or ())
-    if "starting_after" in given and items and _has_path(response, (*items, LAST_ITEM, "id"), schemas):
-        return Paging(cursor="starting_after", at=(*items, LAST_ITEM, "id"), items=items)
+    if last := _last_cursor(given, response, items, schemas):
+        return Paging(cursor=last[0], at=last[1], items=items or ())
     for link in _LINKS:
         if _has_path(response, (link,), schemas):
             return Paging(at=(link,), items=items or ())
@@ -61,6 +61,25 @@ def detect_paging(given: Mapping[str, Schema], response: DocumentNode | None, sc
             return Paging(number=number, first=_first(given[number]), items=items)
         return Paging(offset=offset, items=items) if offset else None
     return None
+
+
+def _last_cursor(
+    given: Mapping[str, Schema], response: DocumentNode, items: tuple[str, ...] | None, schemas: SchemaRegistry
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return an argument and the place of its cursor, where names alone do not tell.
+
+    `after` may take a date, and `page` a number. A reply that says whether more follows pages by them.
+    """
+    page = given.get("page", {}).get("type") == "string"
+    if (page or "after" in given) and any(_has_path(response, (flag,), schemas) for flag in MORE_FLAGS):
+        for argument, at in (("after", ("next",)), ("page", ("next_page",))):
+            if argument in given and _has_path(response, at, schemas):
+                return argument, at
+        argument = "after" if "after" in given else "starting_after"
+    else:
+        argument = "starting_after"
+    at = (*(items or ()), LAST_ITEM, "id")
+    return (argument, at) if argument in given and items and _has_path(response, at, schemas) else None
 
 
 def _first(schema: Schema) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
+
 from gloveport.sources.openapi.compile.document.document import Warn
 from gloveport.sources.openapi.compile.document.references import DanglingReference, DocumentNode
-from gloveport.sources.openapi.compile.media_types import is_binary, kind_of, offered_contents, sent_as
+from gloveport.sources.openapi.compile.media_types import is_binary, is_json_patch, kind_of, offered_contents, sent_as
 from gloveport.sources.openapi.compile.schemas import MAX_DESCRIPTION_CHARS, SchemaRegistry
+from gloveport.sources.openapi.frames import MAX_FIT_NAMES
 from gloveport.sources.openapi.operation import FieldEncoding, MediaContent
-from gloveport.sources.schemas.keywords import Schema
+from gloveport.sources.schemas.keywords import JSON_TYPES, Schema
 from gloveport.sources.texts import clean
 
 MAX_CONTENTS = 20
@@ -65,6 +68,11 @@ def compile_body(body: DocumentNode, schemas: SchemaRegistry, place: str, warn: 
     if not entries or (body.value.get("required") is not True and all(_is_empty(entry) for _, entry in entries)):
         return None
     contents = [_content(name, entry, body.file, schemas) for name, entry in entries]
+    if len(contents) > 1:
+        contents = [
+            _with_fit(content, DocumentNode(entry.get("schema"), body.file, ""), schemas)
+            for content, (_, entry) in zip(contents, entries, strict=True)
+        ]
     alternatives: list[Any] = []
     for one, (_, entry) in zip(contents, entries, strict=True):
         schema = _body_schema(one, entry.get("schema", {}), body.file, schemas, place)
@@ -101,6 +109,28 @@ def _content(name: str, entry: dict[str, Any], file: str, schemas: SchemaRegistr
             encodings[key] = _encoding(value)
     binary = tuple(_file_properties(DocumentNode(schema, file, ""), schemas, encodings)) if kind == "multipart" else ()
     return MediaContent(sent_as(name) if kind == "form" else name, kind, encodings, binary)
+
+
+def _with_fit(content: MediaContent, found: DocumentNode, schemas: SchemaRegistry) -> MediaContent:
+    """Return the content with what tells whether a body fits it."""
+    if is_json_patch(content.media_type):
+        return msgspec.structs.replace(content, takes=("array",))
+    if content.kind in ("bytes", "text"):
+        return msgspec.structs.replace(content, takes=("string",))
+    takes: set[str] = set()
+    properties: dict[str, None] = {}
+    required: dict[str, None] = {}
+    for part in all_of_parts(found, schemas):
+        kinds = part.value.get("type", "object" if isinstance(part.value.get("properties"), dict) else None)
+        takes |= {"number" if kind == "integer" else str(kind) for kind in (kinds if isinstance(kinds, list) else [kinds])}
+        own, needed = part.value.get("properties"), part.value.get("required")
+        properties |= dict.fromkeys(own if isinstance(own, dict) else ())
+        required |= dict.fromkeys(name for name in (needed if isinstance(needed, list) else ()) if isinstance(name, str))
+    takes = takes & JSON_TYPES if "None" not in takes else set()
+    known, needed = tuple(properties), tuple(name for name in required if name in properties)
+    if max(len(known), len(needed)) > MAX_FIT_NAMES:
+        known = needed = ()
+    return msgspec.structs.replace(content, takes=tuple(sorted(takes)), properties=known, required=needed)
 
 
 def _bytes_type(name: str) -> str:
@@ -164,6 +194,8 @@ def _body_schema(content: MediaContent, schema: Any, file: str, schemas: SchemaR
         made = schemas.normalise(schema, "input", file, place) if isinstance(schema, dict) and "$ref" not in schema else {}
         return made if isinstance(made, dict) and made.get("type") == "string" else {"type": "string"}
     made = schemas.normalise(schema, "input", file, place)
+    if is_json_patch(content.media_type) and isinstance(made, dict) and made.get("type") == "object":
+        return {"type": "array", "items": {"type": "object"}}  # whatever the definition says (RFC 6902)
     if content.binary and isinstance(made, dict):
         spread = _spread_properties(DocumentNode(schema, file, ""), schemas, place)
         if spread is not None:
