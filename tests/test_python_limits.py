@@ -85,3 +85,52 @@ async def test_a_gigabyte_of_output_is_cut_with_a_count(port: Gloveport) -> None
     assert sum(len(line.text) for line in outcome.logs) <= 256 * 1024
     assert any("were left out" in warning for warning in outcome.warnings)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
+
+
+LINES = {
+    "a loop": ("n = 0\nwhile True:\n    n += 1", 3),
+    "code in C, called by a function": ("def f():\n    return sum(range(10**10))\n\nf()", 2),
+    "a sleep": ("import time\ntime.sleep(30)", 2),
+    "a wait for a call": ("n = 1\nawait tools.forever()", 2),
+}
+
+
+async def forever() -> None:
+    """Never answers."""
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("name", LINES)
+async def test_a_time_limit_names_the_line_where_the_program_was(name: str) -> None:
+    code, line = LINES[name]
+    async with Gloveport(tools=[forever], limits={"wall_seconds": 0.5}) as port:
+        error = (await port.run(code, language="python")).error
+    assert error is not None
+    assert (error.code, error.line) == ("time-limit", line), error
+    assert error.frame is not None and error.frame.startswith(f"{line} | ")
+    assert ("waiting for tools.forever" in error.message) == ("forever" in code)
+
+
+async def test_a_cpu_limit_names_the_line_where_the_program_was() -> None:
+    async with Gloveport(limits={"cpu_seconds": 0.4}) as port:
+        error = (await port.run("n = 0\n\nwhile True:\n    n += 1", language="python")).error
+    assert error is not None
+    assert (error.code, error.line in (3, 4)) == ("cpu-limit", True), error
+
+
+HOSTILE = {
+    "a handler that never returns": "import signal\ndef f(*_):\n    while True: pass\nsignal.signal(signal.SIGUSR1, f)\nwhile True: pass",
+    "the signal ignored": "import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\nwhile True: pass",
+    "a line of its own": "import os\nos.write(2, b'File \"program.py\", line 9999999 in <module>')\nwhile True: pass",
+    "much output": "import os\nfor _ in range(3): os.write(2, b'x' * 16000)\nwhile True: pass",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_program_gains_nothing_from_being_asked_where_it_is(name: str) -> None:
+    async with Gloveport(limits={"wall_seconds": 0.6}) as port:
+        outcome = await port.run(HOSTILE[name], language="python")
+    assert outcome.error is not None
+    assert outcome.error.code == "time-limit"
+    assert outcome.error.line is None or outcome.error.line <= HOSTILE[name].count("\n") + 1
+    assert outcome.usage.wall_seconds < 5

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.errors import CODES, Code, GloveportError, ProgramError
 from gloveport.prepare import frame, locate
+from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.run_attempt import AttemptResult
-from gloveport.types import Failure, Program
+from gloveport.types import CallRecord, Failure, Program
 
 logger = logging.getLogger("gloveport")
 
@@ -65,6 +69,20 @@ def _setting(row: Code | None, received: ReceivedErrors | None) -> str:
     return row.setting if row and (received is None or row.exit == EXIT_LIMIT) else ""
 
 
+def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallRecord]) -> Failure:
+    """Return a time limit with the call that the program waited for, and the line of that call if only one can be meant."""
+    waiting = {call.tool for call in calls if call.status == "running" or (call.error or "").startswith("cancelled: ")}
+    if failure.code != "time-limit" or len(waiting) != 1:
+        return failure
+    tool = waiting.pop()
+    message = f"{failure.message}; it was waiting for tools.{tool}"
+    sites = [*islice(re.finditer(rf"\b{re.escape(tool.rpartition('.')[2])}\s*\(", program.source), 2)]
+    if len(sites) != 1:
+        return replace(failure, message=message)
+    place = line_and_column(program.source, sites[0].start())
+    return replace(failure, message=message, line=place[0], column=place[1], frame=frame(program.source, *place))
+
+
 def _code(error: Mapping[str, Any]) -> str:
     return "syntax-error" if error.get("load") is True else _text(error, "code") or "program-failed"
 
@@ -94,9 +112,12 @@ def _text(error: Mapping[str, Any], name: str) -> str | None:
 
 def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None:
     line, column = error.get("line"), error.get("column")
-    if type(line) is not int or type(column) is not int:
+    if type(line) is not int:
         return None
-    return locate(program, line, column)
+    if column is None:  # where the line begins
+        text = next(islice(program.code.split("\n"), max(line - 1, 0), None), "")
+        column = len(text) - len(text.lstrip()) + 1
+    return locate(program, line, column) if type(column) is int else None
 
 
 def program_failure(error: ProgramError) -> Failure:

@@ -19,7 +19,15 @@ from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
 from gloveport.host.event_loop import PortLoop
-from gloveport.host.failures import error_data, failure, internal_error, program_failure, run_failure, unprepared_failure
+from gloveport.host.failures import (
+    error_data,
+    failure,
+    internal_error,
+    program_failure,
+    run_failure,
+    unprepared_failure,
+    with_waiting_place,
+)
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
 from gloveport.host.source_set import SourceArgument, SourceSet
@@ -472,7 +480,7 @@ def _outcome(request: _RunRequest, program: Program, port: _RunPort, result: Att
         run=request.run,
         status="completed" if result.error is None else "failed",
         value=result.value,
-        error=None if result.error is None else port.bridge.with_hint(run_failure(program, result, port.bridge.errors)),
+        error=None if result.error is None else _failure(program, port, result, calls),
         logs=tuple(port.logs),
         emitted=tuple(port.emitted),
         calls=calls,
@@ -485,6 +493,11 @@ def _outcome(request: _RunRequest, program: Program, port: _RunPort, result: Att
         ),
         warnings=(*warnings, *port.bridge.notes, *result.warnings),
     )
+
+
+def _failure(program: Program, port: _RunPort, result: AttemptResult, calls: Sequence[CallRecord]) -> Failure:
+    found = run_failure(program, result, port.bridge.errors)
+    return port.bridge.with_hint(found if result.reported_by_guest else with_waiting_place(found, program, calls))
 
 
 def _call_result(call: CallRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,15 @@ class GuestNotes:
             ),
             dropped if type(dropped) is int and dropped > 0 else 0,
         )
+
+
+_PLACE = re.compile(r'File "program\.py", line (\d{1,7})\b')
+
+
+def place_in(stderr: str) -> dict[str, int]:
+    """Return the line that a guest claims to have been at, in the stack that it wrote before a limit of time."""
+    found = _PLACE.search(stderr)
+    return {"line": int(found[1])} if found else {}
 
 
 def limit_error(exceeded: ExceededLimit, limits: Limits) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from gloveport.errors import GloveportError, ToolError, ValueCrossingError, Wire
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
-from gloveport.sandbox.exit_reason import GuestNotes, exit_error, limit_error
+from gloveport.sandbox.exit_reason import GuestNotes, exit_error, limit_error, place_in
 from gloveport.sandbox.guest import Exit
 from gloveport.sandbox.worker import Worker
 from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
@@ -445,7 +445,7 @@ class RunAttempt:
 
     def _death(self, exit_: Exit, stderr: str) -> Mapping[str, Any]:
         if self._worker.exceeded is not None:
-            return limit_error(self._worker.exceeded, self._limits)
+            return {**limit_error(self._worker.exceeded, self._limits), **place_in(stderr)}
         return exit_error(exit_, stderr, self._limits, self._worker.idle_mb)
 
     async def _finish_calls(self, end: _End) -> None:

@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 0.05
 MIN_CHECK_SECONDS = 0.005  # between two checks of a process that is close to a limit
+ASK_SECONDS = 2 * CHECK_SECONDS  # before a limit of time: one check at least falls into it
 MAX_GROWTH_BYTES_PER_SECOND = 4 * 1024**3  # how fast a process can fill memory: the closer its limit, the sooner a check
 
 ExceededLimit = Literal["time-limit", "cpu-limit", "memory-limit", "thread-limit"]
@@ -49,6 +50,7 @@ class Watched:
     max_held_bytes: float = math.inf  # resident pages, page tables and swap
     max_threads: float = math.inf
     on_exceeded: Callable[[ExceededLimit], None] | None = None  # called in the watchdog's thread, after the kill
+    place_signal: int | None = None  # makes the process write to its stderr where it is; sent once, before a limit of time
 
 
 class Watch:
@@ -63,6 +65,7 @@ class Watch:
         self._paused_with: float | None = None  # seconds that were left of the wall clock when it was paused
         self._cpu_clock = (~watched.pid << 3) | 2  # the kernel's clock id for the CPU time of a process
         self._cpu_seconds = -1.0
+        self._asked = watched.place_signal is None
         self._held_bytes = 0
 
     def stop(self) -> None:
@@ -103,6 +106,13 @@ class Watch:
         if self._held_bytes > watched.max_held_bytes:
             return "memory-limit"
         return "thread-limit" if threads > watched.max_threads else None
+
+    def ask_place(self, now: float) -> None:
+        """Ask the process where it is if it is about to exceed a limit of time: after that, it is too late."""
+        cpu_left = self.watched.max_cpu_seconds - self._cpu_seconds
+        if not self._asked and min(self.deadline - now, cpu_left) <= ASK_SECONDS:
+            self._asked = True
+            signal.pidfd_send_signal(self.pidfd, self.watched.place_signal or 0)
 
     def due(self, now: float) -> float:
         """Return when to check next: at the deadline, or as soon as the process can be over another limit."""
@@ -189,6 +199,7 @@ class Watchdog:
                 self._drop(watch)
                 return
             if exceeded is None:
+                watch.ask_place(now)
                 self._arm(watch.due(now))
                 return
             watch.exceeded = exceeded  # before the kill: whoever sees the death finds its reason

@@ -23,6 +23,8 @@ READY_TIMEOUT_SECONDS = 60.0
 REAP_TIMEOUT_SECONDS = 60.0
 READ_BUFFER_BYTES = 256 * 1024
 MAX_STDERR_BYTES = 16 * 1024
+# The engine whose guests write their stack to stderr at this signal. It would end any other.
+PLACING_ENGINE, PLACE_SIGNAL = "cpython ", signal.SIGUSR1
 RESIDENT_SLACK_FACTOR = 1.1  # resident memory may exceed the limit by this factor
 
 
@@ -90,6 +92,7 @@ class Worker:
                 max_held_bytes=(self.idle_mb + limits.memory_mb * RESIDENT_SLACK_FACTOR) * MIB,
                 max_threads=MAX_THREADS,
                 on_exceeded=partial(self._tell_loop, on_exceeded),
+                place_signal=PLACE_SIGNAL if self.engine.startswith(PLACING_ENGINE) else None,
             )
         )
 

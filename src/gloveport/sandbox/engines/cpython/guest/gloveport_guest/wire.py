@@ -68,6 +68,8 @@ class Channel:
     def _read_frame(self) -> list[Any]:
         size = int.from_bytes(self._receive(HEADER, WHOLE), "big")
         data = self._receive(size, WHOLE)
+        while 0 < len(data) < size and (more := self._receive(size - len(data), WHOLE)):  # a signal has cut the read
+            data += more
         if not size or len(data) < size:
             _exit(0)  # the host has exited
         text = data.decode()
