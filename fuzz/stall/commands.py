@@ -1,6 +1,7 @@
 """The command line: its arguments, a project's settings, standard input, and what it shows of a run.
 
-Each command runs in a fork of the warm host, which has a heartbeat of its own: a command makes its own event loop.
+Each command runs in a fork of the warm host, which has a heartbeat of its own: a command makes its own event loop. Before
+that loop and after it, the command must take signals, so that Ctrl-C ends it.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ import gloveport
 from fuzz.stall.definitions import SEEDS as DEFINITIONS
 from fuzz.stall.entrance import MIB, Attack, Document, Elsewhere, Entrance, Refusal, Take, use_empty_folders
 from fuzz.stall.heartbeat import Heartbeat
+from fuzz.stall.measurement import cpu_seconds
 from fuzz.stall.programs import MARKS
 from fuzz.stall.recipe import expand
 from gloveport.surfaces.cli.main import main
 
 LAZY = re.compile(r"\.adapters\.|\.guest\b|__main__|\.self_test\.")
 SEPARATOR = "\x1f"  # between the arguments of a command
-MAX_CPU_SECONDS = 4  # of a command, before the kernel ends it
+MAX_CPU_SECONDS = 4  # of a command, before it is ended, and what it did until then is judged
+HANG_CPU_SECONDS = 6  # before it is killed
+POLL_SECONDS = 0.01
 MAX_ARGUMENT_BYTES = 100_000  # the kernel passes no more than 128 KiB in one
 MODULES = (
     *(found.name for found in pkgutil.walk_packages(gloveport.__path__, "gloveport.") if not LAZY.search(found.name)),
@@ -83,38 +87,56 @@ async def _in_a_fork(folder: Path, argv: list[str]) -> Elsewhere:
         pid = os.fork()
         if not pid:
             _run(folder, argv, told.fileno())
-        _, status = await asyncio.to_thread(os.waitpid, pid, 0)
+        status = await _ended(pid)
         told.seek(0)
         report = told.read()
     if not report:
-        hung = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+        hung = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         died = Refusal("internal-error", f"the command died with status {status}")
-        return Elsewhere(MAX_CPU_SECONDS, "", None) if hung else Elsewhere(0.0, "", died)
+        return Elsewhere(HANG_CPU_SECONDS, "", None) if hung else Elsewhere(0.0, "", died)
     seconds, stacks, code, out = json.loads(report)
     return Elsewhere(seconds, stacks, _refusal(code, out))
 
 
+async def _ended(pid: int) -> int:
+    """Return the exit status of a command, which is killed when it hangs inside of one long step."""
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        if cpu_seconds(pid) > HANG_CPU_SECONDS:
+            os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(POLL_SECONDS)
+
+
 def _run(folder: Path, argv: list[str], report: int) -> NoReturn:
     """Run the command in this process, which is a fork, and report how long its loops stood still."""
-    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, resource.RLIM_INFINITY))
     asyncio.events._set_running_loop(None)  # that of the parent
     heartbeat = Heartbeat.of_process
     assert heartbeat is not None
     os.chdir(folder)
     out, code = tempfile.TemporaryFile(), 1  # noqa: SIM115 - the process ends with it
+
+    def end(*_: object) -> NoReturn:
+        heartbeat.stop()
+        out.seek(0)
+        shown = out.read(MIB)[-2000:].decode("utf-8", "replace")
+        os.write(report, json.dumps([heartbeat.longest, heartbeat.stacks()[:6000], code, shown]).encode())
+        os._exit(0)
+
+    signal.signal(signal.SIGXCPU, end)
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, resource.RLIM_INFINITY))
     os.dup2(os.open("stdin", os.O_RDONLY), 0)
     os.dup2(out.fileno(), 1)
     os.dup2(out.fileno(), 2)
+    heartbeat.start_in_fork()
     with heartbeat.measure():
         try:
             main(argv)
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 1
-    sys.stdout.flush()
-    out.seek(0)
-    shown = out.read(MIB)[-2000:].decode("utf-8", "replace")
-    os.write(report, json.dumps([heartbeat.longest, heartbeat.stacks()[:6000], code, shown]).encode())
-    os._exit(0)
+        sys.stdout.flush()
+        end()
 
 
 def _refusal(code: int, out: str) -> Refusal | None:
@@ -201,6 +223,7 @@ SEEDS: dict[str, Document] = {
     "logs": _run_file("for (let i = 0; i < 20000; i++) console.log('a')"),
     "marks-logs": _run_file(f"console.log('{MARKS}'.repeat(80000))"),
     "escape-logs": _run_file("console.log('\\x1b[31m\\u202e'.repeat(60000))"),
+    "control-logs": _run_file("console.log('\\x1b'.repeat(250000))"),
     "line-logs": _run_file("console.log('\\n'.repeat(250000))"),
     "result": _run_file("return 'x'.repeat(2000000)"),
     "marks-result": _run_file(f"return '{MARKS}'.repeat(300000)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -17,7 +17,10 @@ from gloveport.bridge import Bridge
 from gloveport.catalog.declarations import declarations
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
+from gloveport.host import source_opener
+from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.large_values import off_loop
+from gloveport.sandbox.tasks.task_process import Answer
 from gloveport.surfaces.agents.tool_descriptions import MAX_DESCRIBED_TOOLS
 from gloveport.surfaces.agents.tools import AgentTools
 
@@ -28,7 +31,7 @@ MAX_SHOWN_TOOLS = 5
 @asynccontextmanager
 async def opened() -> AsyncIterator[Take]:
     """Open each text as the definition of a source, and ask for its tools as an agent would."""
-    async with service() as hostile:
+    async with service() as hostile, warm_compilers():
 
         async def take(document: Document) -> Attack:
             use_empty_folders()
@@ -50,6 +53,25 @@ async def opened() -> AsyncIterator[Take]:
             return attack
 
         yield take
+
+
+@asynccontextmanager
+async def warm_compilers() -> AsyncIterator[None]:
+    """Let all ports share the zygotes of the compilers, which take half a second to start."""
+    compilers = DefinitionTasks("kernel")
+
+    class Shared(DefinitionTasks):
+        """The compilers of one port, which stay when it is closed."""
+
+        async def run(self, task: str, parts: Sequence[bytes], *, answer: Answer | None = None) -> list[bytes]:
+            return await compilers.run(task, parts, answer=answer)
+
+    source_opener.DefinitionTasks = Shared
+    try:
+        yield
+    finally:
+        source_opener.DefinitionTasks = DefinitionTasks
+        await compilers.close()
 
 
 async def _accept(config: SourceConfig) -> None:
@@ -152,6 +174,10 @@ def _times(number: int, of: str) -> dict[str, Any]:
 
 
 GET = '{"get":{"responses":{}}}'
+NESTED = (
+    f'{{"type":"array","description":"{"x y" * 20}","items":{{"type":"object","properties":{{"a":{{"type":"integer"}}}}}}}}'
+)
+COMMON_WORDS = " ".join(f"aa{one}{two}" for one in "abcdef" for two in "abcdefgh")
 SEEDS: dict[str, Document] = {
     # known ways
     "openapi-version-path": _paths('"/v', _times(28, "1"), f'x/y":{GET}'),
@@ -285,12 +311,17 @@ SEEDS: dict[str, Document] = {
     "mcp-wide-schemas": _mcp(
         _many(
             40,
-            _tool(
-                "t<i>",
-                ['{"type":"object","properties":{', {"times": 2_000, "of": '"p":{"type":"string"}', "join": ","}, "}}"],
-            ),
+            _tool("t<i>", ['{"type":"object","properties":{', _many(220, f'"p<i>":{{"anyOf":[{NESTED},{NESTED}]}}'), "}}"]),
         )
     ),
+    "mcp-changed-schemas": {
+        **_mcp(_many(40, _tool("t<i>"))),
+        "before": _mcp(
+            _many(40, _tool("t<i>", ['{"type":"object","properties":{', _many(400, f'"p<i>":{NESTED}'), "}}"])),
+        )["text"],
+    },
+    "mcp-long-names": {**_mcp(_many(9_000, _tool(["t<i>", _times(180, "a")]))), "search": True},
+    "mcp-common-words": {**_mcp(_many(9_000, _tool("t<i>", description=COMMON_WORDS))), "search": True},
     "mcp-patterns": _mcp(
         _tool(
             "t",
