@@ -19,6 +19,7 @@ def test_a_pinned_definition_is_read_back(tmp_path: Path) -> None:
     pins = Pins(tmp_path)
     pins.pin("shop", PinnedDefinition(PRINTS, "digest", TEXTS))
     found = pins.find("shop")
+    assert found is not None
     assert found == PinnedDefinition(PRINTS, "digest", TEXTS)
     assert found.definition("shop.list") == ("Lists\nthings.", {"type": "object"}, None)
     assert found.definition("shop.send") == ("Sends.", {}, {"type": "string"})

@@ -66,9 +66,9 @@ def _escapes() -> Mapping[int, str]:
 
 @cache
 def _json_escapes() -> Mapping[int, str]:
-    units = {number: chr(number).encode("utf-16-be", "surrogatepass").hex() for number in _hidden()}
+    units = {number: chr(number).encode("utf-16-be", "surrogatepass") for number in _hidden()}
     return {
-        number: "".join(f"\\u{digits[at : at + 4]}" for at in range(0, len(digits), 4)) for number, digits in units.items()
+        number: "".join(f"\\u{pair[at : at + 2].hex()}" for at in range(0, len(pair), 2)) for number, pair in units.items()
     }
 
 
