@@ -109,7 +109,7 @@ SHAPES = {
     "long numbers": b"[" + (b"9" * 4000 + b",") * (M // 4001) + b"1]",
     "quotes": b'"' * M,
     "commas": b"," * M,
-    "just many": b"[" + b'{"a":[1,"x"]},' * 100_000 + b"1]",
+    "just many": b"[" + b'{"a":[1,"x"]},' * 45_000 + b"1]",
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take
 from fuzz.stall.programs import MARKS, PRIME, TOOLS
+from fuzz.stall.recipe import PUNCTUATION, many, nest, times
 from gloveport import Gloveport, ToolError
 from gloveport.errors import CODES
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
@@ -71,10 +72,6 @@ def _ask(name: str, *args: Any, times: int = 1) -> Document:
     return {"frames": [{"count": times, "first": 1, "of": [f'["call_sync",<i>,"{name}",[', *args, "]]", SEPARATOR]}, DONE]}
 
 
-def _many(number: int, of: Any, **how: Any) -> dict[str, Any]:
-    return {"count": number, "of": of, "join": ",", **how}
-
-
 def _error(*fields: Any) -> Document:
     return {"frames": ['["done","error",{', *fields, "},{}]"]}
 
@@ -83,98 +80,96 @@ def _tag(kind: str, *content: Any) -> list[Any]:
     return [f'{{"$":"{kind}","v":', *content, "}"]
 
 
-LONG = {"times": 3_000_000, "of": "a"}
+LONG = times(3_000_000, "a")
 MANY_MARKS = {"times": 500_000, "of": MARKS}
-NEST = {"nest": 110, "open": "[", "in": "1", "close": "]"}
+NEST = nest(110, "[", "1", "]")
 SEEDS: dict[str, Document] = {
     # values
-    "numbers": _value("[", _many(1_900_000, "1"), "]"),
-    "floats": _value("[", _many(500_000, "<i>.5e10"), "]"),
-    "long-floats": _value("[", _many(400, ["0.", {"times": 20_000, "of": "1"}]), "]"),
-    "whole-numbers": _value("[", _many(800_000, "<i>", first=2**52, step=1), "]"),
-    "texts": _value("[", _many(900_000, '"a<i>"'), "]"),
-    "one-text": _value('"', {"times": 8_000_000, "of": "x"}, '"'),
-    "escaped-text": _value('"', {"times": 1_300_000, "of": "\\u0301"}, '"'),
+    "numbers": _value("[", many(1_900_000, "1"), "]"),
+    "floats": _value("[", many(500_000, "<i>.5e10"), "]"),
+    "long-floats": _value("[", many(400, ["0.", times(20_000, "1")]), "]"),
+    "whole-numbers": _value("[", many(800_000, "<i>", first=2**52, step=1), "]"),
+    "texts": _value("[", many(900_000, '"a<i>"'), "]"),
+    "one-text": _value('"', times(8_000_000, "x"), '"'),
+    "escaped-text": _value('"', times(1_300_000, "\\u0301"), '"'),
     "marks": _value('"', {"times": 1_000_000, "of": MARKS}, '"'),
-    "empty-lists": _value("[", _many(99_000, "[]"), "]"),
-    "objects": _value("[", _many(99_000, '{"a":1}'), "]"),
-    "keys": _value("{", _many(900_000, '"k<i>":1'), "}"),
-    "dollar-keys": _value("{", _many(600_000, '"$k<i>":1'), "}"),
-    "nests": _value("[", _many(800, NEST), "]"),
-    "deep": _value({"nest": 1_000_000, "open": "[", "in": "", "close": "]"}),
-    "quotes": _value({"times": 8_000_000, "of": '"'}),
-    "backslashes": _value('"', {"times": 8_000_000, "of": "\\"}),
-    "spaces": _value({"times": 16_000_000, "of": " "}, "1"),
-    "undefineds": _value("[", _many(99_000, '{"$":"undefined"}'), "]"),
-    "bigints": _value("[", _many(2_000, _tag("bigint", '"', {"times": 3_990, "of": "9"}, '"')), "]"),
-    "short-bigints": _value("[", _many(99_000, _tag("bigint", '"<i>"'), first=10**20), "]"),
-    "dates": _value("[", _many(99_000, _tag("date", "<i>"), step=10**6), "]"),
-    "special-numbers": _value("[", _many(99_000, _tag("number", '"-0"')), "]"),
-    "many-bytes": _value("[", _many(99_000, _tag("bytes", '"AAAA"')), "]"),
-    "bytes": _value(_tag("bytes", '"', {"times": 2_000_000, "of": "AAAA"}, '"')),
-    "bad-bytes": _value(_tag("bytes", '"', {"times": 8_000_000, "of": "%"}, '"')),
-    "map": _value(_tag("map", "[", _many(49_000, "[<i>,0]"), "]")),
-    "map-of-texts": _value(_tag("map", "[", _many(49_000, '["k<i>",0]'), "]")),
-    "map-of-wide-integers": _value(_tag("map", "[", _many(900, ["[", _tag("bigint", '"<i>"'), ",0]"], step=PRIME), "]")),
-    "map-of-float-keys": _value(_tag("map", "[", _many(49_000, "[<i>.5,0]", step=2**20), "]")),
-    "map-of-dates": _value(_tag("map", "[", _many(33_000, ["[", _tag("date", "<i>"), ",0]"], step=2**20), "]")),
-    "set": _value(_tag("set", "[", _many(1_500_000, "<i>", step=2**26), "]")),
-    "set-of-lists": _value(_tag("set", "[", _many(99_000, "[]"), "]")),
-    "set-of-sets": _value("[", _many(33_000, _tag("set", "[1,2]")), "]"),
-    "set-of-texts": _value(_tag("set", "[", _many(600_000, '"a<i>"'), "]")),
+    "empty-lists": _value("[", many(99_000, "[]"), "]"),
+    "objects": _value("[", many(99_000, '{"a":1}'), "]"),
+    "keys": _value("{", many(900_000, '"k<i>":1'), "}"),
+    "dollar-keys": _value("{", many(600_000, '"$k<i>":1'), "}"),
+    "nests": _value("[", many(800, NEST), "]"),
+    "deep": _value(nest(1_000_000, "[", "", "]")),
+    "quotes": _value(times(8_000_000, '"')),
+    "backslashes": _value('"', times(8_000_000, "\\")),
+    "spaces": _value(times(16_000_000, " "), "1"),
+    "undefineds": _value("[", many(99_000, '{"$":"undefined"}'), "]"),
+    "bigints": _value("[", many(2_000, _tag("bigint", '"', times(3_990, "9"), '"')), "]"),
+    "short-bigints": _value("[", many(99_000, _tag("bigint", '"<i>"'), first=10**20), "]"),
+    "dates": _value("[", many(99_000, _tag("date", "<i>"), step=10**6), "]"),
+    "special-numbers": _value("[", many(99_000, _tag("number", '"-0"')), "]"),
+    "many-bytes": _value("[", many(99_000, _tag("bytes", '"AAAA"')), "]"),
+    "bytes": _value(_tag("bytes", '"', times(2_000_000, "AAAA"), '"')),
+    "bad-bytes": _value(_tag("bytes", '"', times(8_000_000, "%"), '"')),
+    "map": _value(_tag("map", "[", many(49_000, "[<i>,0]"), "]")),
+    "map-of-texts": _value(_tag("map", "[", many(49_000, '["k<i>",0]'), "]")),
+    "map-of-wide-integers": _value(_tag("map", "[", many(900, ["[", _tag("bigint", '"<i>"'), ",0]"], step=PRIME), "]")),
+    "map-of-float-keys": _value(_tag("map", "[", many(49_000, "[<i>.5,0]", step=2**20), "]")),
+    "map-of-dates": _value(_tag("map", "[", many(33_000, ["[", _tag("date", "<i>"), ",0]"], step=2**20), "]")),
+    "set": _value(_tag("set", "[", many(1_500_000, "<i>", step=2**26), "]")),
+    "set-of-lists": _value(_tag("set", "[", many(99_000, "[]"), "]")),
+    "set-of-sets": _value("[", many(33_000, _tag("set", "[1,2]")), "]"),
+    "set-of-texts": _value(_tag("set", "[", many(600_000, '"a<i>"'), "]")),
     "error-value": _value(_tag("error", '{"name":"E","message":"', LONG, '"}')),
-    "error-causes": _value(
-        {"nest": 40, "open": '{"$":"error","v":{"name":"E","message":"m","cause":', "in": "null", "close": "}}"}
-    ),
-    "error-data": _value(_tag("error", '{"name":"E","message":"m","data":{', _many(300_000, '"k<i>":1'), "}}")),
+    "error-causes": _value(nest(40, '{"$":"error","v":{"name":"E","message":"m","cause":', "null", "}}")),
+    "error-data": _value(_tag("error", '{"name":"E","message":"m","data":{', many(300_000, '"k<i>":1'), "}}")),
     # errors of the guest
     "message": _error('"message":"', LONG, '"'),
     "marks-message": _error('"message":"', MANY_MARKS, '"'),
-    "paths-message": _error('"message":"', {"times": 500_000, "of": "/home/x "}, '"'),
+    "paths-message": _error('"message":"', times(500_000, "/home/x "), '"'),
     "name-error": _error('"type":"ReferenceError","message":"', LONG, ' is not defined"'),
-    "commas-message": _error('"message":"', {"times": 8_000_000, "of": ","}, '"'),
-    "lines-message": _error('"message":"', {"times": 500_000, "of": "\\n"}, '"'),
+    "commas-message": _error('"message":"', times(8_000_000, ","), '"'),
+    "lines-message": _error('"message":"', times(500_000, "\\n"), '"'),
     "place": _error('"message":"m","line":1,"column":1,"hint":"', LONG, '"'),
-    "causes": _error('"message":"m","cause":', {"nest": 60, "open": '{"message":"a","cause":', "in": "null", "close": "}"}),
-    "wide-error": _error(_many(600_000, '"k<i>":1')),
-    "data-error": _error('"message":"m","data":{', _many(600_000, '"k<i>":1'), "}"),
+    "causes": _error('"message":"m","cause":', nest(60, '{"message":"a","cause":', "null", "}")),
+    "wide-error": _error(many(600_000, '"k<i>":1')),
+    "data-error": _error('"message":"m","data":{', many(600_000, '"k<i>":1'), "}"),
     "tool-error": _error('"message":"m","tool":"', LONG, '","code":"', LONG, '"'),
     "wide-notes": {
-        "frames": ['["done","value",1,{"pending":[', _many(1_000_000, "<i>"), '],"unhandled":[', _many(50_000, "{}"), "]}]"]
+        "frames": ['["done","value",1,{"pending":[', many(1_000_000, "<i>"), '],"unhandled":[', many(50_000, "{}"), "]}]"]
     },
     "long-notes": {
-        "frames": ['["done","value",1,{"unhandled":[', _many(20, ['{"type":"', {"times": 300_000, "of": "a"}, '"}']), "]}]"]
+        "frames": ['["done","value",1,{"unhandled":[', many(20, ['{"type":"', times(300_000, "a"), '"}']), "]}]"]
     },
-    "nested-notes": {"frames": ['["done","value",1,{"unhandled":[{"type":[', _many(99_000, "[]"), "]}]}]"]},
+    "nested-notes": {"frames": ['["done","value",1,{"unhandled":[{"type":[', many(99_000, "[]"), "]}]}]"]},
     # calls
-    "long-name": {"frames": ['["call",1,"', {"times": 15_000_000, "of": "a"}, '",[]]', SEPARATOR, DONE]},
+    "long-name": {"frames": ['["call",1,"', times(15_000_000, "a"), '",[]]', SEPARATOR, DONE]},
     "marks-name": {"frames": ['["call",1,"', {"times": 1_000_000, "of": MARKS}, '",[]]', SEPARATOR, DONE]},
-    "dotted-name": {"frames": ['["call",1,"', {"times": 5_000_000, "of": "a."}, '",[]]', SEPARATOR, DONE]},
+    "dotted-name": {"frames": ['["call",1,"', times(5_000_000, "a."), '",[]]', SEPARATOR, DONE]},
     "unknown-names": {"frames": [{"count": 900, "first": 1, "of": ['["call",<i>,"get_wether<i>",[]]', SEPARATOR]}, DONE]},
-    "echo-keys": _call("echo", '{"value":{', _many(1_200_000, '"k<i>":1'), "}}"),
-    "echo-list": _call("echo", '{"value":[', _many(1_900_000, "1"), "]}"),
-    "echo-text": _call("echo", '{"value":"', {"times": 15_000_000, "of": "x"}, '"}'),
-    "echo-surrogates": _call("echo", '{"value":"', {"times": 2_000_000, "of": "\\ud800"}, '"}'),
-    "echo-objects": _call("echo", '{"value":[', _many(99_000, '{"a":[1]}'), "]}"),
-    "echo-set": _call("echo", '{"value":', _tag("set", "[", _many(1_000_000, "<i>"), "]"), "}"),
-    "echo-map": _call("echo", '{"value":', _tag("map", "[", _many(49_000, "[<i>,0]"), "]"), "}"),
-    "echo-bytes": _call("echo", '{"value":', _tag("bytes", '"', {"times": 3_000_000, "of": "AAAA"}, '"'), "}"),
-    "echo-dates": _call("echo", '{"value":[', _many(99_000, _tag("date", "<i>"), step=10**6), "]}"),
-    "extra-keys": _call("add", "{", _many(1_000_000, '"k<i>":1'), "}"),
-    "near-keys": _call("get_weather", "{", _many(100_000, '"ctiy<i>":1'), "}"),
-    "positionals": _call("add", _many(1_900_000, "1")),
-    "nulls": _call("add", _many(1_900_000, "null")),
-    "wrong-type": _call("add", '{"a":[', _many(1_900_000, "1"), '],"b":1}'),
-    "wrong-text": _call("add", '{"a":"', {"times": 10_000_000, "of": "\u0301"}, '","b":1}'),
-    "failing": _call("fail", '{"message":"', {"times": 1_000_000, "of": "/etc/x:"}, '"}'),
-    "failing-quotes": _call("fail", '{"message":"', {"times": 4_000_000, "of": "'/"}, '"}'),
-    "failing-data": _call("fail", '{"data":{', _many(600_000, '"k<i>":1'), "}}"),
+    "echo-keys": _call("echo", '{"value":{', many(1_200_000, '"k<i>":1'), "}}"),
+    "echo-list": _call("echo", '{"value":[', many(1_900_000, "1"), "]}"),
+    "echo-text": _call("echo", '{"value":"', times(15_000_000, "x"), '"}'),
+    "echo-surrogates": _call("echo", '{"value":"', times(2_000_000, "\\ud800"), '"}'),
+    "echo-objects": _call("echo", '{"value":[', many(99_000, '{"a":[1]}'), "]}"),
+    "echo-set": _call("echo", '{"value":', _tag("set", "[", many(1_000_000, "<i>"), "]"), "}"),
+    "echo-map": _call("echo", '{"value":', _tag("map", "[", many(49_000, "[<i>,0]"), "]"), "}"),
+    "echo-bytes": _call("echo", '{"value":', _tag("bytes", '"', times(3_000_000, "AAAA"), '"'), "}"),
+    "echo-dates": _call("echo", '{"value":[', many(99_000, _tag("date", "<i>"), step=10**6), "]}"),
+    "extra-keys": _call("add", "{", many(1_000_000, '"k<i>":1'), "}"),
+    "near-keys": _call("get_weather", "{", many(100_000, '"ctiy<i>":1'), "}"),
+    "positionals": _call("add", many(1_900_000, "1")),
+    "nulls": _call("add", many(1_900_000, "null")),
+    "wrong-type": _call("add", '{"a":[', many(1_900_000, "1"), '],"b":1}'),
+    "wrong-text": _call("add", '{"a":"', times(10_000_000, "\u0301"), '","b":1}'),
+    "failing": _call("fail", '{"message":"', times(1_000_000, "/etc/x:"), '"}'),
+    "failing-quotes": _call("fail", '{"message":"', times(4_000_000, "'/"), '"}'),
+    "failing-data": _call("fail", '{"data":{', many(600_000, '"k<i>":1'), "}}"),
     "many-calls": {
         "frames": [
             {
                 "count": 1000,
                 "first": 1,
-                "of": ['["call",<i>,"echo",[{"value":"', {"times": 10_000, "of": "x"}, '"}]]', SEPARATOR],
+                "of": ['["call",<i>,"echo",[{"value":"', times(10_000, "x"), '"}]]', SEPARATOR],
             },
             DONE,
         ]
@@ -186,7 +181,7 @@ SEEDS: dict[str, Document] = {
     "search": _ask("search", '"', LONG, '"'),
     "search-words": _ask("search", '"', {"count": 100_000, "of": "w<i> "}, '"'),
     "search-marks": _ask("search", '"', MANY_MARKS, '"'),
-    "search-options": _ask("search", _many(400_000, '{"query":"a"}')),
+    "search-options": _ask("search", many(400_000, '{"query":"a"}')),
     "many-searches": _ask("search", '"weather in a city"', times=900),
     "describe": _ask("describe", '"', LONG, '"'),
     "describe-marks": _ask("describe", '"', MANY_MARKS, '"'),
@@ -195,52 +190,40 @@ SEEDS: dict[str, Document] = {
     "interfaces": _ask("interfaces", times=90),
     "unknown-question": _ask("x" * 5000, times=900),
     # output
-    "long-log": {"frames": ['["log","log","', {"times": 15_000_000, "of": "x"}, '"]', SEPARATOR, DONE]},
+    "long-log": {"frames": ['["log","log","', times(15_000_000, "x"), '"]', SEPARATOR, DONE]},
     "marks-log": {"frames": ['["log","log","', {"times": 2_000_000, "of": MARKS}, '"]', SEPARATOR, DONE]},
     "many-logs": {"frames": [{"times": 200_000, "of": ['["log","log","a"]', SEPARATOR]}, DONE]},
-    "emit": {"frames": ['["emit",[', _many(1_000_000, "1"), "]]", SEPARATOR, DONE]},
+    "emit": {"frames": ['["emit",[', many(1_000_000, "1"), "]]", SEPARATOR, DONE]},
     "emits": {"frames": [{"times": 100_000, "of": ['["emit",1]', SEPARATOR]}, DONE]},
     "timers": {"frames": [{"times": 100_000, "of": ['["timer",0]', SEPARATOR]}, DONE]},
     "no-frames": {"frames": {"times": 2_000_000, "of": SEPARATOR}},
-    "wide-frame": {"frames": ["[", _many(1_900_000, '"done"'), "]"]},
+    "wide-frame": {"frames": ["[", many(1_900_000, '"done"'), "]"]},
 }
 WORDS = (
-    *(
-        '{"$":"map","v":[',
-        '{"$":"set","v":[',
-        '{"$":"bigint","v":"',
-        '{"$":"date","v":',
-        '{"$":"error","v":{',
-        '{"$":"bytes","v":"',
-    ),
-    *(
-        '["call",1,"echo",[',
-        '["call_sync",1,"search",[',
-        '["log","log","',
-        '["emit",',
-        '["done","value",',
-        '["done","error",',
-    ),
-    *(
-        "[",
-        "]",
-        "{",
-        "}",
-        '"',
-        ",",
-        ":",
-        "\\",
-        "\\ud800",
-        "\\u0301",
-        "1e5",
-        "0.1",
-        "null",
-        '"$":',
-        SEPARATOR,
-        "\u0345",
-        "/home/",
-        "'",
-    ),
+    '{"$":"map","v":[',
+    '{"$":"set","v":[',
+    '{"$":"bigint","v":"',
+    '{"$":"date","v":',
+    '{"$":"error","v":{',
+    '{"$":"bytes","v":"',
+    '["call",1,"echo",[',
+    '["call_sync",1,"search",[',
+    '["log","log","',
+    '["emit",',
+    '["done","value",',
+    '["done","error",',
+    *PUNCTUATION,
+    "\\",
+    "\\ud800",
+    "\\u0301",
+    "1e5",
+    "0.1",
+    "null",
+    '"$":',
+    SEPARATOR,
+    "\u0345",
+    "/home/",
+    "'",
 )
 
 HONEST = ['["call",1,"echo",[{"value":[1]}]]', SEPARATOR, '["call_sync",2,"search",["a"]]', SEPARATOR, DONE]

@@ -29,12 +29,20 @@ class Heartbeat:
         self.longest = 0.0
         self.is_measuring = False
         self._last = 0.0
+        self._loops: list[asyncio.AbstractEventLoop] = []
         self._stacks = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         faulthandler.register(signal.SIGPROF, self._stacks, all_threads=True)
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Beat whenever this loop turns."""
+        self._loops.append(loop)
         loop.call_soon(self._beat, loop)
+
+    def start_in_fork(self) -> None:
+        """Forget the loops of the parent, and beat outside of loops whenever the process would take a signal."""
+        self._loops.clear()
+        signal.signal(signal.SIGVTALRM, self._beat_outside_loops)
+        signal.setitimer(signal.ITIMER_VIRTUAL, BEAT_SECONDS, BEAT_SECONDS)
 
     @contextmanager
     def measure(self) -> Iterator[None]:
@@ -46,9 +54,13 @@ class Heartbeat:
         try:
             yield
         finally:
-            self._count()
-            self.is_measuring = False
-            signal.setitimer(signal.ITIMER_PROF, 0)
+            self.stop()
+
+    def stop(self) -> None:
+        """End the measurement; the time since the last beat counts."""
+        self._count()
+        self.is_measuring = False
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
     def stacks(self) -> str:
         """Return the stacks of the moments at which a beat was late."""
@@ -65,6 +77,11 @@ class Heartbeat:
         if self.is_measuring:
             self._count()
         loop.call_later(BEAT_SECONDS, self._beat, loop)
+
+    def _beat_outside_loops(self, *_: object) -> None:
+        self._loops = [loop for loop in self._loops if not loop.is_closed()]
+        if self.is_measuring and not any(loop.is_running() for loop in self._loops):
+            self._count()
 
     def _count(self) -> None:
         now = time.process_time()

@@ -72,7 +72,7 @@ class MeasuredHost:
         assert process.stdin is not None
         process.stdin.write(json.dumps(document).encode() + b"\n")
         process.stdin.flush()
-        began = _cpu_seconds(process.pid)
+        began = cpu_seconds(process.pid)
         answer = self._answer(process, began + MAX_CPU_SECONDS)
         if answer is None:
             seconds = MAX_CPU_SECONDS if process.poll() is None else 0.0
@@ -117,12 +117,12 @@ class MeasuredHost:
                         process.wait()
                         return None
                     line += piece
-                elif max_cpu is not None and _cpu_seconds(process.pid) > max_cpu:
+                elif max_cpu is not None and cpu_seconds(process.pid) > max_cpu:
                     return None
         return json.loads(line) if line.endswith(b"\n") else None
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

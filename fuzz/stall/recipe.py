@@ -21,6 +21,23 @@ Recipe = Any
 SIZES = ("times", "count", "nest")
 NUMBER_CHARS = 20  # room for one number in the estimate of a size
 MAX_STEP = 2**61
+PUNCTUATION = ("[", "]", "{", "}", '"', ",", ":")
+"""Words of every mutation of JSON."""
+
+
+def many(number: int, of: Recipe, **how: Any) -> dict[str, Recipe]:
+    """Return the recipe of numbered texts with commas between them."""
+    return {"count": number, "of": of, "join": ",", **how}
+
+
+def times(number: int, of: Recipe, join: str = "") -> dict[str, Recipe]:
+    """Return the recipe of the same text many times."""
+    return {"times": number, "of": of, "join": join} if join else {"times": number, "of": of}
+
+
+def nest(number: int, start: Recipe, inner: Recipe, end: Recipe) -> dict[str, Recipe]:
+    """Return the recipe of a text inside of many pairs of brackets."""
+    return {"nest": number, "open": start, "in": inner, "close": end}
 
 
 def expand(recipe: Recipe, max_bytes: int) -> str:

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fuzz.stall.definitions import refusal_of, source_config
+from fuzz.stall.definitions import refusal_of, source_config, warm_compilers
 from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take, use_empty_folders
+from fuzz.stall.recipe import PUNCTUATION, many, nest, times
 from fuzz.stall.service import service
 from gloveport import Gloveport, bounded_json
 from gloveport.errors import GloveportError
@@ -20,7 +21,7 @@ TOO_DEEP = "the arguments of a mutation are no JSON object"
 @asynccontextmanager
 async def opened() -> AsyncIterator[Take]:
     """Define a tool with each schema, and call it with the arguments."""
-    async with service() as hostile:
+    async with service() as hostile, warm_compilers():
         hostile.put("tools.call", b'{"content":[]}')
         hostile.put_reply("send", b"{}")
         ports: list[Gloveport] = []
@@ -79,17 +80,9 @@ def _value(schema: Any, *value: Any, **more: Any) -> Document:
     return _mcp(['{"type":"object",', defs, '"properties":{"a":', schema, "}}"], '{"a":', *value, "}")
 
 
-def _many(number: int, of: Any, **how: Any) -> dict[str, Any]:
-    return {"count": number, "of": of, "join": ",", **how}
-
-
-def _times(number: int, of: str) -> dict[str, Any]:
-    return {"times": number, "of": of}
-
-
 def _fan_out(number: int, of: str, last: str = '{"const":0}') -> list[Any]:
     """Definitions that each refer twice to the next: 2^number ways."""
-    return [_many(number, of), f',"A{number}":', last]
+    return [many(number, of), f',"A{number}":', last]
 
 
 SEEDS: dict[str, Document] = {
@@ -122,10 +115,10 @@ SEEDS: dict[str, Document] = {
             '{"required":["no"]}',
         ),
     ),
-    "repeated-pattern": _value('{"type":"string","pattern":"(?:x{1,50}){1,50}y"}', '"', _times(100_000, "x"), '"'),
+    "repeated-pattern": _value('{"type":"string","pattern":"(?:x{1,50}){1,50}y"}', '"', times(100_000, "x"), '"'),
     "pattern-properties": _value(
         '{"$ref":"#/$defs/A0"}',
-        {"nest": 14, "open": '{"k":', "in": "0", "close": "}"},
+        nest(14, '{"k":', "0", "}"),
         defs=_fan_out(
             14,
             '"A<i>":{"patternProperties":{"k":{"$ref":"#/$defs/A<j>"},"^k":{"$ref":"#/$defs/A<j>"},"k$":{"$ref":"#/$defs/A<j>"}}}',
@@ -133,16 +126,16 @@ SEEDS: dict[str, Document] = {
     ),
     "items-contains": _value(
         '{"$ref":"#/$defs/A0"}',
-        {"nest": 22, "open": "[", "in": "0", "close": "]"},
+        nest(22, "[", "0", "]"),
         defs=_fan_out(22, '"A<i>":{"items":{"$ref":"#/$defs/A<j>"},"contains":{"$ref":"#/$defs/A<j>"}}'),
     ),
     "wide-pattern-properties": _value(
-        ['{"patternProperties":{', _many(4_800, '"^.*<i>?":{"type":"object"}'), "}}"], "{", _many(1_000, '"k<i>":{}'), "}"
+        ['{"patternProperties":{', many(4_800, '"^.*<i>?":{"type":"object"}'), "}}"], "{", many(1_000, '"k<i>":{}'), "}"
     ),
     "many-patterns": _mcp(
-        ['{"type":"object","properties":{', _many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}<i>$"}'), "}}"],
+        ['{"type":"object","properties":{', many(600, '"p<i>":{"type":"string","pattern":"^\\\\p{L}{60}<i>$"}'), "}}"],
         '{"p1":"',
-        _times(60, "a"),
+        times(60, "a"),
         '"}',
     ),
     # references
@@ -164,7 +157,7 @@ SEEDS: dict[str, Document] = {
     ),
     "nested-fan-out": _value(
         '{"$ref":"#/$defs/A0"}',
-        {"nest": 22, "open": '{"n":', "in": "1", "close": "}"},
+        nest(22, '{"n":', "1", "}"),
         defs=_fan_out(
             22,
             '"A<i>":{"anyOf":[{"properties":{"n":{"$ref":"#/$defs/A<j>"}}},{"properties":{"n":{"$ref":"#/$defs/A<j>"}}}]}',
@@ -179,18 +172,18 @@ SEEDS: dict[str, Document] = {
     ),
     "recursive": _value(
         '{"$ref":"#/$defs/A"}',
-        {"nest": 60, "open": '{"n":', "in": "1", "close": "}"},
+        nest(60, '{"n":', "1", "}"),
         defs='"A":{"anyOf":[{"properties":{"n":{"$ref":"#/$defs/A"}}},{"properties":{"n":{"$ref":"#/$defs/A"}},"required":["no"]}]}',
     ),
     "recursive-dynamic": _value(
         '{"$dynamicRef":"#n"}',
-        {"nest": 60, "open": '{"n":', "in": "1", "close": "}"},
+        nest(60, '{"n":', "1", "}"),
         defs='"A":{"$dynamicAnchor":"n","anyOf":[{"properties":{"n":{"$dynamicRef":"#n"}}},{"properties":{"n":{"$dynamicRef":"#n"}},"required":["no"]}]}',
     ),
     "unevaluated": _value(
         '{"$ref":"#/$defs/A0","unevaluatedProperties":false}',
         "{",
-        _many(300, '"k<i>":1'),
+        many(300, '"k<i>":1'),
         "}",
         defs=_fan_out(
             100, '"A<i>":{"anyOf":[{"$ref":"#/$defs/A<j>"},{"properties":{"k<i>":{}}}],"unevaluatedProperties":true}'
@@ -199,69 +192,65 @@ SEEDS: dict[str, Document] = {
     "unevaluated-items": _value(
         '{"allOf":[{"contains":{"const":1}},{"contains":{"const":2}}],"unevaluatedItems":false}',
         "[",
-        _many(20_000, "<i>"),
+        many(20_000, "<i>"),
         "]",
     ),
-    "property-names": _value('{"propertyNames":{"pattern":"^(a|b|ab)*$"}}', "{", _many(20_000, '"abababab<i>":1'), "}"),
-    "conditions": _value(
-        {"nest": 200, "open": '{"if":{"type":"string"},"then":true,"else":', "in": "{}", "close": "}"}, "1"
-    ),
-    "alternatives": _value(['{"anyOf":[', _many(1_900, '{"const":"v<i>"}'), "]}"], '"', _times(100_000, "v"), '"'),
+    "property-names": _value('{"propertyNames":{"pattern":"^(a|b|ab)*$"}}', "{", many(20_000, '"abababab<i>":1'), "}"),
+    "conditions": _value(nest(200, '{"if":{"type":"string"},"then":true,"else":', "{}", "}"), "1"),
+    "alternatives": _value(['{"anyOf":[', many(1_900, '{"const":"v<i>"}'), "]}"], '"', times(100_000, "v"), '"'),
     "object-alternatives": _value(
-        ['{"oneOf":[', _many(1_500, '{"type":"object","required":["r<i>"]}'), "]}"], "{", _many(2_000, '"k<i>":1'), "}"
+        ['{"oneOf":[', many(1_500, '{"type":"object","required":["r<i>"]}'), "]}"], "{", many(2_000, '"k<i>":1'), "}"
     ),
     # patterns
-    "nested-quantifiers": _value('{"pattern":"^(a+)+$"}', '"', _times(50_000, "a"), '!"'),
-    "counted": _value('{"pattern":"^(?:a{0,1000}){1,20}$"}', '"', _times(50_000, "a"), '!"'),
-    "look-ahead": _value('{"pattern":"(?=(a+))\\\\1b"}', '"', _times(20_000, "a"), '"'),
-    "back-reference": _value('{"pattern":"(a*)\\\\1\\\\1b"}', '"', _times(20_000, "a"), '"'),
+    "nested-quantifiers": _value('{"pattern":"^(a+)+$"}', '"', times(50_000, "a"), '!"'),
+    "counted": _value('{"pattern":"^(?:a{0,1000}){1,20}$"}', '"', times(50_000, "a"), '!"'),
+    "look-ahead": _value('{"pattern":"(?=(a+))\\\\1b"}', '"', times(20_000, "a"), '"'),
+    "back-reference": _value('{"pattern":"(a*)\\\\1\\\\1b"}', '"', times(20_000, "a"), '"'),
     "alternation": _value(
-        ['{"pattern":"', {"count": 2_000, "of": "a<i>b", "join": "|"}, '"}'], '"', _times(100_000, "a1"), '"'
+        ['{"pattern":"', {"count": 2_000, "of": "a<i>b", "join": "|"}, '"}'], '"', times(100_000, "a1"), '"'
     ),
-    "unicode-classes": _value('{"pattern":"^[\\\\p{L}\\\\p{N}]{1,200}$"}', '"', _times(100_000, "\u00e9"), '"'),
-    "many-unicode": _value(['{"allOf":[', _many(100, '{"pattern":"\\\\p{L}{<i>,80}"}'), "]}"], '"x"'),
-    "pattern-names": _value(['{"patternProperties":{', _many(200, '"\\\\p{L}{<i>,60}":{}'), "}}"], '{"x":1}'),
+    "unicode-classes": _value('{"pattern":"^[\\\\p{L}\\\\p{N}]{1,200}$"}', '"', times(100_000, "\u00e9"), '"'),
+    "many-unicode": _value(['{"allOf":[', many(100, '{"pattern":"\\\\p{L}{<i>,80}"}'), "]}"], '"x"'),
+    "pattern-names": _value(['{"patternProperties":{', many(200, '"\\\\p{L}{<i>,60}":{}'), "}}"], '{"x":1}'),
     # numbers, texts, sizes
     "multiple-of": _value('{"multipleOf":0.0000000001}', "1e300"),
-    "wide-numbers": _value('{"maximum":1}', _times(4_000, "9")),
-    "unique-items": _value('{"uniqueItems":true}', "[", _many(20_000, '{"a":<i>}'), "]"),
-    "unique-numbers": _value('{"uniqueItems":true}', "[", _many(100_000, "<i>"), "]"),
-    "unique-lists": _value('{"uniqueItems":true}', "[", _many(3_000, ["[", _times(100, "1,"), "<i>]"]), "]"),
-    "contains": _value('{"contains":{"const":-1},"maxContains":3}', "[", _many(300_000, "<i>"), "]"),
-    "enum": _value(['{"enum":[', _many(20_000, '"v<i>"'), "]}"], '"', _times(100, "v"), '"'),
-    "enum-of-objects": _value(['{"enum":[', _many(5_000, '{"v":<i>}'), "]}"], "[", _many(10_000, "<i>"), "]"),
-    "items-enum": _value(['{"items":{"enum":[', _many(5_000, '{"v":<i>}'), "]}}"], "[", _many(5_000, '{"v":-<i>}'), "]"),
-    "lengths": _value('{"type":"string","maxLength":3}', '"', _times(3_000_000, "\u0301"), '"'),
-    "required": _mcp(['{"type":"object","required":[', _many(5_000, '"r<i>"'), "]}"], "{}"),
+    "wide-numbers": _value('{"maximum":1}', times(4_000, "9")),
+    "unique-items": _value('{"uniqueItems":true}', "[", many(20_000, '{"a":<i>}'), "]"),
+    "unique-numbers": _value('{"uniqueItems":true}', "[", many(100_000, "<i>"), "]"),
+    "unique-lists": _value('{"uniqueItems":true}', "[", many(3_000, ["[", times(100, "1,"), "<i>]"]), "]"),
+    "contains": _value('{"contains":{"const":-1},"maxContains":3}', "[", many(300_000, "<i>"), "]"),
+    "enum": _value(['{"enum":[', many(20_000, '"v<i>"'), "]}"], '"', times(100, "v"), '"'),
+    "enum-of-objects": _value(['{"enum":[', many(5_000, '{"v":<i>}'), "]}"], "[", many(10_000, "<i>"), "]"),
+    "items-enum": _value(['{"items":{"enum":[', many(5_000, '{"v":<i>}'), "]}}"], "[", many(5_000, '{"v":-<i>}'), "]"),
+    "lengths": _value('{"type":"string","maxLength":3}', '"', times(3_000_000, "\u0301"), '"'),
+    "required": _mcp(['{"type":"object","required":[', many(5_000, '"r<i>"'), "]}"], "{}"),
     "unknown-keys": _mcp(
-        ['{"type":"object","additionalProperties":false,"properties":{', _many(2_000, '"name<i>":{}'), "}}"],
+        ['{"type":"object","additionalProperties":false,"properties":{', many(2_000, '"name<i>":{}'), "}}"],
         "{",
-        _many(100_000, '"nmae<i>":1'),
+        many(100_000, '"nmae<i>":1'),
         "}",
     ),
     "long-keys": _mcp(
-        '{"type":"object","additionalProperties":false,"properties":{"name":{}}}', '{"', _times(3_000_000, "n"), '":1}'
+        '{"type":"object","additionalProperties":false,"properties":{"name":{}}}', '{"', times(3_000_000, "n"), '":1}'
     ),
     "marks-keys": _mcp(
         '{"type":"object","additionalProperties":false,"properties":{"name":{}}}',
         '{"',
-        _times(500_000, "\u0345\u0301"),
+        times(500_000, "\u0345\u0301"),
         '":1}',
     ),
-    "wide-argument": _value("{}", "{", _many(300_000, '"k<i>":1'), "}"),
-    "wide-wrong-argument": _value('{"additionalProperties":{"type":"string"}}', "{", _many(300_000, '"k<i>":1'), "}"),
-    "list-argument": _value('{"items":{"type":"string"}}', "[", _many(600_000, "1"), "]"),
-    "nested-argument": _value("{}", {"nest": 100, "open": "[", "in": "1", "close": "]"}),
-    "nested-lists": _value(
-        "{}", "[", {"times": 900, "of": {"nest": 100, "open": "[", "in": "1", "close": "]"}, "join": ","}, "]"
-    ),
-    "formats": _value('{"format":"email"}', '"', _times(300_000, "a@"), '"'),
-    "dates": _value('{"format":"date-time"}', '"', _times(300_000, "1"), '"'),
+    "wide-argument": _value("{}", "{", many(300_000, '"k<i>":1'), "}"),
+    "wide-wrong-argument": _value('{"additionalProperties":{"type":"string"}}', "{", many(300_000, '"k<i>":1'), "}"),
+    "list-argument": _value('{"items":{"type":"string"}}', "[", many(600_000, "1"), "]"),
+    "nested-argument": _value("{}", nest(100, "[", "1", "]")),
+    "nested-lists": _value("{}", "[", {"times": 900, "of": nest(100, "[", "1", "]"), "join": ","}, "]"),
+    "formats": _value('{"format":"email"}', '"', times(300_000, "a@"), '"'),
+    "dates": _value('{"format":"date-time"}', '"', times(300_000, "1"), '"'),
     # OpenAPI's own ways to write arguments
     "openapi-body": {
         "kind": "openapi",
         "schema": '{"type":"object","properties":{"a":{"type":"string","pattern":"(?:x{1,50}){1,50}y"}}}',
-        "arguments": ['{"a":"', _times(100_000, "x"), '"}'],
+        "arguments": ['{"a":"', times(100_000, "x"), '"}'],
     },
     "openapi-anchors": {
         "kind": "openapi",
@@ -277,69 +266,55 @@ SEEDS: dict[str, Document] = {
     "openapi-wide-body": {
         "kind": "openapi",
         "schema": '{"type":"object"}',
-        "arguments": ['{"body":{', _many(300_000, '"k<i>":1'), "}}"],
+        "arguments": ['{"body":{', many(300_000, '"k<i>":1'), "}}"],
     },
     "openapi-formats": {
         "kind": "openapi",
         "schema": '{"type":"object","properties":{"a":{"type":"string","format":"binary"}}}',
-        "arguments": ['{"a":"', _times(3_000_000, "x"), '"}'],
+        "arguments": ['{"a":"', times(3_000_000, "x"), '"}'],
     },
 }
 WORDS = (
-    *(
-        '"$ref":"#/$defs/A0"',
-        '"$ref":"#a0"',
-        '"$anchor":"a0"',
-        '"anyOf":[',
-        '"allOf":[',
-        '"oneOf":[',
-        '"not":',
-        '"if":',
-        '"then":',
-        '"else":',
-    ),
-    *(
-        '"properties":{',
-        '"patternProperties":{',
-        '"additionalProperties":',
-        '"propertyNames":',
-        '"unevaluatedProperties":false',
-        '"dependentSchemas":{',
-    ),
-    *(
-        '"items":',
-        '"contains":',
-        '"prefixItems":[',
-        '"uniqueItems":true',
-        '"pattern":"',
-        '"format":"',
-        '"enum":[',
-        '"const":',
-        '"type":"string"',
-    ),
-    *(
-        "x{1,50}",
-        "(?:",
-        ")",
-        "*",
-        "+",
-        "?",
-        "|",
-        "\\\\p{L}",
-        "^",
-        "$",
-        "[",
-        "]",
-        "{",
-        "}",
-        '"',
-        ",",
-        ":",
-        "%24",
-        "~0",
-        "~1",
-        "a",
-        "1",
-    ),
+    '"$ref":"#/$defs/A0"',
+    '"$ref":"#a0"',
+    '"$anchor":"a0"',
+    '"anyOf":[',
+    '"allOf":[',
+    '"oneOf":[',
+    '"not":',
+    '"if":',
+    '"then":',
+    '"else":',
+    '"properties":{',
+    '"patternProperties":{',
+    '"additionalProperties":',
+    '"propertyNames":',
+    '"unevaluatedProperties":false',
+    '"dependentSchemas":{',
+    '"items":',
+    '"contains":',
+    '"prefixItems":[',
+    '"uniqueItems":true',
+    '"pattern":"',
+    '"format":"',
+    '"enum":[',
+    '"const":',
+    '"type":"string"',
+    "x{1,50}",
+    "(?:",
+    ")",
+    "*",
+    "+",
+    "?",
+    "|",
+    "\\\\p{L}",
+    "^",
+    "$",
+    *PUNCTUATION,
+    "%24",
+    "~0",
+    "~1",
+    "a",
+    "1",
 )
 ENTRANCE = Entrance("schemas", __name__, opened, SEEDS, _value('{"type":"integer"}', "1"), WORDS, 4 * MIB)

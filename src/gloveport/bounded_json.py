@@ -42,7 +42,8 @@ class JsonLimitError(Exception):
 class JsonLimits:
     """How much one JSON text may hold."""
 
-    containers: int = 150_000
+    containers: int = 100_000
+    """Lists and objects: a garbage collection goes through all of them in one step, which takes 20 ms."""
     items: int = 500_000
     keys: int = 200_000
     """Keys of one object: a dict that grows is copied in one step."""

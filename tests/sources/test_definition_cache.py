@@ -129,12 +129,12 @@ def test_digests_tell_parts_apart() -> None:
 def test_a_lazy_schema_is_loaded_once_and_only_when_accessed() -> None:
     loads = []
 
-    def load() -> dict[str, object]:
-        loads.append(1)
+    def load(key: str) -> dict[str, object]:
+        loads.append(key)
         return {"type": "object", "properties": {}}
 
-    schema = LazySchema(load)
+    schema = LazySchema(load, "pets.list")
     assert not loads
     assert dict(schema) == {"type": "object", "properties": {}}
     assert schema["type"] == "object" and len(schema) == 2 and "properties" in schema
-    assert len(loads) == 1
+    assert loads == ["pets.list"]

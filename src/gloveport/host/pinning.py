@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import msgspec
+
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.sources import OpenedSource
-from gloveport.sources.pins import PinnedDefinition, Pins, is_pinned, pin_key
+from gloveport.sources.pins import PinnedDefinition, Pins, definition_text, is_pinned, pin_key
 from gloveport.types import Tool
 
 
@@ -49,8 +51,8 @@ def shown_while_suspended(opened: OpenedSource, addresses: Collection[str]) -> d
 def _accepted(opened: OpenedSource, pinned: PinnedDefinition | None, address: str) -> Tool | None:
     if opened.config is None or pinned is None:
         return None
-    if address in pinned.definitions:
-        return Tool(address, *pinned.definitions[address], kind=opened.config.kind)
+    if definition := pinned.definition(address):
+        return Tool(address, *definition, kind=opened.config.kind)
     return opened.versions.earlier_tool(address, pinned.digest) if opened.versions else None
 
 
@@ -60,12 +62,10 @@ def current_definition(opened: OpenedSource) -> PinnedDefinition:
     prints = {tool.address: fingerprint(tool) for tool in tools} if info.fingerprints is None else dict(info.fingerprints)
     if info.definition_digest:
         return PinnedDefinition(prints, info.definition_digest)
-    definitions = {
-        tool.address: (
-            tool.description,
-            dict(tool.input_schema),
-            None if tool.output_schema is None else dict(tool.output_schema),
-        )
-        for tool in tools
-    }
-    return PinnedDefinition(prints, definitions=definitions)
+    definition_of = info.definition_of or _definition
+    return PinnedDefinition(prints, definitions={tool.address: definition_of(tool) for tool in tools})
+
+
+def _definition(tool: Tool) -> bytes:
+    gives = None if tool.output_schema is None else dict(tool.output_schema)
+    return definition_text(tool.description, msgspec.json.encode(dict(tool.input_schema)), msgspec.json.encode(gives))

@@ -12,6 +12,7 @@ from gloveport.errors import OptionError
 from gloveport.host.catalog_builder import build_catalog
 from gloveport.host.pinning import pinned_tool
 from gloveport.host.source_opener import SourceOpener, SourceSpec
+from gloveport.large_values import off_loop
 from gloveport.policy import Policy
 from gloveport.policy.writes import choose_policy
 from gloveport.sources import OpenedSource, Source
@@ -139,12 +140,12 @@ class SourceSet:
         task.add_done_callback(self._builds.discard)
 
     async def _build(self, change: int, problems: list[Problem]) -> None:
-        """Build the catalog, unless that was done since this change. In a thread: a large one takes 0.1 s and more."""
+        """Build the catalog, unless that was done since this change."""
         async with self._turn:
             if self._built >= change:
                 return
             opener, own = self._opener, [one.source for one in self._own]
-            built = await asyncio.to_thread(build_catalog, own, opener.opened, problems, opener.likely_names)
+            built = await off_loop(build_catalog, own, opener.opened, problems, opener.likely_names)
             self._built = change
             self.catalog, self.problems = built
             self.on_change(self.catalog)

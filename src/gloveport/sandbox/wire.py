@@ -28,7 +28,7 @@ PROTOCOL_VERSION = 1
 # Beside its size: Python spends up to a microsecond and a hundred bytes on each of these.
 TOO_MUCH_HINT = "return a summary, or pass fewer values at a time"
 _CALL_HEAD = re.compile(rb'\["call",\d{1,20},"([\w.$#-]{1,200})"')
-MESSAGE_LIMITS = JsonLimits(containers=100_000, items=500_000, depth=MAX_DEPTH)
+MESSAGE_LIMITS = JsonLimits(depth=MAX_DEPTH)
 
 
 class FrameReader:

@@ -197,17 +197,21 @@ class DefinitionCache:
 
 
 class LazySchema(Mapping[str, Any]):
-    """A schema that is loaded when it is first accessed."""
+    """A schema that is loaded when it is first accessed: what `load` returns for `key`.
 
-    __slots__ = ("_load", "_schema")
+    A hostile definition makes ten thousand of them, so each is a single object for the garbage collector.
+    """
 
-    def __init__(self, load: Callable[[], dict[str, Any]]) -> None:
+    __slots__ = ("_key", "_load", "_schema")
+
+    def __init__(self, load: Callable[[Any], dict[str, Any]], key: str | bytes) -> None:
         self._load = load
+        self._key = key
         self._schema: dict[str, Any] | None = None
 
     def _loaded(self) -> dict[str, Any]:
         if self._schema is None:
-            self._schema = self._load()
+            self._schema = self._load(self._key)
         return self._schema
 
     def __getitem__(self, key: str) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,40 @@ from gloveport.errors import OptionError
 from gloveport.folders import data_folder
 
 
-class PinnedDefinition(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class PinnedDefinition:
     """The fingerprints of a source's tools when they were accepted, and where their definitions are.
 
-    `digest` is the key of the compiled definition in the definition cache. Where there is none, `definitions` has the
-    description and the schemas of each tool.
+    `digest` is the key of the compiled definition in the definition cache. Where there is none, `definitions` has what
+    `definition_text` returns for each tool.
     """
 
+    tools: Mapping[str, str]
+    digest: str = ""
+    definitions: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def definition(self, address: str) -> tuple[str, dict[str, Any], dict[str, Any] | None] | None:
+        """Return the description and the schemas of a tool, or None where they are not stored here."""
+        text = self.definitions.get(address)
+        return None if text is None else _DEFINITION.decode(text)
+
+
+def definition_text(description: str, takes: bytes, gives: bytes) -> bytes:
+    """Return a tool's description and its schemas, which are JSON, as one JSON text."""
+    return b"[%b,%b,%b]" % (msgspec.json.encode(description), takes, gives)
+
+
+class _Head(msgspec.Struct):
+    """The first line of a file. Each further line is a `_Definition`: one long line would be decoded in one long step."""
+
     tools: dict[str, str]
-    digest: str = msgspec.field(default="", name="shelf")  # the name in files that are already written
-    definitions: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]] = {}
+    shelf: str = ""
+    definitions: dict[str, msgspec.Raw] = {}  # in files of earlier versions
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+_LINE = msgspec.json.Decoder(tuple[str, msgspec.Raw])
+_DEFINITION = msgspec.json.Decoder(tuple[str, dict[str, Any], dict[str, Any] | None])
 
 
 class Pins:
@@ -53,7 +79,8 @@ class Pins:
             return frozenset()
         changed = frozenset(address for address, print_ in now.tools.items() if pinned.tools.get(address, print_) != print_)
         changed |= writing - pinned.tools.keys()
-        new = {address: print_ for address, print_ in now.tools.items() if address not in pinned.tools.keys() | changed}
+        known = pinned.tools.keys() | changed
+        new = {address: print_ for address, print_ in now.tools.items() if address not in known}
         if new or (not changed and pinned.digest != now.digest):
             # A tool that is gone stays pinned: when it comes back it must be what it was.
             definitions = {
@@ -71,7 +98,9 @@ class Pins:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor, name = tempfile.mkstemp(dir=path.parent)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(now))
+                file.write(msgspec.json.encode(_Head(dict(now.tools), now.digest)))
+                for address, text in now.definitions.items():
+                    file.write(b"\n[%b,%b]" % (msgspec.json.encode(address), text))
             os.replace(name, path)
         except OSError as error:
             raise OptionError(f"the accepted definition can't be written to {path.parent}: {error.strerror}") from None
@@ -80,7 +109,11 @@ class Pins:
         """Return what was accepted of a source, or None."""
         path = self._path(key)
         try:
-            return msgspec.json.decode(path.read_bytes(), type=PinnedDefinition)
+            with path.open("rb") as file:
+                head = _HEAD.decode(next(file, b""))
+                lines = map(_LINE.decode, file)
+                definitions = {address: bytes(text) for address, text in (*head.definitions.items(), *lines)}
+            return PinnedDefinition(head.tools, head.shelf, definitions)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:

@@ -78,6 +78,8 @@ class SourceInfo:
     """The fingerprint of each tool by address; None where the host computes them from the tools."""
     definition_digest: str = ""
     """The key of its compiled definition in the definition cache; empty where it has none."""
+    definition_of: Callable[[Tool], bytes] | None = None
+    """Returns the definition of a tool as `pins` stores it; None where the host writes it from the tool's schemas."""
 
 
 @runtime_checkable

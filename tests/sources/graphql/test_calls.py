@@ -237,6 +237,6 @@ async def test_an_answer_of_more_lists_than_anyone_means_is_not_built(
     answer = b'{"data": {"any": ' + lists + b"}}" if field == "data" else b'{"errors": ' + lists + b"}"
     async with serving(ok(answer, "Content-Type: application/json")) as server:
         config = settings(tmp_path / "schema.graphql", base_url=server.origin)
-        with pytest.raises(ToolError, match="too much JSON: it holds more than 150,000 lists") as caught:
+        with pytest.raises(ToolError, match="too much JSON: it holds more than 100,000 lists") as caught:
             await call(await open_graphql(config, outside), "any")
     assert caught.value.code == "reply-too-large"

@@ -161,7 +161,7 @@ async def test_a_reply_of_more_lists_than_anyone_means_is_not_built(kind: str) -
     async with served(gate) as url, opened(at(url)) as source:
         gate.status, gate.type = 200, kind.encode()
         gate.body = lists if kind == "application/json" else b"event: message\ndata: " + lists + b"\n\n"
-        with pytest.raises(ToolError, match="too much JSON: it holds more than 150,000 lists") as caught:
+        with pytest.raises(ToolError, match="too much JSON: it holds more than 100,000 lists") as caught:
             await call(source, "note", text="x")
         assert caught.value.code == "reply-too-large"
         gate.status = None

@@ -245,7 +245,7 @@ async def test_a_reply_that_is_too_large_and_nobodys_ends_the_session() -> None:
 async def test_a_reply_of_more_lists_than_anyone_means_is_not_built() -> None:
     async with opened(raw("much JSON")) as source:
         session = source._session
-        with pytest.raises(ToolError, match="the reply is too much JSON: it holds more than 150,000 lists") as caught:
+        with pytest.raises(ToolError, match="the reply is too much JSON: it holds more than 100,000 lists") as caught:
             await call(source, "echo", where="structured")
         assert caught.value.code == "reply-too-large"
         assert await call(source, "echo", where="text") == "[" + "[]," * 600_000 + "[]]"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, Literal
 
 from gloveport.config import SourceConfig
@@ -90,8 +89,8 @@ class GraphQLSource:
         return Tool(
             f"{self.name}.{head.address}",
             head.description,
-            LazySchema(partial(self._schema.input_schema, head.address)),
-            LazySchema(partial(self._schema.answer_schema, head.address)),
+            LazySchema(self._schema.input_schema, head.address),
+            LazySchema(self._schema.answer_schema, head.address),
             kind="graphql",
             writes=head.writes,
             deprecated=head.deprecated,

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Literal
 
 import mcp_types as mcp
@@ -26,7 +27,8 @@ from gloveport.sources.mcp.results import value_of
 from gloveport.sources.mcp.server_features import ServerFeature, server_features
 from gloveport.sources.mcp.session import NOBODY_TO_ASK, EndedDuringDiscovery, Session
 from gloveport.sources.mcp.tool_list import ListedTool, digest, read_only_hints, to_parts
-from gloveport.sources.mcp.tool_rows import ServerTool, check_rows
+from gloveport.sources.mcp.tool_rows import ServerTool, check_rows, fingerprint
+from gloveport.sources.pins import definition_text
 from gloveport.sources.texts import clean
 from gloveport.types import Tool
 
@@ -77,15 +79,16 @@ class McpSource:
         self._closed = False
         self._tools: dict[str, ServerTool] = {}
         self._compiled: tuple[str, dict[str, ServerTool], list[str]] | None = None
-        self._features: Mapping[str, ServerFeature] = {}
+        self._features: dict[str, ServerFeature] = {}
+        self._fingerprints: dict[str, str] = {}
         self._stale = False
         self._refresher: asyncio.Task[None] | None = None
 
     def source_info(self) -> SourceInfo:
         """Return the server's title, and warnings about its last list of tools."""
-        fingerprints = {address: each.fingerprint for address, each in self._tools.items()}
-        fingerprints |= {address: each.fingerprint for address, each in self._features.items()}
-        return SourceInfo(self._title, warnings=self._warnings, fingerprints=fingerprints)
+        definition_of = partial(_definition, self._tools, self._features)
+        prints = self._fingerprints
+        return SourceInfo(self._title, warnings=self._warnings, fingerprints=prints, definition_of=definition_of)
 
     def subscribe_to_changes(self, on_change: Callable[[], None]) -> None:
         """Call `on_change` each time that the list of tools has changed."""
@@ -174,7 +177,7 @@ class McpSource:
         if now is None:
             message = f"the server of {self.name} does not have this tool any more"
             raise ToolError(message, code="unknown-tool", tool=tool.address)
-        if not _same(now.tool, tool):
+        if now.tool is not tool and now.fingerprint != fingerprint(tool):
             message = f"the server of {self.name} has changed this tool since it was listed"
             raise ToolError(message, code="tool-suspended", tool=tool.address, hint="look at the change and accept it")
 
@@ -267,14 +270,22 @@ class McpSource:
         if capabilities and capabilities.tools:
             tools = await self._compile(await self._listed(session, warnings), warnings)
         features = server_features(self.name, capabilities)
-        chosen = self._filtered([*tools, *features], warnings)
-        before = self._tools, self._features
-        self._tools = {address: self._unchanged_or(tools[address]) for address in chosen if address in tools}
-        self._features = {address: features[address] for address in chosen if address in features}
+        before = self._fingerprints
+        self._tools, self._features, self._fingerprints = await off_loop(self._chosen, tools, features, warnings)
         self._title = clean(info.title or info.name, 200) if info else ""
         self._warnings = tuple(warnings[:MAX_WARNINGS])
-        if _prints(*before) != _prints(self._tools, self._features):
+        if before != self._fingerprints or list(before) != list(self._fingerprints):
             self._notify()
+
+    def _chosen(
+        self, tools: Mapping[str, ServerTool], features: Mapping[str, ServerFeature], warnings: list[str]
+    ) -> tuple[dict[str, ServerTool], dict[str, ServerFeature], dict[str, str]]:
+        """Return the tools and features that the settings leave, and the fingerprint of each by address."""
+        addresses = self._filtered([*tools, *features], warnings)
+        kept = {address: self._unchanged_or(tools[address]) for address in addresses if address in tools}
+        offered = {address: features[address] for address in addresses if address in features}
+        prints = {address: each.fingerprint for listed in (kept, offered) for address, each in listed.items()}
+        return kept, offered, prints
 
     async def _listed(self, session: Session, warnings: list[str]) -> list[ListedTool]:
         """Return the tools of all pages of the server's list."""
@@ -352,13 +363,13 @@ class McpSource:
             await asyncio.sleep(RELIST_SECONDS)  # a server that announces changes all the time is not asked all the time
 
 
-def _prints(tools: Mapping[str, ServerTool], features: Mapping[str, ServerFeature]) -> list[tuple[str, str]]:
-    return [(address, each.fingerprint) for listed in (tools, features) for address, each in listed.items()]
-
-
-def _same(one: Tool, other: Tool) -> bool:
-    # Equality ignores the order of properties, but that order is the order of positional arguments.
-    return one is other or (one == other and one.parameters == other.parameters)
+def _definition(tools: Mapping[str, ServerTool], features: Mapping[str, ServerFeature], tool: Tool) -> bytes:
+    """Return the description and the schemas of a tool as one JSON text, without decoding them."""
+    if found := tools.get(tool.address):
+        return definition_text(tool.description, found.takes, found.gives)
+    feature = features[tool.address].tool
+    takes, gives = map(msgspec.json.encode, (feature.input_schema, feature.output_schema))
+    return definition_text(feature.description, takes, gives)
 
 
 def _to_json_data(tool: Tool, args: dict[str, Any]) -> dict[str, Any]:

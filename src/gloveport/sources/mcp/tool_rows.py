@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from gloveport.errors import SourceError
+from gloveport.sources.definition_cache import LazySchema
 from gloveport.tool_names import problem_with
 from gloveport.types import MIB, Tool
 
@@ -42,13 +43,18 @@ class WarningRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTool:
-    """A tool of ours, the name that the server knows it by, and a fingerprint of all that an agent or person is shown."""
+class ServerTool(msgspec.Struct, frozen=True, gc=False):
+    """A tool of ours, the name that the server knows it by, and a fingerprint of all that an agent or person is shown.
+
+    Its schemas are kept as JSON texts, and the tool decodes them on first use. As objects, those of a hostile list would be
+    so many that each full garbage collection of the process held the interpreter lock for 0.1 s.
+    """
 
     tool: Tool
     name: str
     fingerprint: str
+    takes: bytes
+    gives: bytes
 
 
 _BATCH = msgspec.json.Decoder(list[ServerToolRow | WarningRow])
@@ -101,13 +107,18 @@ def _checked(address: str, row: ServerToolRow, writes: bool) -> ServerTool:
     if takes is None:
         raise _refused("a tool has no input schema")
     tool = Tool(address, row.description, takes, gives, kind="mcp", writes=writes)
-    return ServerTool(tool, row.name, fingerprint(tool))
+    texts = bytes(row.takes), bytes(row.gives)
+    decode = msgspec.json.decode
+    output = None if gives is None else LazySchema(decode, texts[1])
+    kept = replace(tool, input_schema=LazySchema(decode, texts[0]), output_schema=output, named=tool.parameters)
+    return ServerTool(kept, row.name, fingerprint(tool), *texts)
 
 
 def fingerprint(tool: Tool) -> str:
     """Return the SHA-256 (hex) of all that an agent or a person is shown of a tool."""
     # Keys are sorted, but the order of the properties is that of positional arguments.
-    shown = [tool.address, tool.description, tool.input_schema, tool.output_schema, tool.writes, tool.parameters]
+    takes, gives = dict(tool.input_schema), None if tool.output_schema is None else dict(tool.output_schema)
+    shown = [tool.address, tool.description, takes, gives, tool.writes, tool.parameters]
     return hashlib.sha256(_SORTED.encode(shown)).hexdigest()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -164,8 +163,8 @@ class OpenApiSource:
         return Tool(
             f"{self.name}.{head.address}",
             head.description,
-            LazySchema(partial(self._input_schema, head.address)),
-            LazySchema(partial(self._output_schema, head.address)),
+            LazySchema(self._input_schema, head.address),
+            LazySchema(self._output_schema, head.address),
             kind="openapi",
             writes=head.writes,
             deprecated=head.deprecated,

@@ -20,6 +20,7 @@ from gloveport.folders import cache_folder, config_folder
 from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.host.options import strength_from
 from gloveport.host.pinning import current_definition
+from gloveport.large_values import off_loop
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress, urls
 from gloveport.policy.egress.addresses import refusal
@@ -82,7 +83,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
             kept = replace(config, settings=str(path) if options.scope == "project" else "")
             trust(kept)
             if is_pinned(kept):
-                Pins.of_user().pin(pin_key(kept), current_definition(opened))
+                await off_loop(lambda: Pins.of_user().pin(pin_key(kept), current_definition(opened)))
         finally:
             await opened.source.close()
     finally:

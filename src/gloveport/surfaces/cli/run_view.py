@@ -45,9 +45,9 @@ class RunView:
 
     def labelled(self, mark: str, label: str, text: str, *colours: Colour) -> None:
         """Show text from a guest after a label; further lines are indented below it."""
-        first, *rest = visible(text).split("\n")
+        first, line_end, rest = visible(text).partition("\n")
         head = f"{self._out.paint(mark, *colours)} {self._out.paint(f'{label:<5}', 'dim')} "
-        self._show("\n".join([head + self._out.paint(first, *colours), *(f"        {line}" for line in rest)]))
+        self._show(head + self._out.paint(first, *colours) + f"{line_end}{rest}".replace("\n", "\n        "))
 
     def _log(self, line: LogLine) -> None:
         mark, colours = _LEVELS.get(line.level, (" ", ()))

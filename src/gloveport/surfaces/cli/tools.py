@@ -202,7 +202,7 @@ async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -
     if rows:
         _show_changes(view.err, rows if not view.as_json else [])
         ask(f"Accept these changes of {name}?", view.err, yes=yes, as_json=view.as_json)
-        Pins.of_user().pin(pin_key(config), current_definition(opened))
+        await off_loop(lambda: Pins.of_user().pin(pin_key(config), current_definition(opened)))
     result = f"the current definition of {name} is accepted" if rows else f"nothing has changed in {name}"
     _done(view, result, {"source": name, "accepted": rows})
     return 0

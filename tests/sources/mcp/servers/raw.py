@@ -115,7 +115,7 @@ def hostile(id: int, way: str) -> None:
     results = {
         "blocks": lambda: {"content": [block] * 100_000},
         "wrong blocks": lambda: {"content": [block] * 100_000},
-        "structured": lambda: {"content": [], "structuredContent": {"rows": [{"a": [{"b": "xxxx"}]}] * 45_000}},
+        "structured": lambda: {"content": [], "structuredContent": {"rows": [{"a": [{"b": "xxxx"}]}] * 30_000}},
         "keys": lambda: {"content": [], **{f"k{n}": n for n in range(100_000)}},
         "nested": lambda: {"content": [{"type": "text", "text": "", "annotations": {"audience": ["user"] * 90_000}}]},
         "text": lambda: text(json.dumps([{"a": [{"b": "xxxx"}]}] * 80_000)),
