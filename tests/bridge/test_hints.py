@@ -65,6 +65,7 @@ def test_the_hint_is_for_the_author_and_the_setting_for_the_person(type_: str, m
         ("gaierror", "[Errno -3] Temporary failure in name resolution", "there is no network"),
         ("URLError", "<urlopen error [Errno -3] Temporary failure in name resolution>", "there is no network"),
         ("ReferenceError", "Deno is not defined", "there is no file system"),
+        ("AttributeError", "'dict' object has no attribute 'total'", 'write `["total"]` instead of `.total`'),
         ("OSError", "of the program's own", None),
         ("ValueError", "Read-only file system", None),
     ],

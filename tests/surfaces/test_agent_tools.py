@@ -278,7 +278,7 @@ async def test_an_agent_is_told_to_ask_the_user_and_not_how_to_change_the_rules(
 async def test_a_hint_for_an_agent_names_no_option_of_the_command_line(port: Gloveport) -> None:
     async with Gloveport(limits={"wall_seconds": 0.3}) as short:
         answer = await AgentTools(short).call("execute", {"code": "for (;;);"})
-    assert "hint: Do less in one run." in answer.text
+    assert "hint: Do less in one run; look for a loop that never ends." in answer.text
     assert "--" not in answer.text and "wall_seconds" not in answer.text
 
 

@@ -98,7 +98,7 @@ def test_a_tools_own_code_is_never_shown_as_a_decision_of_gloveport() -> None:
 
 def test_a_limit_names_the_option_that_raises_it() -> None:
     done = gloveport("run", "--timeout", "0.3", "-e", "for (;;);")
-    assert "  hint: Do less in one run." in done.err
+    assert "  hint: Do less in one run; look for a loop that never ends." in done.err
     assert "  setting: raise wall_seconds (--timeout)" in done.err
 
 

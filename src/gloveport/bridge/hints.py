@@ -29,6 +29,7 @@ _FILE_ERRORS = frozenset(
     | {"OperationalError"}
 )
 _FILE_MESSAGE = re.compile(r"Read-only file system|unable to open database file|directory|: '[^']*'\Z")
+_DICT_ATTRIBUTE = re.compile(r"'dict' object has no attribute '(\w+)'")
 _NETWORK_ERRORS = frozenset({"gaierror", "URLError", "ConnectionError", "ConnectionRefusedError", "herror"})
 _PYTHON_NAMES = frozenset(
     [
@@ -89,7 +90,9 @@ def _advice(failure: Failure, catalog: Catalog) -> tuple[str | None, str | None]
 
 
 def _platform_hint(failure: Failure) -> str | None:
-    """Return the hint for a Python program that looks for files, a network or processes."""
+    """Return the hint for a Python program that looks for files, a network or processes, or takes a dict for an object."""
+    if failure.type == "AttributeError" and (found := _DICT_ATTRIBUTE.fullmatch(failure.message[:MAX_MESSAGE_CHARS])):
+        return f"a tool's objects are dicts in Python: write `[\"{found[1]}\"]` instead of `.{found[1]}`"
     if failure.type in _NETWORK_ERRORS:
         return _NO_NETWORK
     if failure.type not in _FILE_ERRORS:

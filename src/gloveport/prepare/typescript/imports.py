@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gloveport.prepare.typescript.source_text import SourceText
 
 _FILES = "there is no file system; get data through `tools.*` or pass it as `input`"
-_HTTP = "use the global `fetch`, or call a tool (`tools.search` finds one)"
+_HTTP = "there is no network: call a tool (`tools.search` finds one)"
 _PROCESS = "programs can't start processes; call a tool (`tools.search` finds one)"
 _PLAIN = "use plain JavaScript: arrays, objects, Map, Set and Intl offer most of it"
 

@@ -1,0 +1,2 @@
+const orders = await tools.list_orders("ada");
+return orders.map((o) => o.id);

@@ -1,0 +1,3 @@
+async def main():
+    orders = await tools.list_orders(customer="bo")
+    return {"count": len(orders), "total": sum(o["total"] for o in orders)}

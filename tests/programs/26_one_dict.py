@@ -1,0 +1,2 @@
+result = await tools.convert({"amount": 10, "source": "USD", "target": "EUR"})
+result

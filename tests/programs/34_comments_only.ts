@@ -1,0 +1,1 @@
+// Nothing to do: the orders were cancelled.

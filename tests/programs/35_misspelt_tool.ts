@@ -1,0 +1,2 @@
+const w = await tools.get_wether({ city: "Oslo" });
+return w.sky;

@@ -1,0 +1,3 @@
+import axios from "axios";
+const { data } = await axios.get("https://example.com");
+return data;

@@ -1,0 +1,2 @@
+import requests
+requests.get("https://example.com").json()

@@ -1,0 +1,3 @@
+import json
+from urllib.request import urlopen
+json.load(urlopen("https://example.com/weather"))

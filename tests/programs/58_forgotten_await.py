@@ -1,0 +1,2 @@
+orders = tools.list_orders(customer="ada")
+len(orders)

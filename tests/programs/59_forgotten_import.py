@@ -1,0 +1,2 @@
+weather = await asyncio.gather(*(tools.get_weather(city=c) for c in ["Oslo", "Tokyo"]))
+[w["sky"] for w in weather]

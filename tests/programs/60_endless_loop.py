@@ -1,0 +1,3 @@
+total = 0
+page = 1
+while True: total += page

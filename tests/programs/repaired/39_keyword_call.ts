@@ -1,0 +1,2 @@
+const w = await tools.get_weather({ city: "Oslo" });
+w.sky

@@ -1,0 +1,2 @@
+const orders = await tools.list_orders({ customer: "ada" });
+orders.length

@@ -1,0 +1,1 @@
+return await tools.get_weather({ city: "Oslo" });

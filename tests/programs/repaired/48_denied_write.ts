@@ -1,0 +1,1 @@
+return "I may not create orders: shall I ask for permission?";

@@ -1,0 +1,1 @@
+await tools.get_weather(city="Oslo")

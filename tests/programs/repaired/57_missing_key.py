@@ -1,0 +1,2 @@
+orders = await tools.list_orders(customer="ada")
+[o["total"] for o in orders]

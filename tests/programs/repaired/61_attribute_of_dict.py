@@ -1,0 +1,2 @@
+w = await tools.get_weather(city="Oslo")
+w["celsius"]
