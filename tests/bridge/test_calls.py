@@ -400,6 +400,16 @@ BUILTINS = [
 ]  # fmt: skip
 
 
+async def test_describe_shows_a_part_of_a_result() -> None:
+    def forecast() -> list[dict[str, dict[str, float]]]: ...
+
+    run = port(forecast)
+    for args in (["forecast", {"at": "[].day"}], [{"path": "forecast", "at": "[].day"}]):
+        found = await call(run, "describe", *args)
+        assert "type Part = Record<string, number>;" in found["typescript"]
+        assert found["python"].endswith("[].day in the result of tools.forecast: dict[str, float]\n")
+
+
 @pytest.mark.parametrize(
     ("name", "args", "expected"), BUILTINS, ids=lambda value: "" if callable(value) else str(value)[:30]
 )
@@ -439,6 +449,8 @@ async def test_the_prelude_reads_names_and_interfaces_synchronously() -> None:
         ("search", [{"query": {}}], "bad-arguments"),
         ("describe", [], "bad-arguments"),
         ("describe", ["get_wether"], "unknown-tool"),
+        ("describe", ["get_weather", {"at": "x"}], "bad-arguments"),
+        ("describe", ["get_weather", {"at": 1}], "bad-arguments"),
         ("get_weather", ["Oslo"], "unknown-tool"),
         ("__class__", [], "unknown-tool"),
     ],

@@ -126,6 +126,19 @@ async def test_describe_gives_types_in_the_language_asked_for_and_says_what_is_m
         assert fits(tools, "describe", answer)
 
 
+async def test_describe_shows_a_part_of_a_result(port: Gloveport) -> None:
+    source = Many("k8s", 0)
+    text = {"type": "string"}
+    pods = {"type": "object", "properties": {"items": {"type": "array", "items": {"properties": {"spec": text}}}}}
+    source._tools = [Tool("k8s.pods.list", "List pods", {"type": "object"}, pods)]
+    tools = AgentTools(Gloveport(sources=[source]))
+    for language, shown in (("typescript", "type Part = string;"), ("python", ": str")):
+        answer = await tools.call("describe", {"paths": ["k8s.pods.list"], "at": "items[].spec", "language": language})
+        assert shown in answer.text and fits(tools, "describe", answer)
+    with pytest.raises(OptionError, match=r"`at`: there is no `items\[\]\.spce`: `items\[\]` has spec"):
+        await tools.call("describe", {"paths": ["k8s.pods.list"], "at": "items[].spce"})
+
+
 async def test_execute_gives_the_value_the_logs_and_what_was_called(port: Gloveport) -> None:
     tools = AgentTools(port)
     code = "console.log('hi'); for (const n of [1, 2, 3]) await tools.add(n, n); try { await tools.fail() } catch {}; [1, null]"

@@ -54,6 +54,8 @@ def test_what_was_added_can_be_listed_found_described_called_and_used_by_a_progr
     found = gloveport("tools", "search", "greet", "somebody", "--json").document
     assert (found["tools"][0]["path"], found["of"]) == ("people.greet", 2)
     assert "greet(args: {" in gloveport("tools", "describe", "people.greet").out
+    wrong = gloveport("tools", "describe", "people.greet", "--at", "items[].spec")
+    assert (wrong.code, "the result has no known parts" in wrong.err) == (2, True)
     called = gloveport("tools", "call", "people.greet", '{"name": "Ada", "times": 2}')
     assert called.out == "hello Ada hello Ada\n", called.err
     assert gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})").out == "hello Bo\n"

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from gloveport.bridge.tool_errors import without_paths
-from gloveport.catalog import Catalog, typescript_stubs
+from gloveport.catalog import Catalog, UnknownPart, typescript_stubs
 from gloveport.errors import ToolError
 from gloveport.policy import Policy
 from gloveport.suggestions import question
@@ -74,12 +74,18 @@ class Builtins:
         }
 
     def _describe(self, args: list[Any]) -> dict[str, Any]:
-        name = args[0] if args else None
-        if isinstance(name, dict):
-            name = name.get("path", name.get("name"))
-        if not isinstance(name, str):
-            raise _bad_arguments("describe", "takes the path of a tool, as tools.search gives it")
-        found = self._catalog.describe(name.removeprefix("tools."))
+        options: dict[str, Any] = {}
+        for value in args:
+            options |= value if isinstance(value, dict) else {} if value is None else {"path": value}
+        name, at = options.get("path", options.get("name")), options.get("at")
+        if not isinstance(name, str) or not isinstance(at, (str, type(None))):
+            raise _bad_arguments(
+                "describe", 'takes the path of a tool, as tools.search gives it, and {at?: "items[].spec"}'
+            )
+        try:
+            found = self._catalog.describe(name.removeprefix("tools."), at)
+        except UnknownPart as error:
+            raise _bad_arguments("describe", f"can't show this part: {error}") from None
         if found is None:
             raise unknown_tool_error(self._catalog, name.removeprefix("tools."))
         return asdict(found) | {"parameters": [dict(row) for row in found.parameters]}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.catalog.confusables import find_confusable
+from gloveport.catalog.descriptions import ToolDescription, describe_tool
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.catalog.guest_globals import GUEST_GLOBALS
 from gloveport.catalog.search import SearchIndex, SearchResult, words
@@ -30,20 +29,6 @@ class CatalogEntry(NamedTuple):
     tool: Tool
     source: Source
     suspended: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolDescription:
-    """What an agent needs to know to call a tool; `typescript` and `python` are documented declarations."""
-
-    path: str
-    description: str
-    kind: str
-    writes: bool
-    parameters: tuple[Mapping[str, Any], ...]
-    typescript: str
-    python: str
-    pages: bool = False
 
 
 class Catalog:
@@ -182,22 +167,13 @@ class Catalog:
         """Return the tools that match a query, best first, and the number of all matches."""
         return self._index.search(query, source, limit)
 
-    def describe(self, name: str) -> ToolDescription | None:
-        """Return what an agent needs to know to call the tool of exactly this name, or None."""
+    def describe(self, name: str, at: str | None = None) -> ToolDescription | None:
+        """Return what an agent needs to know to call the tool of exactly this name, or None.
+
+        With `at`, the declarations are of that part of its result; raises UnknownPart when the result has no such part.
+        """
         tool = self.find(name)
-        if tool is None:
-            return None
-        path = self.path_of(tool)
-        return ToolDescription(
-            path=path,
-            description=tool.description,
-            kind=tool.kind,
-            writes=tool.writes,
-            parameters=tuple(typescript_stubs.parameters(tool)),
-            typescript=typescript_stubs.declaration([(path, tool)]),
-            python=python_stubs.declaration([(path, tool)]),
-            pages=tool.pages,
-        )
+        return None if tool is None else describe_tool(self.path_of(tool), tool, at)
 
     @cached_property
     def _index(self) -> SearchIndex:

@@ -64,18 +64,26 @@ def tool_comment(tool: Tool) -> str:
 
 
 def _callable(tool: Tool, indent: str, *, checked: bool) -> str:
-    """Return the type of a tool's property: its call signature, and `pages` if it has pages."""
+    """Return the type of a tool's property: its call signature, and `pages` if it has pages.
+
+    A reader gets the types once; a type checker needs them for both.
+    """
     write = checked_signature if checked else signature
     if not tool.pages:
         return write(tool, indent)
-    call = write(tool, indent + "  ")
+    inner = indent + "  "
+    call = write(tool, inner)
     taken, _, result = call.rpartition("): Promise<")
-    return f": {{\n{indent}  {call};\n{indent}  pages{taken}): AsyncIterable<{result};\n{indent}}}"
+    pages = f"{inner}pages{taken}): AsyncIterable<{result};"
+    if not checked:
+        pages = f"{inner}/** Takes the same arguments, and yields such a result for each page. */\n"
+        pages += f"{inner}pages(args?: object): AsyncIterable<unknown>;"
+    return f": {{\n{inner}{call};\n{pages}\n{indent}}}"
 
 
 def signature(tool: Tool, indent: str = "") -> str:
     """Return `(args: {…}): Promise<…>` for a tool."""
-    taken, result = _taken(tool), _result(tool, indent)
+    taken, result = _taken(tool), result_type(tool, indent)
     if not tool.parameters and not tool.input_schema.get("additionalProperties"):
         return f"(): Promise<{result}>"
     optional = "" if tool.input_schema.get("required") else "?"
@@ -87,7 +95,7 @@ def checked_signature(tool: Tool, indent: str = "") -> str:
 
     It is one signature, not overloads: a type checker names the wrong value only where one signature could be meant.
     """
-    taken, result = _taken(tool, "any"), _result(tool, indent, "any")
+    taken, result = _taken(tool, "any"), result_type(tool, indent, "any")
     properties = list(islice(tool.input_schema.get("properties", {}).values(), MAX_PROPERTIES))
     values = [taken.of(schema, indent) for schema in properties]
     first = " | ".join([taken.of(taken.root, indent), *values[:1]])
@@ -100,7 +108,8 @@ def _taken(tool: Tool, opaque: str = "unknown") -> TypeScriptTypes:
     return TypeScriptTypes(tool.input_schema, dates="Date | string", binary="Uint8Array | string", opaque=opaque)
 
 
-def _result(tool: Tool, indent: str, opaque: str = "unknown") -> str:
+def result_type(tool: Tool, indent: str = "", opaque: str = "unknown") -> str:
+    """Return the type of what a tool returns."""
     if tool.output_schema is None:
         return opaque
     dates = "Date" if tool.kind == "function" else "string"

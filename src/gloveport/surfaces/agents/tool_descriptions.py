@@ -132,6 +132,7 @@ _DESCRIBE_INPUT = {
     "type": "object",
     "properties": {
         "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_DESCRIBED_TOOLS},
+        "at": {"type": "string", "description": "Only this part of the result's type: items[].spec"},
         "language": _LANGUAGE,
     },
     "required": ["paths"],

@@ -15,7 +15,8 @@ from typing import Any
 import jsonschema_rs
 
 from gloveport.bridge.validation_errors import describe_errors
-from gloveport.catalog import python_stubs
+from gloveport.catalog import UnknownPart
+from gloveport.catalog.descriptions import declare
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
 from gloveport.large_values import is_large, off_loop, off_loop_if
@@ -119,10 +120,12 @@ class AgentTools:
                 missing.append({"path": path, "similar": list(catalog.suggest(name))})
             else:
                 found[catalog.path_of(tool)] = tool
-        if is_python:
-            parts = [python_stubs.declaration(list(found.items()))] if found else []
-        else:
-            parts = [described.typescript for path in found if (described := catalog.describe(path))]
+        try:
+            parts = [declare(found.items(), "python" if is_python else "typescript", args.get("at"))] if found else []
+        except UnknownPart as error:
+            raise OptionError(
+                f"`at`: {error}", hint='give the place of a part of the result, such as "items[].spec"'
+            ) from None
         mark = "#" if is_python else "//"
         for row in missing:
             advice = f"; {question(row['similar'])}" if row["similar"] else "; use search"

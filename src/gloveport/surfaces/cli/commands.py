@@ -67,12 +67,13 @@ def tools_list(source: str | None, **view: Any) -> int:
     examples=("gloveport tools describe github.issues.create",),
 )
 @click.argument("path", metavar="TOOL")
+@click.option("--at", metavar="PLACE", help="Show only a part of the result's type, such as 'items[].spec'.")
 @view_options
-def tools_describe(path: str, **view: Any) -> int:
+def tools_describe(path: str, at: str | None, **view: Any) -> int:
     """Show a tool."""
     from gloveport.surfaces.cli.tools import ViewOptions, describe_command
 
-    return describe_command(ViewOptions(**view), path)
+    return describe_command(ViewOptions(**view), path, at)
 
 
 @tools.command(

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gloveport.catalog import typescript_stubs
+from gloveport.catalog import UnknownPart, typescript_stubs
 from gloveport.config import Config, SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
 from gloveport.host.pinning import current_definition
@@ -95,14 +95,17 @@ async def _search(view: ViewOptions, port: Gloveport, query: str, source: str | 
     return exit_code_of(wrong)
 
 
-def describe_command(view: ViewOptions, name: str) -> int:
-    """Show a tool's declaration; return the exit code."""
-    return with_port(view, lambda port: _describe(view, port, name), naming=name)
+def describe_command(view: ViewOptions, name: str, at: str | None) -> int:
+    """Show a tool's declaration, or that of a part of its result; return the exit code."""
+    return with_port(view, lambda port: _describe(view, port, name, at), naming=name)
 
 
-async def _describe(view: ViewOptions, port: Gloveport, name: str) -> int:
+async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | None) -> int:
     path = name.removeprefix("tools.")
-    found = await off_loop(port.catalog.describe, path)
+    try:
+        found = await off_loop(port.catalog.describe, path, at)
+    except UnknownPart as error:
+        raise OptionError(f"--at: {error}", hint='give the place of a part of the result, such as "items[].spec"') from None
     if found is None:
         raise await off_loop(_no_tool, port, path)
     entry = port.catalog.entry(path)
@@ -117,6 +120,7 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str) -> int:
             "parameters": [dict(row) for row in found.parameters],
             "typescript": found.typescript,
             "python": found.python,
+            "left_out": list(found.left_out),
         }
         write_document(view.out, {"ok": True, "tool": about})
     else:
