@@ -96,8 +96,9 @@ def test_the_sandbox_can_be_made_stronger_and_not_weaker(project: str, user: str
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "'5'", "true", "[5]", "1979-05-27"])
-def test_a_limit_that_is_no_number_is_none(value: str) -> None:
-    assert load(f"[limits]\nmax_calls = {value}\n").limits == {}
+def test_a_limit_that_is_no_number_is_refused_with_its_place(value: str) -> None:
+    with pytest.raises(OptionError, match=r"gloveport\.toml:2: max_calls must be a whole number"):
+        load(f"[limits]\nmax_calls = {value}\n")
 
 
 def test_what_is_trusted_is_exactly_that() -> None:

@@ -278,6 +278,7 @@ async def test_an_exception_keeps_its_type(port: Gloveport) -> None:
     assert answer.text.splitlines()[0] == "program-failed: KeyError: 'ttl'"
 
 
+@pytest.mark.integration
 async def test_an_agent_is_told_to_ask_the_user_and_not_how_to_change_the_rules() -> None:
     async with Gloveport(sources=[ShutSource()]) as port:
         answer = await AgentTools(port).call("execute", {"code": "await tools.shop.pay({})"})

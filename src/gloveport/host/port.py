@@ -10,26 +10,25 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
-from gloveport.bridge import Bridge, RunBridge
+from gloveport.bridge import Bridge
 from gloveport.bridge.hints import is_name_error, with_hint
 from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
-from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, ToolError
+from gloveport.errors import CODES, GloveportError, OptionError, ProgramError
 from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import (
     error_data,
     failure,
     internal_error,
     program_failure,
-    run_failure,
     unprepared_failure,
-    with_waiting_place,
 )
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
+from gloveport.host.run_request import OnEvent, RunPort, RunRequest, closed_outcome, outcome_of
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, RunRecorder
@@ -45,13 +44,9 @@ from gloveport.sandbox.worker import Worker
 from gloveport.sources import OpenedSource
 from gloveport.sources.functions import functions
 from gloveport.types import (
-    CallRecord,
     Divergence,
-    Event,
-    Failure,
     Language,
     Limits,
-    LogLine,
     Outcome,
     Problem,
     Program,
@@ -59,7 +54,6 @@ from gloveport.types import (
     Strength,
     Tool,
     ToolCall,
-    Usage,
 )
 
 logger = logging.getLogger("gloveport")
@@ -67,9 +61,6 @@ logger = logging.getLogger("gloveport")
 MAX_POOLS = 8
 NO_INPUT: Any = object()
 PYTHON_DELAY_SECONDS = 0.5  # a port that is closed before need not start the engine
-
-
-OnEvent = Callable[[Event], None]
 
 
 class Gloveport:
@@ -152,7 +143,7 @@ class Gloveport:
         wanted = limits_from(self.limits, limits)
         engine = engine or self._engines.get(language)
         options = self._options(language, engine, wanted)
-        request = _RunRequest(
+        request = RunRequest(
             secrets.token_hex(16), code, language, options, engine is None, input, wanted, env_from(env), on_event
         )
         self._check_open()
@@ -164,18 +155,18 @@ class Gloveport:
         self._close_at_exit()
         return self._loop.block(lambda: self.run(code, **options))
 
-    async def _run(self, request: _RunRequest) -> Outcome:
+    async def _run(self, request: RunRequest) -> Outcome:
         if self._log_code:
             logger.info("run %s: %s program %r", request.run, request.language, request.code)
         if self._closed:  # since `run` was called
-            return _closed(request)
+            return closed_outcome(request)
         request = await self._choose_engine(request)
         pool = self._pool(request.options)
         pool.warm()
         try:
             program, waits = await self._prepare(request)
             if self._closed:
-                return _closed(request)
+                return closed_outcome(request)
             bridge = self._bridge
             type_report = TypeReport()
             if self._types is not None:
@@ -201,7 +192,7 @@ class Gloveport:
             outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, self.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *type_report.advice)) if type_report.advice else outcome
 
-    async def _prepare(self, request: _RunRequest) -> tuple[Program, bool]:
+    async def _prepare(self, request: RunRequest) -> tuple[Program, bool]:
         """Return the checked program, and whether it can reach a source, and so had to wait for the sources."""
 
         async def read(catalog: Catalog | None) -> Program:
@@ -223,7 +214,7 @@ class Gloveport:
             await self._sources.open(naming=request.code)
         return (await read(self._bridge.catalog) if not self._closed else program), waits
 
-    async def _choose_engine(self, request: _RunRequest) -> _RunRequest:
+    async def _choose_engine(self, request: RunRequest) -> RunRequest:
         """Return the request, with a substitute for an engine that the run did not name and the jail can't hold."""
         name = request.options.engine
         substitute = ENGINES[name].substitute
@@ -235,10 +226,10 @@ class Gloveport:
             return request
         return replace(request, options=self._options(request.language, substitute, request.limits))
 
-    async def _attempt(self, request: _RunRequest, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
+    async def _attempt(self, request: RunRequest, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
         began = time.monotonic()
         on_call = request.call_happened if request.on_event else None
-        port = _RunPort(request, bridge.for_run(request.limits, on_call, began=began))
+        port = RunPort(request, bridge.for_run(request.limits, on_call, began=began))
         has_input = request.input is not NO_INPUT
         setup = RunSetup(
             sources=tuple(sorted(bridge.catalog.roots)),
@@ -259,7 +250,7 @@ class Gloveport:
                 self._journal.keep(recording)
         # The hint of an error may be a suggestion, and the first one of a catalog builds an index.
         slow = result.error is not None and len(bridge.catalog.tools) > MAX_INLINE_TOOLS
-        return await off_loop_if(slow, _outcome, request, program, port, result, time.monotonic() - began)
+        return await off_loop_if(slow, outcome_of, request, program, port, result, time.monotonic() - began)
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None) -> Any:
         """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""
@@ -405,103 +396,6 @@ class Gloveport:
         if not self._at_exit:
             self._at_exit = True
             atexit.register(_close_if_alive, weakref.ref(self), os.getpid())
-
-
-@dataclass(frozen=True, slots=True)
-class _RunRequest:
-    """The request for one run."""
-
-    run: str
-    code: str
-    language: Language
-    options: ProcessOptions
-    any_engine: bool
-    input: Any
-    limits: Limits
-    env: Mapping[str, str]
-    on_event: OnEvent | None
-
-    @property
-    def subset(self) -> str | None:
-        """The module that says what the engine lacks of its language, if it lacks anything."""
-        return ENGINES[self.options.engine].subset
-
-    def happened(self, event: Event) -> None:
-        if self.on_event is None:
-            return
-        try:
-            self.on_event(event)
-        except Exception:
-            logger.exception("run %s: on_event raised; the run goes on", self.run)
-
-    def call_happened(self, kind: Literal["call-started", "call-ended"], record: CallRecord) -> None:
-        self.happened(Event(kind, self.run, call=record))
-
-
-def _closed(request: _RunRequest) -> Outcome:
-    return Outcome(request.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
-
-
-class _RunPort:
-    """What the sandbox may use of this run: its bridge, and a place for its output."""
-
-    def __init__(self, request: _RunRequest, bridge: RunBridge) -> None:
-        self._request = request
-        self.bridge = bridge
-        self.call = bridge.call
-        self.call_sync = bridge.call_sync
-        self.logs: list[LogLine] = []
-        self.emitted: list[Any] = []
-
-    def report_defect(self, error: Exception) -> ToolError:
-        return ToolError(internal_error(self._request.run, error)["message"], code="internal-error")
-
-    def log(self, line: LogLine) -> None:
-        self.logs.append(line)
-        self._request.happened(Event("log", self._request.run, log=line))
-
-    def emit(self, value: Any) -> None:
-        self.emitted.append(value)
-        self._request.happened(Event("emit", self._request.run, value=value))
-
-
-def _outcome(request: _RunRequest, program: Program, port: _RunPort, result: AttemptResult, seconds: float) -> Outcome:
-    calls = port.bridge.records
-    pending = frozenset(result.pending)
-    warnings = [
-        f"the program ended before tools.{call.tool} did (it {_call_result(call)}); the code after that call did not run"
-        for call in calls
-        if call.id in pending
-    ]
-    if warnings:
-        together = "asyncio.gather(*calls)" if request.language == "python" else "Promise.all(items.map(…))"
-        warnings.append(f"await every call: one by one in a loop, or all with `await {together}`")
-    return Outcome(
-        run=request.run,
-        status="completed" if result.error is None else "failed",
-        value=result.value,
-        error=None if result.error is None else _failure(program, port, result, calls),
-        logs=tuple(port.logs),
-        emitted=tuple(port.emitted),
-        calls=calls,
-        usage=Usage(
-            wall_seconds=seconds,
-            cpu_seconds=result.cpu_seconds,
-            memory_peak_mb=result.memory_peak_mb,
-            calls=len(calls),
-            log_bytes=sum(len(line.text.encode()) for line in port.logs),
-        ),
-        warnings=(*warnings, *port.bridge.notes, *result.warnings),
-    )
-
-
-def _failure(program: Program, port: _RunPort, result: AttemptResult, calls: Sequence[CallRecord]) -> Failure:
-    found = run_failure(program, result, port.bridge.errors)
-    return port.bridge.with_hint(found if result.reported_by_guest else with_waiting_place(found, program, calls))
-
-
-def _call_result(call: CallRecord) -> str:
-    return {"ok": "succeeded", "failed": "failed", "running": "is still running"}[call.status]
 
 
 def _close_if_alive(reference: weakref.ref[Gloveport], process: int) -> None:
