@@ -71,6 +71,7 @@ def test_properties_that_only_one_side_sees_are_dropped_from_the_other() -> None
         {"properties": {"id": {"$ref": "#/components/schemas/Again"}, "n": {}}, "required": ["id", "n"]},
         {"properties": {"id": {"allOf": [{"$ref": "#/components/schemas/Id"}]}, "n": {}}, "required": ["id", "n"]},
         {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {"n": {}}}], "required": ["id", "n"]},
+        {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {"n": {}}, "required": ["id", "n"]}], "not": {}},
         {"allOf": [{"$ref": "#/components/schemas/Base"}], "properties": {"n": {}}, "required": ["id", "n"], "not": {}},
     ],
 )

@@ -144,13 +144,15 @@ class SchemaRegistry:
 class OpenApiSchemaWalk(SchemaWalk):
     """Rewrites one schema for one side. References are relative to `file`; `place` is for messages."""
 
-    __slots__ = ("file", "place", "schemas", "side")
+    __slots__ = ("combined", "file", "place", "schemas", "side")
 
     def __init__(self, schemas: SchemaRegistry, side: Side, file: str, place: str) -> None:
         self.schemas = schemas
         self.side: Side = side
         self.file = file
         self.place = place
+        self.combined: list[Schema] = []
+        """The schemas whose `allOf` is being rewritten, the innermost last."""
 
     def loosen(self, problem: str) -> None:
         self.schemas.loosened = True
@@ -185,6 +187,11 @@ class OpenApiSchemaWalk(SchemaWalk):
         # Without discriminators and invalid parts, alternatives may overlap: more than one may match.
         self._several(out, "oneOf" if "anyOf" in node else "anyOf", value, node, depth)
 
+    def _all_of(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        self.combined.append(node)
+        self._several(out, key, value, node, depth)
+        self.combined.pop()
+
     def _properties(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if isinstance(value, dict):
             self._named(out, key, {name: part for name, part in value.items() if not self._is_hidden(part)}, node, depth)
@@ -195,11 +202,12 @@ class OpenApiSchemaWalk(SchemaWalk):
         super()._required(out, key, value, node, depth)
 
     def _hides(self, node: Schema, name: str) -> bool:
-        """Return True when the schema, or a part of its `allOf`, hides this property from the side."""
+        """Return True when the schema, or one that it is combined with by an `allOf`, hides this property from the side."""
         parts = node.get("properties")
         if isinstance(parts, dict) and name in parts:
             return self._is_hidden(parts[name])
-        return "allOf" in node and self.schemas.hides(node, name, self.side, self.file)
+        around = [node, *self.combined] if "allOf" in node else self.combined
+        return any(self.schemas.hides(one, name, self.side, self.file) for one in around)
 
     def _is_hidden(self, part: Any) -> bool:
         return isinstance(part, dict) and self.schemas.is_hidden(part, self.side, self.file)
@@ -208,6 +216,7 @@ class OpenApiSchemaWalk(SchemaWalk):
 OpenApiSchemaWalk.rules = {
     **COMMON_RULES,
     "type": OpenApiSchemaWalk._kind,
+    "allOf": OpenApiSchemaWalk._all_of,
     "oneOf": OpenApiSchemaWalk._alternatives,
     "properties": OpenApiSchemaWalk._properties,
     "required": OpenApiSchemaWalk._required,
