@@ -46,7 +46,7 @@ class OperationIdentity(NamedTuple):
     def shortened(self) -> OperationIdentity:
         """Return the identity with texts of bounded length, and without what FastAPI adds to the name of a function."""
         name, tag = self.id and self.id[:MAX_SOURCE_CHARS], self.tag and self.tag[:MAX_SOURCE_CHARS]
-        if name:
+        if name and name.endswith(f"_{self.method}"):
             added = re.sub(r"\W", "_", f"{self.path[:MAX_SOURCE_CHARS]}_{self.method}")
             name = name.removesuffix(added) or name
         return self._replace(path=self.path[:MAX_SOURCE_CHARS], id=name, tag=tag)

@@ -85,7 +85,6 @@ class SchemaRegistry:
         flag = HIDDEN_FLAGS[side]
         if part.get(flag) is True:
             return True
-        # A document has a hundred thousand properties; most are neither, or refer to a few shared schemas.
         reference = part.get("$ref")
         if isinstance(reference, str):
             key = (reference, file, side)
@@ -210,7 +209,12 @@ class OpenApiSchemaWalk(SchemaWalk):
         return any(self.schemas.hides(one, name, self.side, self.file) for one in around)
 
     def _is_hidden(self, part: Any) -> bool:
-        return isinstance(part, dict) and self.schemas.is_hidden(part, self.side, self.file)
+        if type(part) is not dict:
+            return False
+        # A document has a hundred thousand properties, and most are neither.
+        if "$ref" in part or "allOf" in part:
+            return self.schemas.is_hidden(part, self.side, self.file)
+        return part.get(HIDDEN_FLAGS[self.side]) is True
 
 
 OpenApiSchemaWalk.rules = {
