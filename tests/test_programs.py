@@ -25,6 +25,8 @@ EXAMPLES = PROGRAMS.parents[1] / "examples"
 EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((PROGRAMS / "expected.toml").read_text())
 FAILING = [name for name, expected in EXPECTED.items() if "code" in expected]
 LANGUAGES = {".ts": "typescript", ".js": "javascript", ".py": "python"}
+PATHS = [path for path in sorted(PROGRAMS.rglob("*")) if path.suffix in LANGUAGES]
+TEXTS = {path.relative_to(PROGRAMS).as_posix(): path.read_text() for path in PATHS}
 LIMITS = {"wall_seconds": 50, "cpu_seconds": 1}
 RUNS_AT_ONCE = 4
 
@@ -36,13 +38,11 @@ async def _answers() -> dict[str, AgentAnswer]:
     async with Gloveport(tools=tools, sources=[shop], check_types=True, limits=LIMITS) as port:
         agent, room = AgentTools(port), asyncio.Semaphore(RUNS_AT_ONCE)
 
-        async def answer(path: Path) -> tuple[str, AgentAnswer]:
+        async def answer(name: str) -> AgentAnswer:
             async with room:
-                given = {"code": path.read_text(), "language": LANGUAGES[path.suffix]}
-                return path.relative_to(PROGRAMS).as_posix(), await agent.call("execute", given)
+                return await agent.call("execute", {"code": TEXTS[name], "language": LANGUAGES[Path(name).suffix]})
 
-        paths = [path for path in sorted(PROGRAMS.rglob("*")) if path.suffix in LANGUAGES]
-        return dict(await asyncio.gather(*map(answer, paths)))
+        return dict(zip(TEXTS, await asyncio.gather(*map(answer, TEXTS)), strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -273,6 +273,7 @@ async def test_events_of_a_run_are_delivered_as_they_happen(port: Gloveport) -> 
     assert [event.kind for event in seen] == ["call-started", "call-ended", "emit"]
 
 
+@pytest.mark.integration
 async def test_an_exception_keeps_its_type(port: Gloveport) -> None:
     answer = await AgentTools(port).call("execute", {"code": "{}['ttl']", "language": "python"})
     assert answer.text.splitlines()[0] == "program-failed: KeyError: 'ttl'"
@@ -289,6 +290,7 @@ async def test_an_agent_is_told_to_ask_the_user_and_not_how_to_change_the_rules(
         assert error is not None and 'writes = ["pay"]' in (error.setting or "")
 
 
+@pytest.mark.integration
 async def test_a_hint_for_an_agent_names_no_option_of_the_command_line(port: Gloveport) -> None:
     async with Gloveport(limits={"wall_seconds": 0.3}) as short:
         answer = await AgentTools(short).call("execute", {"code": "for (;;);"})

@@ -63,7 +63,11 @@ async def test_mistakes_come_back_as_errors_that_say_where_and_what_to_do(way: s
         assert wrong.structured_content["error"]["line"] == 2
         refused = await client.call_tool("execute", {})
         assert (refused.is_error, refused.structured_content) == (True, None)
-        assert refused.content[0].text.startswith("bad-option: give either `code` or `result_id`\nhint: ")
+        assert refused.content[0].text.startswith("bad-option: `code` is missing\nhint: ")
+        blank = await client.call_tool("execute", {"code": " \n"})
+        assert (blank.is_error, blank.content[0].text.partition("\n")[0]) == (True, "bad-option: `code` is blank")
+        raised = await client.call_tool("execute", {"code": "{}['ttl']", "language": "python"})
+        assert raised.content[0].text.startswith("program-failed: KeyError: 'ttl'\n")
         with pytest.raises(MCPError, match="there is no tool 'resume'"):
             await client.call_tool("resume", {})
 
