@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz stall kills escapes soak corpus declarations erasure servers prism services \
+.PHONY: help setup run check unit test lint bench fuzz kills escapes soak corpus declarations erasure servers prism services \
 	inspector conformance clean
 
 help: ## list the targets
@@ -28,7 +28,7 @@ check: setup ## lint, check types, and run the tests that start no sandbox, serv
 
 test: check ## run everything: `make check`, then the integration tests
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-		-m '(integration or long) and not campaign'
+		-m 'integration or long'
 
 lint: setup ## lint, check types and check the import contracts
 	$(BIN)/ruff check .
@@ -62,9 +62,6 @@ bench: setup ## run the benchmarks
 SECONDS ?= 60
 fuzz: setup ## fuzz every target, from a new seed each time
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
-
-stall: setup ## fuzz every entrance of the host for inputs that stop its event loop
-	$(BIN)/pytest tests/test_stall.py
 
 kills: setup ## kill 1,000 runs at random moments (the tests kill 300)
 	KILLS=1000 $(BIN)/pytest tests/test_kills.py

@@ -13,7 +13,7 @@ import sys
 from fuzz import campaign
 from fuzz.targets import TARGETS
 
-HANG_SECONDS = 120  # beyond a target's own time: it hangs where no signal reaches it, so print its stack and exit
+HANG_SECONDS = 900  # beyond a target's own time: it hangs where no signal reaches it, so print its stack and exit
 
 
 def main() -> int:

@@ -20,7 +20,8 @@ def longest_hold_ms(function: Callable[..., Any], *args: Any) -> float:
     gc.collect()
     gc.freeze()
     try:
-        return min(_longest_hold_ms(function, *args) for _ in range(2))
+        held = _longest_hold_ms(function, *args)
+        return held if held < MAX_HOLD_MS else min(held, _longest_hold_ms(function, *args))
     finally:
         gc.unfreeze()
 

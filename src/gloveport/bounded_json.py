@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 BOM = b"\xef\xbb\xbf"
-PIECE_BYTES = 128 * 1024
+PIECE_BYTES = 64 * 1024
 
 _TAIL_BYTES = 4096
 _MAX_UNCUT_ITEMS = 1000

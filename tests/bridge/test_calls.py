@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from uuid import UUID
 import pytest
 
 from gloveport.bridge import CallLimit
+from gloveport.catalog import Catalog
 from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import tool
 from gloveport.types import CallRecord, Decision, Limits, Tool, ToolCall
@@ -428,6 +430,33 @@ async def test_sources_can_be_listed_as_in_executor() -> None:
 async def test_search_says_which_tools_need_approval() -> None:
     (found,) = await call(port(get_weather, policy=Says("ask")), "search", "weather")
     assert found["approval"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "asked"),
+    [
+        ("search", ["weather"], "search"),
+        ("describe", ["get_weather"], "describe"),
+        ("describe", ["get_wether"], "suggest"),
+        ("interface", ["get_weather"], "describe"),
+        ("interfaces", [], "path_of"),
+    ],
+)
+async def test_what_goes_through_the_catalog_is_answered_away_from_the_event_loop(
+    name: str, args: list[Any], asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    answer = getattr(Catalog, asked)
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        threads.append(threading.current_thread())
+        return answer(*args, **kwargs)
+
+    monkeypatch.setattr(Catalog, asked, recorded)
+    with contextlib.suppress(ToolError):
+        await port(get_weather).call_sync(name, args)
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 async def test_the_prelude_reads_names_and_interfaces_synchronously() -> None:

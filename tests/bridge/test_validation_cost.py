@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -109,30 +110,31 @@ ROWS = {
     "type": "object",
     "properties": {"rows": {"type": "array", "items": {"anyOf": [{**ALTERNATIVES, "title": str(n)} for n in range(100)]}}},
 }
-HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "a million keys": (ANYTHING, {f"k{number}": number for number in range(1_200_000)}),
-    "a million wrong keys": (ANYTHING, {f"k{number}": "x" for number in range(1_200_000)}),
-    "many keys": (ANYTHING, {f"k{number}": number for number in range(60_000)}),
-    "many wrong keys": (ANYTHING, {f"k{number}": "x" for number in range(60_000)}),
-    "a long text and a large pattern": (PATTERN, {"a": "x" * 3_000_000}),
-    "a text that just passes": (PATTERN, {"a": "x" * 3000}),
-    "rows with many alternatives": (ROWS, {"rows": [{"k": "x"}] * 50_000}),
-    "few rows with many alternatives": (ROWS, {"rows": [{"k": "x"} for _ in range(500)]}),
+HOSTILE: dict[str, tuple[dict[str, Any], Callable[[], dict[str, Any]]]] = {
+    "a million keys": (ANYTHING, lambda: {f"k{number}": number for number in range(1_200_000)}),
+    "a million wrong keys": (ANYTHING, lambda: {f"k{number}": "x" for number in range(1_200_000)}),
+    "many keys": (ANYTHING, lambda: {f"k{number}": number for number in range(60_000)}),
+    "many wrong keys": (ANYTHING, lambda: {f"k{number}": "x" for number in range(60_000)}),
+    "a long text and a large pattern": (PATTERN, lambda: {"a": "x" * 3_000_000}),
+    "a text that just passes": (PATTERN, lambda: {"a": "x" * 3000}),
+    "rows with many alternatives": (ROWS, lambda: {"rows": [{"k": "x"}] * 50_000}),
+    "few rows with many alternatives": (ROWS, lambda: {"rows": [{"k": "x"} for _ in range(500)]}),
     "compared rows": (
         {"type": "object", "properties": {"a": {"uniqueItems": True}}},
-        {"a": [[1] * 100 + [n] for n in range(3000)]},
+        lambda: {"a": [[1] * 100 + [n] for n in range(3000)]},
     ),
     "a compared value": (
         {"type": "object", "properties": {"a": {"const": {}}}},
-        {"a": {f"k{n}": n for n in range(300_000)}},
+        lambda: {"a": {f"k{n}": n for n in range(300_000)}},
     ),
-    "deep rows": (ROWS, {"rows": [[[[[[{}]]]]]] * 10_000}),
+    "deep rows": (ROWS, lambda: {"rows": [[[[[[{}]]]]]] * 10_000}),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_arguments_hold_the_interpreter_lock_for_long(name: str) -> None:
-    schema, args = HOSTILE[name]
+    schema, make = HOSTILE[name]
+    args = make()
     contract = Contract(Tool("far.get", "", schema, kind="mcp"), FakeSource("far", []), "far.get")
     assert not contract.accepts_quickly(100_000)
     assert longest_hold_ms(contract.accept_slowly, [args]) < MAX_HOLD_MS

@@ -168,12 +168,12 @@ NEAR_MISSES = {
 def test_near_misses_take_linear_time(name: str) -> None:
     secret, unit = NEAR_MISSES[name]
     clean = redaction(secret).clean
-    text = unit.encode() * (400_000 // len(unit))
+    text = unit.encode() * (200_000 // len(unit))
     clean(text[:1000])  # compiles the patterns
     once, twice = cpu_ms(clean, text), cpu_ms(clean, text * 2)
     assert twice < 4 * once + 20
     assert twice < 2000
-    assert longest_hold_ms(clean, text * 5) < MAX_HOLD_MS
+    assert longest_hold_ms(clean, text * 10) < MAX_HOLD_MS
 
 
 @pytest.mark.parametrize("name", NEAR_MISSES)

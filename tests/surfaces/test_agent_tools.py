@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 from collections import Counter
 from typing import Any
 
@@ -12,6 +13,7 @@ import jsonschema_rs
 import pytest
 
 from gloveport import Gloveport, OptionError
+from gloveport.catalog import Catalog
 from gloveport.surfaces.agents.result_store import MAX_RESULTS, ResultStore
 from gloveport.surfaces.agents.tool_descriptions import INSTRUCTIONS
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
@@ -102,6 +104,31 @@ async def test_search_says_how_many_there_are_and_what_each_does() -> None:
     with pytest.raises(OptionError) as refused:
         await tools.call("search", {"query": "x", "source": "bigg"})
     assert refused.value.hint == "did you mean `big`?"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "asked"),
+    [
+        ("search", {"query": "thing"}, "search"),
+        ("describe", {"paths": ["far.group0.thing_0"]}, "describe"),
+        ("describe", {"paths": ["far.group0.thing"]}, "suggest"),
+    ],
+)
+async def test_a_catalog_is_asked_away_from_the_event_loop(
+    name: str, args: dict[str, Any], asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    answer = getattr(Catalog, asked)
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        threads.append(threading.current_thread())
+        return answer(*args, **kwargs)
+
+    monkeypatch.setattr(Catalog, asked, recorded)
+    async with Gloveport(sources=[Many("far", 3)], spare=0) as port:
+        await AgentTools(port).call(name, args)
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 async def test_tool_descriptions_can_hide_nothing() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import struct
 from typing import Any, cast
 
 import orjson
@@ -23,6 +24,7 @@ from gloveport.large_values import is_large
 from gloveport.values import MAX_DEPTH, encode, from_wire
 
 HEADER_BYTES = 4
+_LENGTH = struct.Struct(">I")
 PROTOCOL_VERSION = 1
 
 # Beside its size: Python spends up to a microsecond and a hundred bytes on each of these.
@@ -50,18 +52,19 @@ class FrameReader:
                 raise self._too_large(len(data) - HEADER_BYTES)
             return [data[HEADER_BYTES:]]
         buffer += data
-        frames, start = [], 0
-        while len(buffer) - start >= HEADER_BYTES:
-            length = int.from_bytes(buffer[start : start + HEADER_BYTES])
-            if length > self._max_frame:
-                raise self._too_large(length)
-            end = start + HEADER_BYTES + length
-            if len(buffer) < end:
-                break
-            with memoryview(buffer) as whole:
-                frames.append(bytes(whole[start + HEADER_BYTES : end]))
-            start = end
-        del buffer[:start]
+        frames, at, size = [], HEADER_BYTES, len(buffer)  # `at` is where the next payload begins
+        read_length = _LENGTH.unpack_from
+        with memoryview(buffer) as whole:
+            while at <= size:
+                length = read_length(whole, at - HEADER_BYTES)[0]
+                if length > self._max_frame:
+                    raise self._too_large(length)
+                end = at + length
+                if size < end:
+                    break
+                frames.append(bytes(whole[at:end]))
+                at = end + HEADER_BYTES
+        del buffer[: at - HEADER_BYTES]
         return frames
 
     def _too_large(self, length: int) -> WireError:

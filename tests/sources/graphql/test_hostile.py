@@ -215,6 +215,7 @@ def wide() -> Documents:
     return Documents(stored(WIDE))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", SELECTS)
 def test_no_selection_takes_long_to_check(wide: Documents, what: str) -> None:
     address, select = SELECTS[what]

@@ -1,5 +1,6 @@
 """Hostile servers, and a hostile compiler: the host does not stop, and no tool is another than the server listed."""
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,6 +49,21 @@ def test_the_host_decides_what_writes_from_what_the_server_listed(trusted: bool)
     rows = [ROW, {**ROW, "name": "add", "identifier": "add"}]
     found, _ = check_rows("it", [msgspec.json.encode(rows)], {"echo": True, "add": False}, trust_annotations=trusted)
     assert {address: each.tool.writes for address, each in found.items()} == {"it.echo": not trusted, "it.add": True}
+
+
+def test_tools_that_nobody_uses_leave_few_objects_for_the_garbage_collector() -> None:
+    properties = {f"p{number}": {"type": "array", "items": {"type": "object", "properties": {}}} for number in range(100)}
+    rows = [{**ROW, "name": f"t{at}", "identifier": f"t{at}", "takes": {"properties": properties}} for at in range(50)]
+    batch, listed = msgspec.json.encode(rows), {f"t{at}": False for at in range(50)}
+    gc.collect()
+    before = len(gc.get_objects())
+    found, _ = check_rows("it", [batch], listed, trust_annotations=False)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 10 * len(rows)
+    tool = found["it.t7"].tool
+    assert tool.parameters == tuple(properties)
+    assert tool.input_schema == {"properties": properties}
+    assert len(gc.get_objects()) - before > 200
 
 
 def test_bounds_of_an_older_draft_come_through() -> None:
