@@ -110,7 +110,7 @@ async def test_search_says_how_many_there_are_and_what_each_does() -> None:
     ("name", "args", "asked"),
     [
         ("search", {"query": "thing"}, "search"),
-        ("describe", {"paths": ["far.group0.thing_0"]}, "describe"),
+        ("describe", {"paths": ["far.group0.thing_0"]}, "find"),
         ("describe", {"paths": ["far.group0.thing"]}, "suggest"),
     ],
 )
