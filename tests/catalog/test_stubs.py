@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gloveport.catalog import typescript_stubs
@@ -105,6 +105,7 @@ plain = st.recursive(
 
 
 @given(st.dictionaries(WORDS, plain, max_size=5))
+@example({"type": None, "properties": None, "required": [[]]})
 def test_no_schema_however_odd_breaks_the_declaration(schema: dict[str, Any]) -> None:
     text = typescript_stubs.declaration(
         [("x", Tool("s.x", "", {"properties": {"p": schema}}, {"properties": {"q": schema}}))]

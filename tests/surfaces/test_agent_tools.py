@@ -125,8 +125,7 @@ async def test_a_catalog_is_asked_away_from_the_event_loop(
         return answer(*args, **kwargs)
 
     monkeypatch.setattr(Catalog, asked, recorded)
-    async with Gloveport(sources=[Many("far", 3)], spare=0) as port:
-        await AgentTools(port).call(name, args)
+    await AgentTools(Gloveport(sources=[Many("far", 3)])).call(name, args)
     assert threads
     assert threading.current_thread() not in threads
 

@@ -18,6 +18,7 @@ from gloveport.catalog.typescript_stubs import (
     MAX_NODES,
     MAX_PROPERTIES,
     clean,
+    required_names,
     resolve,
     schema_comment,
     tool_comment,
@@ -71,7 +72,7 @@ def _members(tree: Mapping[str, Any], indent: str, kind: str) -> str:
 def _method(name: str, path: str, tool: Tool, types: PythonTypes, *, checked: bool) -> str:
     root, title = tool.input_schema, "".join(part[:1].upper() + part[1:] for part in re.split(r"\W|_", path))
     result = types.of(tool.output_schema, tool.output_schema, f"{title}Result") if tool.output_schema is not None else "Any"
-    required = frozenset(root.get("required") or ())
+    required = required_names(root)
     properties = dict(islice((root.get("properties") or {}).items(), MAX_PROPERTIES))
     is_cut = len(properties) < len(root.get("properties") or {})
     rows = []
@@ -200,7 +201,7 @@ class PythonTypes:
         name = title if title in self._promised else self._free(title)
         self._promised.discard(name)
         self.classes[name] = ""  # reserves the name, and a position before the types that it uses
-        required = frozenset(schema.get("required") or ())
+        required = required_names(schema)
         rows = []
         for key, member in islice(properties.items(), MAX_PROPERTIES):
             kind = self._of(member, root, f"{name}{_title(key)}", taken, depth + 1)

@@ -119,7 +119,7 @@ def result_type(tool: Tool, indent: str = "", opaque: str = "unknown") -> str:
 
 def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
     """Yield each parameter as plain data: name, type, required, and description and default if there are any."""
-    required = frozenset(tool.input_schema.get("required", ()))
+    required = required_names(tool.input_schema)
     types = _taken(tool)
     for name, schema in islice(tool.input_schema.get("properties", {}).items(), MAX_PROPERTIES):
         row: dict[str, Any] = {"name": name, "type": types.of(schema, ""), "required": name in required}
@@ -129,6 +129,12 @@ def parameters(tool: Tool) -> Iterator[dict[str, Any]]:
             if "default" in schema:
                 row["default"] = schema["default"]
         yield row
+
+
+def required_names(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the properties that a schema requires; whatever else its list has is left out."""
+    listed = schema.get("required")
+    return frozenset(name for name in listed if isinstance(name, str)) if isinstance(listed, (list, tuple)) else frozenset()
 
 
 class TypeScriptTypes:
@@ -213,7 +219,7 @@ class TypeScriptTypes:
         rest = schema.get("additionalProperties", not properties)
         inner = indent + "  "
         lines = []
-        required = frozenset(schema.get("required") or ())
+        required = required_names(schema)
         listed = properties if isinstance(properties, Mapping) else {}
         for name, member in islice(listed.items(), MAX_PROPERTIES):
             note = _comment(schema_comment(member), inner)
