@@ -76,14 +76,16 @@ def _steps(place: str) -> list[re.Match[str]]:
 def _below(root: Mapping[str, Any], node: Any, step: re.Match[str]) -> Any:
     name = step[1] if step[1] is not None else json.loads(step[3]) if step[3] is not None else None
     members = list(_members(root, node))
+    found: list[Any] = []
     for member in members:
         properties = member.get("properties")
         if name is None and member.get("items") is not None:
-            return member["items"]
-        if name is not None and isinstance(properties, Mapping) and name in properties:
-            return properties[name]
-    # A record has any name.
-    return next((others for member in members if isinstance(others := member.get("additionalProperties"), Mapping)), None)
+            found.append(member["items"])
+        elif name is not None and isinstance(properties, Mapping) and name in properties:
+            found.append(properties[name])
+    if name is None or not found:  # a record has any name
+        found += [rest for member in members if isinstance(rest := member.get("additionalProperties"), Mapping)]
+    return found[0] if len(found) == 1 else {"anyOf": found} if found else None
 
 
 def _members(root: Mapping[str, Any], node: Any) -> Iterator[Mapping[str, Any]]:
