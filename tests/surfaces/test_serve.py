@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -25,6 +26,7 @@ from gloveport.surfaces.http.token import own_token, own_token_file, read_token
 from tests.surfaces.command import (
     COMMAND,
     DEADLINE,
+    REPOSITORY,
     TOOLS,
     all_end,
     descendants,
@@ -193,13 +195,66 @@ def test_a_port_that_is_taken_is_reported() -> None:
 
 
 @pytest.mark.integration
-def test_it_says_where_it_is_with_which_token_and_what_to_do_next() -> None:
+def test_it_says_where_it_is_with_which_token_what_it_serves_and_how_well_it_is_sealed() -> None:
     with process("serve", TOOLS, "--port", "0") as started:
         assert started.stdout
-        shown = read_until(started.stdout.fileno(), "inspector .*\n")
-    assert "MCP     http://127.0.0.1:" in shown
-    assert f"token   {own_token().reveal()}" in shown
-    assert len(shown.partition("Next:\n")[2].strip().splitlines()) == 3
+        shown = read_until(started.stdout.fileno(), " doctor\n")
+    assert "MCP      http://127.0.0.1:" in shown
+    assert f"token    {own_token().reveal()}" in shown
+    assert re.search(r"^sandbox  (full|kernel): ", shown, re.MULTILINE)
+    assert "tools    8: some_tools.greet, " in shown
+
+
+@pytest.mark.integration
+def test_what_it_prints_to_do_next_works_as_printed_and_each_run_and_call_gets_a_line() -> None:
+    with process("serve", str(REPOSITORY / "examples" / "demo_tools.py"), "--port", "0") as started:
+        assert started.stdout
+        assert started.stderr
+        shown = read_until(started.stdout.fileno(), " doctor\n")
+        execute, others = shown.partition("Next, ")[2].split("\n\n")[1:]
+        connect, doctor = others.splitlines()
+        assert doctor.endswith(" doctor")
+        answer = json.loads(shell(execute))
+        assert answer["result"]["structuredContent"]["value"] == ["ada", "bo"]
+        call, run = read_until(started.stderr.fileno(), "1 call\n").splitlines()[-2:]
+        assert re.fullmatch(r"\d\d:\d\d:\d\d  curl    demo_tools.list_customers  ok  .* ms", call)
+        assert re.fullmatch(r"\d\d:\d\d:\d\d  curl  execute  completed  .* m?s  1 call", run)
+        assert "127.0.0.1" in shell(f"{connect} --print")
+
+
+def shell(command: str) -> str:
+    """Return the output of a command, as a person who pastes it gets it: without our folders on the PATH."""
+    env = {**environment(**folders()), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env, timeout=DEADLINE, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.integration
+async def test_the_lines_for_runs_and_calls_are_json_on_request() -> None:
+    async with serving("--log-format", "json") as (started, url, http):
+        async with Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
+            await client.call_tool("execute", {"code": "await tools.some_tools.refuse()"})
+        assert started.stderr
+        call, run = map(
+            json.loads, (await asyncio.to_thread(read_until, started.stderr.fileno(), "execute.*\n")).splitlines()
+        )
+    assert (call["kind"], call["tool"], call["status"]) == ("call", "some_tools.refuse", "failed")
+    assert call["error"].startswith("out-of-stock")
+    assert (run["kind"], run["status"], run["error"], run["calls"]) == ("run", "failed", "out-of-stock", 1)
+    assert call["run"] == run["run"]
+    assert {"time", "agent", "ms"} <= run.keys()
+
+
+@pytest.mark.integration
+async def test_quiet_prints_no_line_for_a_run() -> None:
+    async with serving("--quiet") as (started, url, http):
+        async with Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
+            await client.call_tool("execute", {"code": "await tools.some_tools.begin()"})
+        started.terminate()
+        assert await asyncio.to_thread(started.wait, DEADLINE) == 0
+        assert started.stderr
+        assert started.stderr.read() == b"begun\n"
 
 
 @pytest.mark.integration

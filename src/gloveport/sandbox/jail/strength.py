@@ -27,6 +27,13 @@ class Layer:
     fix: str | None = None
 
 
+STRENGTH_MEANING: dict[Strength, str] = {
+    "full": "full: namespaces, a root filesystem of its own, Landlock and seccomp",
+    "kernel": "kernel: Landlock and seccomp, without namespaces",
+    "none": "none: Landlock or seccomp is missing",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class JailReport:
     """The layers, as the fork server probed them at its start, and the strength they add up to."""

@@ -389,6 +389,14 @@ def connect(**options: Any) -> int:
 @PRIVATE
 @CONFIG
 @minimum_option(default=None)
+@click.option("--quiet", is_flag=True, help="Print no line for each run and call.")
+@click.option(
+    "--log-format",
+    type=OneOf(["text", "json"]),
+    default="text",
+    metavar="FORMAT",
+    help="Print the lines for runs and calls as text (the default) or json.",
+)
 @JSON
 @COLOR
 def serve(sources: tuple[str, ...], config: str | None, minimum: Any, private: bool, **options: Any) -> int:

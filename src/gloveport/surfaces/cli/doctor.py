@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import gloveport
 from gloveport.errors import CODES, GloveportError, exit_code
 from gloveport.sandbox.engines.registry import ENGINES, default_engine
-from gloveport.sandbox.jail.strength import JailReport, holds_native_code
+from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport, holds_native_code
 from gloveport.sandbox.self_test import SelfTestResult, run_self_test
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.interruption import run_interruptible
@@ -23,11 +23,6 @@ MIN_PYTHON = (3, 11)
 MACHINES = ("x86_64", "aarch64")
 MIN_FREE_BYTES = 64 * MIB
 _STRENGTH_RANK: dict[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
-_STRENGTH_MEANING: dict[Strength, str] = {
-    "full": "full: namespaces, a root filesystem of its own, Landlock and seccomp",
-    "kernel": "kernel: Landlock and seccomp, without namespaces",
-    "none": "none: Landlock or seccomp is missing",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,7 @@ def diagnose(minimum: Strength) -> Diagnosis:
     enough = _STRENGTH_RANK[strength] >= _STRENGTH_RANK[minimum]
     fixes = [layer.fix for layer in self_test.report.layers if not layer.in_force and layer.fix]
     fix = None if enough else (fixes[0] if fixes else f"lower the minimum: --minimum {strength}")
-    detail = f"{_STRENGTH_MEANING[strength]} (the minimum is {minimum})"
+    detail = f"{STRENGTH_MEANING[strength]} (the minimum is {minimum})"
     checks.append(Check("strength", enough, detail, fix))
     if enough:
         checks.append(_python_engine(self_test.report))

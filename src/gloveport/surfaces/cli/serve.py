@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import socket
 import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gloveport.host.port import Gloveport
-from gloveport.surfaces.documents import write_document
+from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport
+from gloveport.surfaces.activity_log import ActivityLog, LogFormat
+from gloveport.surfaces.cli.own_command import typed_command
+from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import MAX_CONCURRENT_RUNS, MAX_WAITING_RUNS, Admission
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, is_loopback, listen
 from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file, read_token
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.mcp.server import OnActivity, OnReady
 from gloveport.surfaces.mcp.stdio import ServedSources
-from gloveport.surfaces.terminal import Stream, claim_stdout, stream
+from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line
+from gloveport.types import Tool
+
+MAX_SHOWN_TOOLS = 12
+PROTOCOL = "2026-07-28"
+REQUEST_META = {"protocolVersion": PROTOCOL, "clientInfo": {"name": "curl", "version": "1"}, "clientCapabilities": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,8 @@ class ServeOptions:
     at_once: int | None
     waiting: int | None
     grace: float
+    quiet: bool
+    log_format: LogFormat
     as_json: bool
     color: str
 
@@ -47,20 +62,35 @@ def serve_command(options: ServeOptions) -> int:
     listening = listen(options.host, options.port, given)
     url = _url(listening)
     document = {"ok": True, "url": url, "mcp": f"{url}{MCP_PATH}", "token_file": str(given or own_token_file())}
+    log = None if options.quiet else ActivityLog(err, options.log_format)
     if options.as_json:
         write_document(out, document)
     else:
-        _greet(out, err, document, None if given else token.reveal())
-    with redirect_stdout(sys.stderr):  # shows at once what tools print
-        run_interruptible(_serve(options, port, listening, TokenCheck(token)), grace_seconds=options.grace)
+        _show_address(out, document, None if given else token.reveal())
+    ready = None if options.as_json else partial(_show_ready, out, err, port, document)
+    try:
+        with redirect_stdout(sys.stderr):  # shows at once what tools print
+            serving = _serve(options, port, listening, TokenCheck(token), log.record if log else None, ready)
+            run_interruptible(serving, grace_seconds=options.grace)
+    finally:
+        if log is not None:
+            log.close()
     return 0
 
 
-async def _serve(options: ServeOptions, port: Gloveport, listening: socket.socket, token: TokenCheck) -> None:
+async def _serve(  # noqa: PLR0917 - one call, of the function above
+    options: ServeOptions,
+    port: Gloveport,
+    listening: socket.socket,
+    token: TokenCheck,
+    on_activity: OnActivity | None,
+    on_ready: OnReady | None,
+) -> None:
     names = ServerNames(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
     waiting = MAX_WAITING_RUNS if options.waiting is None else options.waiting
     admission = Admission(options.at_once or MAX_CONCURRENT_RUNS, waiting)
-    await HttpServer(port, names, token, admission, options.grace).serve(listening)
+    server = HttpServer(port, names, token, admission, options.grace, on_activity=on_activity, on_ready=on_ready)
+    await server.serve(listening)
 
 
 def _url(listening: socket.socket) -> str:
@@ -68,14 +98,47 @@ def _url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _greet(out: Stream, err: Stream, document: dict[str, object], token: str | None) -> None:
-    """Print the URL, the token if we created it, and three commands to try next."""
-    mcp, file = document["mcp"], document["token_file"]
-    out.line(f"MCP     {out.paint(str(mcp), 'bold')}")
-    out.line(f"token   {token or 'as in'}{'  (in ' if token else ' '}{file}{')' if token else ''}")
-    header = f'"Authorization: Bearer $(cat {file})"'
-    out.line("\nNext:")
-    out.line(f"  curl {document['url']}/readyz")
-    out.line(f"  gloveport connect claude-code --url {mcp}")
-    out.line(f"  npx @modelcontextprotocol/inspector --cli {mcp} --method tools/list --header {header}")
+def _show_address(out: Stream, document: Mapping[str, object], token: str | None) -> None:
+    """Print the URL, and the token if we created it."""
+    file = document["token_file"]
+    out.line(f"MCP      {out.paint(str(document['mcp']), 'bold')}")
+    out.line(f"token    {token or 'as in'}{'  (in ' if token else ' '}{file}{')' if token else ''}")
+
+
+def _show_ready(out: Stream, err: Stream, port: Gloveport, document: Mapping[str, object], report: JailReport) -> None:
+    """Print the strength of the jail, the tools, and commands to try next: each works as it is printed."""
+    catalog = port.catalog
+    out.line(f"sandbox  {STRENGTH_MEANING[report.strength]}")
+    paths = [catalog.path_of(tool) for tool in catalog.tools]
+    more = f", … and {len(paths) - MAX_SHOWN_TOOLS:,} more" if len(paths) > MAX_SHOWN_TOOLS else ""
+    listed = ", ".join(paths[:MAX_SHOWN_TOOLS]) + more or "none: name a file, a URL or a command, or use `gloveport add`"
+    out.line(_folded(f"tools    {len(paths):,}: {listed}", out))
+    for problem in port.problems:
+        if problem.broken:
+            out.line(f"{out.paint('!', 'yellow')} {visible_line(problem.message)}")
+    out.line("\nNext, in another terminal: run a program here, connect a client, look at the sandbox")
+    out.line(f"\n{_execute_command(document, _example(catalog.tools, catalog.path_of))}\n")
+    out.line(f"{typed_command()} connect claude-code --url {document['mcp']}")
+    out.line(f"{typed_command()} doctor")
     err.line(err.paint("\nPress Ctrl-C to stop when running programs have finished, twice to stop at once.", "dim"))
+
+
+def _example(tools: Sequence[Tool], path_of: Callable[[Tool], str]) -> str:
+    """Return a program that calls a tool which reads and needs no arguments; without one, a program that searches."""
+    found = next((tool for tool in tools if not tool.writes and not tool.input_schema.get("required")), None)
+    return f"await tools.{path_of(found)}()" if found else 'await tools.search("")'
+
+
+def _execute_command(document: Mapping[str, object], code: str) -> str:
+    """Return a `curl` command that runs a program: MCP's revision 2026-07-28 needs no session."""
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in REQUEST_META.items()}
+    params = {"name": "execute", "arguments": {"code": code}, "_meta": meta}
+    body = to_text({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, indented=False)
+    headers = {"Content-Type": "application/json", "MCP-Protocol-Version": PROTOCOL, "Mcp-Method": "tools/call"}
+    given = " ".join(f"-H {shlex.quote(f'{name}: {value}')}" for name, value in {**headers, "Mcp-Name": "execute"}.items())
+    token = f'-H "Authorization: Bearer $(cat {shlex.quote(str(document["token_file"]))})"'
+    return f"curl -s {document['mcp']} {token} \\\n  {given} \\\n  -d {shlex.quote(body)}"
+
+
+def _folded(text: str, out: Stream) -> str:
+    return textwrap.fill(text, out.columns, subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False)

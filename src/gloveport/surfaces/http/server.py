@@ -25,7 +25,7 @@ from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import MAX_UNAUTHENTICATED, UnauthenticatedConnections
 from gloveport.surfaces.http.guard import Guard, ServerNames
 from gloveport.surfaces.http.token import TokenCheck
-from gloveport.surfaces.mcp.server import AgentServer
+from gloveport.surfaces.mcp.server import AgentServer, OnActivity, OnReady
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES
 
 MAX_SESSIONS, MAX_CONNECTIONS = 1000, 2000
@@ -38,10 +38,18 @@ class HttpServer:
     """Serves a port over HTTP until it is stopped."""
 
     def __init__(
-        self, port: Gloveport, names: ServerNames, token: TokenCheck, admission: Admission, grace_seconds: float
+        self,
+        port: Gloveport,
+        names: ServerNames,
+        token: TokenCheck,
+        admission: Admission,
+        grace_seconds: float,
+        *,
+        on_activity: OnActivity | None = None,
+        on_ready: OnReady | None = None,
     ) -> None:
         self._port = port
-        self._agents = AgentServer(port, admission)
+        self._agents = AgentServer(port, admission, on_activity=on_activity, on_ready=on_ready)
         self._admission = admission
         self._grace = grace_seconds
         self._stop_requested, self._stop_now = asyncio.Event(), asyncio.Event()

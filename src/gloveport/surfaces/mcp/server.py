@@ -6,8 +6,9 @@ import asyncio
 import gc
 import logging
 import secrets
+import time
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import anyio
@@ -35,11 +36,14 @@ import gloveport
 from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport
 from gloveport.large_values import is_large, off_loop_if
+from gloveport.sandbox.jail.strength import JailReport
+from gloveport.surfaces.activity_log import Activity
 from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.mcp.content import to_content
 from gloveport.surfaces.mcp.progress import ProgressReporter
+from gloveport.types import Event
 
 logger = logging.getLogger("gloveport")
 
@@ -49,14 +53,25 @@ NOTIFY_TIMEOUT_SECONDS = 5.0
 MAX_SESSIONS = 256
 
 Context = ServerRequestContext[Any, Any]
+OnActivity = Callable[[Activity], None]
+OnReady = Callable[[JailReport], None]
 T = TypeVar("T")
 
 
 class AgentServer:
     """Serves one port to the clients of one owner. `protocol` is the MCP library's server; it works over any transport."""
 
-    def __init__(self, port: Gloveport, admission: Admission | None = None) -> None:
+    def __init__(
+        self,
+        port: Gloveport,
+        admission: Admission | None = None,
+        *,
+        on_activity: OnActivity | None = None,
+        on_ready: OnReady | None = None,
+    ) -> None:
         self._port = port
+        self._on_activity = on_activity
+        self._on_ready = on_ready
         self._tools = AgentTools(port)
         self._admission = admission or Admission()
         self._bus = InMemorySubscriptionBus()
@@ -85,8 +100,10 @@ class AgentServer:
 
     async def _start(self) -> None:
         try:
-            await self._port.open(naming="")
+            report = await self._port.open(naming="")
             self.ready = True
+            if self._on_ready is not None:
+                self._on_ready(report)
             gc.freeze()  # a full collection would stop the loop for 60 ms to look at libraries and catalogs once more
             await self._port.run("")  # the first type check takes seconds: do it before a client waits for it
         except GloveportError as error:  # each run reports it to its own caller
@@ -112,7 +129,7 @@ class AgentServer:
         progress = ProgressReporter(context, self._session(context).level)
         try:
             async with progress:
-                answer = await _finish(self._answer(params, progress))
+                answer = await _finish(self._answer(params, progress, _agent(context)))
         except GloveportError as error:
             return _error_result(error)
         except Exception as error:  # the outer edge: report a defect of ours without host details
@@ -122,12 +139,34 @@ class AgentServer:
         content = await off_loop_if(is_large(answer.emitted), to_content, answer, self._fit)
         return CallToolResult(content=content, structured_content=dict(answer.data), is_error=answer.failed)
 
-    async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter) -> AgentAnswer:
+    async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter, agent: str) -> AgentAnswer:
         args = params.arguments or {}
         if "code" not in args:
             return await self._tools.call(params.name, args)
         async with self._admission.run_slot():
-            return await self._tools.call(params.name, args, progress.on_event if progress.wanted else None)
+            if self._on_activity is None:
+                return await self._tools.call(params.name, args, progress.on_event if progress.wanted else None)
+            return await self._run_logged(params.name, args, progress, _RunActivity(agent, self._on_activity))
+
+    async def _run_logged(
+        self, name: str, args: dict[str, Any], progress: ProgressReporter, activity: _RunActivity
+    ) -> AgentAnswer:
+        def on_event(event: Event) -> None:
+            activity.on_event(event)
+            if progress.wanted:
+                progress.on_event(event)
+
+        try:
+            answer = await self._tools.call(name, args, on_event)
+        except GloveportError as error:
+            activity.ended("failed", error.code)
+            raise
+        except asyncio.CancelledError:
+            activity.ended("cancelled", None)
+            raise
+        activity.run = str(answer.data.get("run", ""))
+        activity.ended(str(answer.data.get("status")), dict(answer.data.get("error") or {}).get("code"))
+        return answer
 
     def _fit(self, text: str) -> str:
         shown, rest = self._tools.fit(text)
@@ -168,6 +207,29 @@ class _ClientSession:
         self.change_listener: ServerSession | None = None
 
 
+class _RunActivity:
+    """Reports the calls of one run, and its end."""
+
+    def __init__(self, agent: str, report: OnActivity) -> None:
+        self.run = ""
+        self._agent = agent
+        self._report = report
+        self._began = time.monotonic()
+        self._calls = 0
+
+    def on_event(self, event: Event) -> None:
+        """Report a call that ended."""
+        if event.kind == "call-ended" and event.call is not None:
+            self.run = event.run
+            self._calls += 1
+            self._report(Activity.of_call(self._agent, event.run, event.call))
+
+    def ended(self, status: str, error: str | None) -> None:
+        """Report the end of the run."""
+        seconds = time.monotonic() - self._began
+        self._report(Activity("run", self._agent, self.run, "execute", status, seconds, self._calls, error))
+
+
 class _Protocol(Server[Any]):
     """The library's server; it declares on every transport that its list of tools can change."""
 
@@ -177,6 +239,12 @@ class _Protocol(Server[Any]):
         """Return the options that `initialize` answers with."""
         options = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(options, *args, **keywords)
+
+
+def _agent(context: Context) -> str:
+    """Return what the client calls itself; a dash if it does not say."""
+    known = context.session.client_params
+    return (known.client_info.name if known else "") or "-"
 
 
 def _to_mcp_tool(tool: AgentTool) -> Tool:

@@ -21,6 +21,7 @@ from gloveport.policy.credentials import default_variable
 from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME, TOKEN_VARIABLE, Client, Scope, ServerCommand
 from gloveport.surfaces.cli.connect.entries import with_entry
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
+from gloveport.surfaces.cli.own_command import own_command
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import DEFAULT_URL
 from gloveport.surfaces.http.token import own_token_file
@@ -133,11 +134,8 @@ def _start(options: ConnectOptions) -> ServerCommand:
     env = tuple(dict.fromkeys((*options.env, *_credentials())))
     if options.scope == "project":
         return ServerCommand(SERVER_NAME, ("mcp",), env)
-    asked = Path(sys.argv[0])
-    for command in (asked if asked.name == SERVER_NAME else None, Path(sys.executable).with_name(SERVER_NAME)):
-        if command is not None and command.is_file():
-            return ServerCommand(os.path.abspath(command), ("mcp",), env)
-    return ServerCommand(sys.executable, ("-P", "-m", "gloveport.surfaces.cli.main", "mcp"), env)
+    command, *args = own_command()
+    return ServerCommand(command, (*args, "mcp"), env)
 
 
 def _credentials() -> list[str]:

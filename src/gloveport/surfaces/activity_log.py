@@ -1,0 +1,101 @@
+"""One line for each run of a server and each call that a run made: when, for which agent, what, its status, how long."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from gloveport.surfaces.terminal import Colour, Stream, clip, in_time, visible_line
+from gloveport.types import CallRecord
+
+LogFormat = Literal["text", "json"]
+MAX_QUEUED_LINES = 1000  # beyond these, lines are dropped and counted: a reader that stops must not stop the server
+MAX_NAME_CHARS, MAX_ERROR_CHARS = 60, 200
+FLUSH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A run that ended, or one of its calls. `agent` is what the client calls itself; `tool` is `execute` for a run."""
+
+    kind: Literal["run", "call"]
+    agent: str
+    run: str
+    tool: str
+    status: str
+    seconds: float
+    calls: int | None = None
+    error: str | None = None
+
+    @classmethod
+    def of_call(cls, agent: str, run: str, call: CallRecord) -> Activity:
+        """Return the activity of a call that ended."""
+        return cls("call", agent, run, call.tool.removeprefix("local."), call.status, call.seconds or 0.0, None, call.error)
+
+
+class ActivityLog:
+    """Writes activities to a stream, in a thread of its own. Text from clients and programs can't control the terminal."""
+
+    def __init__(self, out: Stream, form: LogFormat, clock: Callable[[], datetime] = datetime.now) -> None:
+        self._out = out
+        self._form = form
+        self._clock = clock
+        self._lost = 0
+        self._lines: queue.Queue[str | None] = queue.Queue(MAX_QUEUED_LINES)
+        self._writer = threading.Thread(target=self._write, name="activity log", daemon=True)
+        self._writer.start()
+
+    def record(self, activity: Activity) -> None:
+        """Queue the line of an activity; this never waits."""
+        try:
+            self._lines.put_nowait(self._json(activity) if self._form == "json" else self._text(activity))
+        except queue.Full:
+            self._lost += 1
+
+    def close(self) -> None:
+        """Write what is queued, for as long as a reader takes it."""
+        try:
+            self._lines.put(None, timeout=FLUSH_SECONDS)
+        except queue.Full:
+            return
+        self._writer.join(FLUSH_SECONDS)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            self._out.line(line)
+            if self._lost and self._lines.empty():
+                self._report_loss()
+        self._report_loss()
+
+    def _report_loss(self) -> None:
+        lost, self._lost = self._lost, 0
+        if lost:
+            json = msgspec.json.encode({"lost": lost}).decode()
+            self._out.line(json if self._form == "json" else f"{lost:,} lines were lost")
+
+    def _json(self, activity: Activity) -> str:
+        row = asdict(activity)
+        seconds = row.pop("seconds")
+        row = {"time": self._clock().astimezone().isoformat(timespec="milliseconds"), **row, "ms": round(seconds * 1000, 1)}
+        shown = {name: _bounded(value, MAX_ERROR_CHARS) if isinstance(value, str) else value for name, value in row.items()}
+        return msgspec.json.encode({name: value for name, value in shown.items() if value is not None}).decode()
+
+    def _text(self, activity: Activity) -> str:
+        colours: dict[str, Colour] = {"ok": "green", "completed": "green", "failed": "red"}
+        paint = self._out.paint
+        head = f"{self._clock():%H:%M:%S}  {_bounded(activity.agent, MAX_NAME_CHARS)}  "
+        name = f"{'' if activity.kind == 'run' else '  '}{_bounded(activity.tool, MAX_NAME_CHARS)}"
+        status = paint(activity.status, colours.get(activity.status, "yellow"))
+        calls = "" if activity.calls is None else f"  {activity.calls:,} call{'s' * (activity.calls != 1)}"
+        error = f"  {_bounded(activity.error, MAX_ERROR_CHARS)}" if activity.error else ""
+        return f"{paint(head, 'dim')}{name}  {status}  {in_time(activity.seconds)}{calls}{error}"
+
+
+def _bounded(text: str, columns: int) -> str:
+    return clip(visible_line(text[: columns * 8]), columns)

@@ -1,0 +1,31 @@
+"""How this `gloveport` is started again: by a client of any folder, or by a person in this shell."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+COMMAND_NAME = "gloveport"
+
+
+def own_command() -> tuple[str, ...]:
+    """Return the words that start this installation from any folder, without a PATH."""
+    asked = Path(sys.argv[0])
+    for command in (asked if asked.name == COMMAND_NAME else None, Path(sys.executable).with_name(COMMAND_NAME)):
+        if command is not None and command.is_file():
+            return (os.path.abspath(command),)
+    return sys.executable, "-P", "-m", "gloveport.surfaces.cli.main"
+
+
+def typed_command() -> str:
+    """Return what a person types here: the name if the PATH leads to this installation, else the shortest path to it."""
+    command, *rest = own_command()
+    found = shutil.which(COMMAND_NAME)
+    if not rest and found is not None and os.path.samefile(found, command):
+        return COMMAND_NAME
+    near = os.path.relpath(command)
+    shown = near if not near.startswith("..") and os.sep in near else command
+    return shlex.join([shown, *rest])

@@ -1,0 +1,57 @@
+"""The lines that a server prints for runs and calls."""
+
+import io
+import threading
+from datetime import datetime
+
+from gloveport.surfaces.activity_log import MAX_QUEUED_LINES, Activity, ActivityLog
+from gloveport.surfaces.terminal import Stream
+
+CALL = Activity("call", "an agent", "run-1", "shop.orders.list", "ok", 0.25)
+
+
+class Unread(io.StringIO):
+    """A file that takes nothing until it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writing, self.read_on = threading.Event(), threading.Event()
+
+    def write(self, text: str) -> int:
+        self.writing.set()
+        assert self.read_on.wait(10)
+        return super().write(text)
+
+
+def _clock() -> datetime:
+    return datetime(2026, 5, 4, 3, 2, 1)
+
+
+def test_a_line_has_the_time_the_agent_the_tool_the_status_and_the_duration() -> None:
+    file = io.StringIO()
+    log = ActivityLog(Stream(file, False, False), "text", _clock)
+    log.record(CALL)
+    log.close()
+    assert file.getvalue() == "03:02:01  an agent    shop.orders.list  ok  250 ms\n"
+
+
+def test_a_client_can_not_control_the_terminal_or_flood_a_line() -> None:
+    file = io.StringIO()
+    log = ActivityLog(Stream(file, False, False), "text", _clock)
+    log.record(Activity("run", "\x1b[2J" + "x" * 10_000, "run-1", "execute", "completed", 1, 0))
+    log.close()
+    assert "\x1b" not in file.getvalue()
+    assert len(file.getvalue()) < 200
+
+
+def test_a_reader_that_stops_stops_nothing_and_learns_how_many_lines_it_lost() -> None:
+    file = Unread()
+    log = ActivityLog(Stream(file, False, False), "text", _clock)
+    log.record(CALL)
+    assert file.writing.wait(10)  # the first line is out of the queue
+    for _ in range(MAX_QUEUED_LINES + 7):
+        log.record(CALL)
+    file.read_on.set()
+    log.close()
+    assert file.getvalue().count("shop.orders.list") == MAX_QUEUED_LINES + 1
+    assert file.getvalue().endswith("\n7 lines were lost\n")
