@@ -112,7 +112,6 @@ def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             ":3: there is no key `openapy` in [sources.a]; did you mean `openapi`?",
         ),
         ('[sources.a]\nurl = "x"\n', ":2: [sources.a] has no kind"),
-        ('[sources.a]\nbase_url = "x"\n', ":2: [sources.a] has no kind"),
         ('[sources.a]\nopenapi = "x"\ngraphql = "y"\n', "[sources.a] has more than one kind: openapi and graphql"),
         ("[sources.a]\nopenapi = 5\n", ":2: openapi of [sources.a] must be a URL or a file, not 5"),
         ("[sources.a]\nmcp = [1]\n", ":2: mcp of [sources.a] must be a URL, or a command as a list of texts, not [1]"),

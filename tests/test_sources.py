@@ -13,7 +13,7 @@ import pytest
 
 from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
 from gloveport.host import source_opener
-from gloveport.host.source_opener import SourceSpec
+from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.host.source_set import SourceSet
 from gloveport.policy.credentials import EnvironmentCredentials
 from gloveport.policy.egress import Egress
@@ -570,6 +570,6 @@ async def test_a_definition_whose_kind_is_detected_is_downloaded_once(
         return respond(method, target, headers, body)
 
     monkeypatch.setattr(orders, "respond", counted)
-    async with Gloveport(sources=[SourceSpec(f"{url}/openapi.json", allow_private=True)]) as port:
+    async with Gloveport(sources=[SourceSpec(f"{url}/openapi.json", SourceOptions(allow_private=True))]) as port:
         assert [source.name for source in port.catalog.sources] == ["local", "orders"]
     assert requests == ["GET /openapi.json"]

@@ -91,7 +91,8 @@ class Config:
     """The merged settings; `origins` gives the file and line of each key (`sources.github.base_url`).
 
     `loosening` are the settings of a project's file (`project`) that loosen the user's. They have no effect unless
-    `loosening_trusted`.
+    `loosening_trusted`. `options` has the sections of sources without a kind, by name: they set options (as `SourceConfig`
+    calls them) of a source that a command line names.
     """
 
     sources: tuple[SourceConfig, ...] = ()
@@ -102,11 +103,18 @@ class Config:
     project: Path | None = None
     loosening: tuple[LooseningSetting, ...] = ()
     loosening_trusted: bool = False
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def ignored(self) -> tuple[LooseningSetting, ...]:
         """The settings that have no effect because the user has not trusted them."""
         return () if self.loosening_trusted else self.loosening
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The file and line of each source, by name."""
+        found = ((config.name, self.origins.get(f"sources.{config.name}.{config.kind}")) for config in self.sources)
+        return {name: place for name, place in found if place}
 
 
 def load_config(project: Path | None = None, *, user: Path | None = None) -> Config:
@@ -136,12 +144,16 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
     loosening_trusted = theirs is not None and bool(loosening) and are_trusted(theirs.path, loosening)
     if not loosening_trusted:
         _take_back(values, origins, loosening, yours)
-    sources = tuple(
-        _source(name, table, origins, base=_folder_of(name, layers), theirs=theirs, yours=yours)
-        for name, table in values.get("sources", {}).items()
-    )
+    sources: list[SourceConfig] = []
+    options: dict[str, Mapping[str, Any]] = {}
+    for name, table in values.get("sources", {}).items():
+        if _is_options_only(table):
+            options[name] = {key: _option(f"sources.{name}", key, value, origins) for key, value in table.items()}
+        else:
+            base = _folder_of(name, layers)
+            sources.append(_source(name, table, origins, base=base, theirs=theirs, yours=yours))
     return Config(
-        sources,
+        tuple(sources),
         values.get("limits", {}),
         values.get("sandbox", {}),
         origins,
@@ -149,6 +161,7 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
         theirs.path if theirs else None,
         loosening,
         loosening_trusted,
+        options,
     )
 
 
@@ -166,6 +179,12 @@ def _loosening(theirs: _Layer, yours: _Layer | None) -> tuple[LooseningSetting, 
         for key, value in _table(theirs.values[table]).items():
             if reason := reason_of((table, key), value, yours.get(table, key) if yours else None):
                 found.append(LooseningSetting(table, key, value, theirs.place((table, key)), reason))
+    for name, section in theirs.sources.items():
+        if _is_options_only({**(_table(yours.sources.get(name)) if yours else {}), **_table(section)}):
+            for key, value in _table(section).items():
+                place = theirs.place(("sources", name, key))
+                reason = "it sets an option of a source that you name yourself"
+                found.append(LooseningSetting(f"sources.{name}", key, value, place, reason))
     return tuple(found)
 
 
@@ -174,11 +193,16 @@ def _take_back(
 ) -> None:
     """Give each ignored setting the user's value again, or none."""
     for setting in ignored:
-        table, key = setting.table, setting.key
+        path = tuple(setting.table.split(".", 1))
+        table, own = values, yours.values if yours is not None else {}
+        for part in path:
+            table, own = table[part], _table(_table(own).get(part))
         origins.pop(setting.name, None)
-        values[table].pop(key, None)
-        if yours is not None and (own := yours.get(table, key)) is not None:
-            values[table][key], origins[setting.name] = own, yours.place((table, key))
+        table.pop(setting.key, None)
+        if yours is not None and own.get(setting.key) is not None:
+            table[setting.key], origins[setting.name] = own[setting.key], yours.place((*path, setting.key))
+        if not table and len(path) > 1:
+            del values[path[0]][path[1]]
 
 
 def find_project(start: Path | None = None) -> Path | None:
@@ -331,6 +355,11 @@ _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "timeout_seconds": ((int, float), "a number of seconds"),
     "max_response_bytes": (int, "a whole number"),
 }
+
+
+def _is_options_only(table: Any) -> bool:
+    """Return whether a section has options of a source and no kind. One that is empty, or misspells a kind, is an error."""
+    return isinstance(table, Mapping) and bool(table) and all(key in _KEYS for key in table)
 
 
 def _source(

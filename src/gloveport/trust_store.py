@@ -33,6 +33,12 @@ def trusted(digest: str, folder: Path | None = None) -> Mapping[str, Any] | None
     return found if isinstance(found, dict) else None
 
 
+def ever_trusted(about: Mapping[str, Any], folder: Path | None = None) -> bool:
+    """Return whether the user has trusted something that was recorded with these values, in whatever version."""
+    entries = (entry for entry in _read(_file(folder)).values() if isinstance(entry, dict))
+    return any(all(entry.get(key) == value for key, value in about.items()) for entry in entries)
+
+
 def record(digest: str, about: Mapping[str, Any], folder: Path | None = None) -> None:
     """Record that the user trusts what has this digest; `about` says what that is."""
     file = _file(folder)

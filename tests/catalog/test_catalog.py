@@ -14,7 +14,7 @@ from gloveport.catalog import Catalog
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.errors import OptionError
 from gloveport.sources.functions import functions
-from gloveport.types import Tool
+from gloveport.types import Problem, Tool
 
 OPEN: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -231,3 +231,33 @@ def test_ten_thousand_tools_are_looked_up_suggested_and_searched() -> None:
     catalog.search("warm")
     assert catalog.suggest("big.group3.create_thng_3") == catalog.suggest("big.group3.create_thng_3")
     assert catalog.search("create thing 77").tools[0].address.endswith("_77")
+
+
+def test_a_function_of_a_named_source_has_its_address_and_its_own_name() -> None:
+    catalog = Catalog([functions([]), functions([get_weather], name="forecast")])
+    by_name, by_address = catalog.find("get_weather"), catalog.find("forecast.get_weather")
+    assert by_name is by_address is not None
+    assert [catalog.path_of(tool) for tool in catalog.tools] == ["forecast.get_weather"]
+    assert catalog.names() == ("local", "forecast", "get_weather")
+
+
+def test_a_name_that_is_taken_or_that_two_sources_have_is_not_mounted_at_the_root() -> None:
+    def github() -> None: ...
+    def search() -> None: ...
+    def gone() -> None: ...
+
+    shadowing = functions([github, search, gone, send_email, get_weather], name="shadowing")
+    other, own = functions([send_email], name="other"), functions([get_weather])
+    problems = {"gone": Problem("gone", "it is not open")}
+    catalog = Catalog([own, shadowing, other, Listed("github", "issues.list")], broken=problems)
+    assert [catalog.find(name) for name in ("github", "search", "gone", "send_email")] == [None] * 4
+    found = catalog.find("get_weather")
+    assert found is not None
+    assert found.address == "local.get_weather"
+
+
+def test_a_look_alike_of_a_root_name_is_not_mounted_at_the_root() -> None:
+    alike = functions({"gith\u0446b": get_weather, "shор": send_email}, name="alike")
+    catalog = Catalog([alike, Listed("shop", "list")])
+    assert catalog.find("shор") is None
+    assert catalog.find("alike.shор") is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gloveport.policy.writes import WritesDenied
+from gloveport.policy.writes import SourceWrites, WritesDenied
 from gloveport.types import Tool
 
 
@@ -27,7 +27,8 @@ def tool(address: str, *, writes: bool = True, kind: str = "openapi") -> Tool:
 def test_what_writes_is_decided_by_its_sources_patterns(
     address: str, opened: dict[str, tuple[str, ...]], verdict: str
 ) -> None:
-    assert WritesDenied(opened).decide(tool(address), {}).verdict == verdict
+    rules = {name: SourceWrites(tuple(patterns)) for name, patterns in opened.items()}
+    assert WritesDenied(rules).decide(tool(address), {}).verdict == verdict
 
 
 def test_reads_and_plain_functions_work() -> None:
@@ -42,3 +43,18 @@ def test_a_refusal_names_the_line_that_would_open_it() -> None:
     assert "[sources.github]" in (refused.setting or "")
     assert refused.reason == "it writes, and writes of github are shut"
     assert WritesDenied({}).decide(tool("memory.read", kind="mcp"), {}).reason.startswith("it may write,")
+
+
+def test_a_second_refusal_shows_the_whole_list_and_its_place() -> None:
+    rules = {"github": SourceWrites(("issues.create",), "/home/ada/gloveport.toml:3")}
+    refused = WritesDenied(rules).decide(tool("github.issues.update"), {})
+    assert 'writes = ["issues.create", "issues.update"]' in (refused.setting or "")
+    assert "[sources.github] in /home/ada/gloveport.toml:3" in (refused.setting or "")
+
+
+def test_a_refusal_of_an_mcp_tool_mentions_trust_annotations_unless_they_are_trusted() -> None:
+    for trusts in (False, True):
+        refused = WritesDenied({"memory": SourceWrites(trusts_annotations=trusts)}).decide(
+            tool("memory.read", kind="mcp"), {}
+        )
+        assert ("trust_annotations = true" in (refused.setting or "")) is not trusts

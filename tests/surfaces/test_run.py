@@ -49,7 +49,7 @@ def test_calls_logs_and_emitted_values_go_to_stderr_one_plain_line_each() -> Non
     lines = done.err.splitlines()
     assert done.out == "hello Ada\n"
     assert lines[:3] == ["  log   a", "! warn  b", '» emit  {"c":1}']
-    assert lines[3].startswith('✓ call  greet({"name":"Ada"})  ')
+    assert lines[3].startswith('✓ call  some_tools.greet({"name":"Ada"})  ')
     assert "\x1b" not in done.err
 
 
@@ -89,7 +89,7 @@ def test_a_tools_own_code_is_never_shown_as_a_decision_of_gloveport() -> None:
     assert done.code == 7
     assert done.err.splitlines()[1:] == [
         "        tool error denied: ask your manager",
-        "✗ tool error denied: tools.deny: ask your manager",
+        "✗ tool error denied: tools.some_tools.deny: ask your manager",
         "  line 1, column 13",
         "    1 | await tools.deny()",
         "      |             ^",

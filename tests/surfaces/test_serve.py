@@ -95,6 +95,29 @@ async def test_a_client_starts_it_and_works_with_it(mode: str) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("how", ["run --tools", "add", "mcp"])
+async def test_the_demo_program_works_with_the_demo_tools_however_they_are_given(how: str, tmp_path: Path) -> None:
+    tools, program = (str(REPOSITORY / "examples" / name) for name in ("demo_tools.py", "demo.ts"))
+    code = await asyncio.to_thread(Path(program).read_text)
+    if how == "mcp":
+        async with asking("mcp", tools) as client:
+            answers = [await client.call_tool("execute", {"code": text}) for text in (code, with_addresses(code))]
+        totals = [answer.structured_content["value"]["total_eur"] for answer in answers]
+    else:
+        (tmp_path / "addressed.ts").write_text(with_addresses(code))
+        given = ("--tools", tools) if how == "run --tools" else ()
+        if how == "add":
+            assert gloveport("add", tools, "--yes", cwd=tmp_path, **folders()).code == 0
+        runs = [gloveport("run", file, *given, cwd=tmp_path, **folders()) for file in (program, "addressed.ts")]
+        totals = [run.document["total_eur"] for run in runs]
+    assert totals == [291.18, 291.18]
+
+
+def with_addresses(code: str) -> str:
+    return code.replace("tools.", "tools.demo_tools.")
+
+
+@pytest.mark.integration
 def test_standard_output_is_for_the_protocol_alone() -> None:
     with process("mcp", TOOLS) as started:
         initialize(started)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp import Client, StdioServerParameters
 
-from tests.surfaces.command import gloveport
+from tests.sources.graphql.server import Library, serving
+from tests.surfaces.command import COMMAND, environment, gloveport
 
 pytestmark = pytest.mark.integration
 
@@ -81,7 +86,7 @@ def test_mistakes_are_reported_with_a_hint(project: Path) -> None:
 def test_a_projects_file_is_not_imported_before_it_is_trusted(project: Path) -> None:
     (project / "evil.py").write_text("open('canary', 'w').close()\ndef hi(): pass\n")
     (project / "gloveport.toml").write_text('[sources.evil]\nfunctions = "evil.py"\n')
-    listed = gloveport("tools", "list")
+    listed = gloveport("tools", "list", "evil")
     assert "is not trusted yet" in listed.err
     assert "gloveport tools trust evil" in listed.err
     assert not (project / "canary").exists()
@@ -105,7 +110,7 @@ def test_a_file_that_a_trusted_one_imports_is_trusted_with_it_and_not_without(pr
     called = gloveport("tools", "call", "shop.cost")
     assert (called.code, "may not import late.py: it has changed since you trusted" in called.err) == (7, True)
     (project / "prices.py").write_text("open('canary', 'w').close()\nCOST = 5\n")
-    refused = gloveport("tools", "list")
+    refused = gloveport("tools", "list", "shop")
     assert "may not import prices.py: it has changed since you trusted" in refused.err
     assert "`gloveport tools trust shop`" in refused.err
     assert not (project / "canary").exists()
@@ -143,7 +148,7 @@ def test_a_command_on_all_sources_ends_with_7_if_one_is_not_open(command: tuple[
     with (project / "gloveport.toml").open("a") as file:
         file.write('[sources.gone]\nopenapi = "nowhere.json"\n')
     told = gloveport("tools", *command)
-    assert (told.code, "the source gone" in told.err) == (7, True)
+    assert (told.code, "gone" in told.err) == (7, True)
     assert ("people.greet" in told.out) == (command != ("changes",))
     document = gloveport("tools", *command, "--json").document
     assert (document["ok"], document["error"]["message"]) == (False, "not open: gone")
@@ -196,7 +201,7 @@ def test_a_source_that_hangs_does_not_keep_a_call_of_another_waiting(project: Pa
         assert (ran.out, ran.err) == ("2\n", "")
         called = gloveport("tools", "call", "people.greet", '{"name": "Ada"}')
         assert called.out == "hello Ada\n", called.err
-        assert "the source silent is still being opened" in called.err
+        assert called.err == ""
         assert gloveport("run", "-e", "await tools.people.greet({name: 'Bo'})").out == "hello Bo\n"
 
 
@@ -222,3 +227,131 @@ def test_add_downloads_a_definition_once(project: Path) -> None:
         server.shutdown()
     assert (added.code, downloads) == (0, ["/openapi.json"]), added.err
     assert "tools.orders" in added.err
+
+
+def test_an_edited_file_is_reported_as_changed(project: Path) -> None:
+    assert gloveport("add", "people.py", "--yes").code == 0
+    (project / "people.py").write_text(TOOLS.replace("hello", "hi"))
+    assert "has changed since you trusted it" in gloveport("tools", "list", "people").err
+    (project / "gloveport.toml").write_text((project / "gloveport.toml").read_text() + "timeout_seconds = 90\n")
+    (project / "people.py").write_text(TOOLS)
+    assert "has other settings than those that you trusted" in gloveport("sources").err
+
+
+def test_a_function_that_can_be_no_tool_is_left_out_with_a_warning(project: Path) -> None:
+    (project / "people.py").write_text(TOOLS + "\ndef log(*words: str) -> None: ...\n")
+    added = gloveport("add", "people.py", "--yes")
+    assert "2 tools" in added.err
+    assert "left out: the function log takes *words, which a tool can't" in added.err
+    ran = gloveport("run", "--tools", "people.py", "-e", "await tools.greet({name: 'Bo'})")
+    assert (ran.code, ran.out) == (0, "hello Bo\n")
+    assert "left out: the function log" in ran.err
+    (project / "people.py").write_text("def log(*words: str) -> None: ...\n")
+    assert "takes *words" in gloveport("run", "--tools", "people.py", "-e", "1").err
+
+
+def test_several_sources_at_once_are_refused_with_what_to_do(project: Path) -> None:
+    (project / "shop.json").write_text("{}")
+    refused = gloveport("add", "people.py", "shop.json", "--yes")
+    assert (refused.code, "these are 2 sources" in refused.err) == (2, True)
+    assert "`gloveport add people.py`" in refused.err
+
+
+MCP_SERVER = f"""#!{sys.executable}
+from mcp.server.mcpserver import MCPServer
+from mcp_types import ToolAnnotations
+
+server = MCPServer("notes")
+
+@server.tool(annotations=ToolAnnotations(readOnlyHint=True), structured_output=False)
+def read(name: str) -> str:
+    "Read a note."
+    return f"note {{name}}"
+
+@server.tool(structured_output=False)
+def write(name: str) -> str:
+    "Write a note."
+    return f"wrote {{name}}"
+
+server.run()
+"""
+
+
+@pytest.fixture
+def server(project: Path) -> str:
+    path = project / "notes.py"
+    path.write_text(MCP_SERVER)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_path_is_the_command_of_a_server_when_the_kind_says_so(project: Path, server: str) -> None:
+    added = gloveport("add", "--kind", "mcp", "--yes", "--", server)
+    assert added.code == 0, added.err
+    assert f'mcp = ["{server}"]' in (project / "gloveport.toml").read_text()
+    assert "those that may write are shut: add it with --writes or --trust-annotations" in added.err
+
+
+def test_writes_and_annotations_are_opened_with_options(project: Path, server: str) -> None:
+    assert gloveport("add", "--kind", "mcp", "--yes", "--writes", "--trust-annotations", "--", server).code == 0
+    text = (project / "gloveport.toml").read_text()
+    assert 'writes = "allow"' in text
+    assert "trust_annotations = true" in text
+    assert gloveport("tools", "call", "notes.write", '{"name": "a"}').out == "wrote a\n"
+
+
+def test_trusting_annotations_suspends_no_tool(project: Path, server: str) -> None:
+    assert gloveport("add", "--kind", "mcp", "--yes", "--", server).code == 0
+    refused = gloveport("tools", "call", "notes.read", '{"name": "a"}')
+    assert (refused.code, "trust_annotations = true" in refused.err) == (3, True)
+    file = project / "gloveport.toml"
+    file.write_text(file.read_text() + "trust_annotations = true\n")
+    assert gloveport("tools", "trust", "notes", "--yes").code == 0
+    assert gloveport("tools", "call", "notes.read", '{"name": "a"}').out == "note a\n"
+    assert "trust_annotations" not in gloveport("tools", "call", "notes.write", '{"name": "a"}').err
+    (project / "notes.py").write_text(
+        MCP_SERVER.replace(
+            "@server.tool(structured", "@server.tool(annotations=ToolAnnotations(readOnlyHint=True), structured"
+        )
+    )
+    assert "has changed since it was accepted" in gloveport("tools", "call", "notes.write", '{"name": "a"}').err
+
+
+@pytest.mark.parametrize("how", ["--writes", "section of a named file", "untrusted section"])
+def test_a_server_of_a_command_line_gets_its_options(how: str, project: Path, server: str) -> None:
+    section = "[sources.notes]\nwrites = 'allow'\n" if how != "--writes" else ""
+    (project / "gloveport.toml").write_text(section)
+    given = ["--writes"] if how == "--writes" else ["--config", "gloveport.toml"] if "named" in how else []
+    answered = execute("await tools.notes.write({name: 'a'})", f"{sys.executable} {server}", *given)
+    if how == "untrusted section":
+        assert answered["error"]["code"] == "denied"
+        assert gloveport("config", "trust", "--yes").code == 0
+        answered = execute("await tools.notes.write({name: 'a'})", f"{sys.executable} {server}")
+    assert answered["value"] == "wrote a"
+    listed = gloveport("tools", "list", *(given if how != "--writes" else ()))
+    assert ("[sources.notes] has no kind" in listed.err) is (how != "--writes")
+
+
+def execute(code: str, *args: str) -> dict[str, Any]:
+    """Return the structured answer of `gloveport mcp` to one program."""
+
+    async def ask() -> dict[str, Any]:
+        start = StdioServerParameters(
+            command=COMMAND[0], args=[*COMMAND[1:], "mcp", *args], env=environment(), cwd=Path.cwd()
+        )
+        async with Client(start) as client:
+            return (await client.call_tool("execute", {"code": code})).structured_content or {}
+
+    return asyncio.run(ask())
+
+
+def test_an_open_graphql_endpoint_needs_no_token_and_a_private_one_says_how_to_allow_it(project: Path) -> None:
+    with serving(Library()) as library:
+        shut = gloveport("add", f"{library.url}/graphql", "--yes")
+        assert (shut.code, "hint: add it with --private if it may reach your own network" in shut.err) == (7, True), (
+            shut.err
+        )
+        added = gloveport("add", f"{library.url}/graphql", "--private", "--yes")
+    assert added.code == 0, added.err
+    assert "may want bearer `token`" in added.err
+    assert "needs" not in added.err

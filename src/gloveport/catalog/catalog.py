@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from gloveport.catalog.confusables import find_confusable
+from gloveport.catalog.confusables import find_confusable, skeleton
 from gloveport.catalog.descriptions import ToolDescription, describe_tool
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.catalog.guest_globals import GUEST_GLOBALS
@@ -32,7 +33,7 @@ class CatalogEntry(NamedTuple):
 
 
 class Catalog:
-    """The tools that a run can call. Names are exact: an address, a root-mounted name of `local`, or `source:path`."""
+    """The tools that a run can call. Names are exact: an address, the root-mounted name of a function, or `source:path`."""
 
     def __init__(
         self,
@@ -91,6 +92,24 @@ class Catalog:
                 raise OptionError(f"{ROOT_SOURCE}.{name} and {what} would both be tools.{name}", hint="rename one of them")
             if entry := self._entries.get(f"{ROOT_SOURCE}.{name}"):
                 self._entries[name] = entry
+                self._children[""][name] = None
+        self._mount_functions(names)
+
+    def _mount_functions(self, names: Mapping[str, Source]) -> None:
+        """Mount the functions of other sources at the root, too, where the name is free and only one of them has it.
+
+        Their own address stays the one that is shown: it does not change when another source comes along.
+        """
+        found: dict[str, list[CatalogEntry]] = {}
+        for entry in self._entries.values():
+            source, _, name = entry.tool.address.partition(".")
+            if entry.tool.kind == "function" and source != ROOT_SOURCE and "." not in name:
+                found.setdefault(name, []).append(entry)
+        taken = {skeleton(name) for name in (*self._children[""], *names, *self._broken, *RESERVED_ROOT_NAMES)}
+        free = Counter(skeleton(name) for name in found)
+        for name, entries in found.items():
+            if len(entries) == 1 and skeleton(name) not in taken and free[skeleton(name)] == 1:
+                self._entries[name] = entries[0]
                 self._children[""][name] = None
 
     def entry(self, name: str) -> CatalogEntry | None:
@@ -163,7 +182,7 @@ class Catalog:
         self._index.prepare()
         self._searchable = True
 
-    def search(self, query: str, *, source: str | None = None, limit: int = 10) -> SearchResult:
+    def search(self, query: str, *, source: str | None = None, limit: int = 10) -> SearchResult[Tool]:
         """Return the tools that match a query, best first, and the number of all matches."""
         return self._index.search(query, source, limit)
 
@@ -176,7 +195,7 @@ class Catalog:
         return None if tool is None else describe_tool(self.path_of(tool), tool, at)
 
     @cached_property
-    def _index(self) -> SearchIndex:
+    def _index(self) -> SearchIndex[Tool]:
         return SearchIndex(self.tools)
 
     @cached_property

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gloveport.catalog import python_stubs, typescript_stubs
-from gloveport.catalog.catalog import MAX_NAME_CHARS, Catalog
+from gloveport.catalog.catalog import MAX_NAME_CHARS, PAGES_SUFFIX, Catalog
 from gloveport.types import Language, Tool
 
 MAX_TOOLS = 100
@@ -61,7 +61,7 @@ def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], language: Lang
 
 
 def mentioned(catalog: Catalog, code: str) -> Iterator[tuple[str, Tool]]:
-    """Yield the tools whose names appear in the code, each with the path that programs write.
+    """Yield the tools whose names appear in the code, each with the path that the code writes.
 
     It looks at each word of the code, in Python: one expression for all sources would hold the interpreter lock.
     """
@@ -74,10 +74,12 @@ def mentioned(catalog: Catalog, code: str) -> Iterator[tuple[str, Tool]]:
         names, done = _chain(code, word.end())
         names = names if root in ("tools", "codemode") else [root, *names]
         for length in range(len(names), 0, -1):
-            tool = catalog.find(".".join(names[:length]))
-            if tool is not None and tool.address not in seen:
-                seen.add(tool.address)
-                yield catalog.path_of(tool), tool
+            name = ".".join(names[:length])
+            tool = catalog.find(name)
+            path = name.removesuffix(PAGES_SUFFIX) if catalog.has_pages(name) else name
+            if tool is not None and path not in seen:
+                seen.add(path)
+                yield path, tool
                 break
         mentions += 1
         if len(seen) >= MAX_TOOLS or mentions > MAX_MENTIONS:

@@ -7,9 +7,10 @@ import heapq
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Generic, Protocol, TypeVar, cast
 
 from gloveport.catalog.semantic import EmbeddingIndex, embed_tools, fuse_rankings
 from gloveport.suggestions import Sieve, distance, tolerated
@@ -32,14 +33,6 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 _SYNONYM_GROUPS = """repo repository/org organization organisation/pr pull/delete remove destroy/create add new make
 get read fetch show retrieve/update edit change modify set/run execute trigger start dispatch/stop cancel end
 config configuration setting/doc document documentation/auth authentication authorization/current authenticated"""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """The best matches, and the number of all matches."""
-
-    tools: tuple[Tool, ...]
-    total: int
 
 
 def words(text: str) -> list[str]:
@@ -66,37 +59,75 @@ def _synonyms() -> dict[str, tuple[str, ...]]:
 
 SYNONYMS = _synonyms()
 Scores = dict[int, float]
+Postings = Mapping[str, Scores]
+"""For each word the tools that have it, by index, each with the weight of the word in it."""
 
 
-class SearchIndex:
-    """Ranks tools by the words they share with a query: rare words, and words of names and summaries, weigh more."""
+class Addressed(Protocol):
+    """What a search needs to know of a tool once the words are indexed."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
-        self._tools = tools
-        self._postings: dict[str, Scores] = defaultdict(dict)
-        for index, tool in enumerate(tools):
-            source, _, address = tool.address.partition(".")
-            above, _, leaf = address.rpartition(".")
-            summary, _, text = tool.description.partition("\n")
-            self._add(index, words(leaf), NAME_WEIGHT)
-            self._add(index, words(above), PATH_WEIGHT)
-            self._add(index, words(summary[:MAX_TEXT_CHARS]), SUMMARY_WEIGHT)
-            self._add(index, words(" ".join(tool.parameters)), PARAMETER_WEIGHT)
-            self._add(index, words(f"{source} {text[:MAX_TEXT_CHARS]}"), TEXT_WEIGHT)
-        self._vocabulary = sorted(self._postings)
+    @property
+    def address(self) -> str:
+        """The source and the path."""
+        ...
 
-    def _add(self, index: int, text: list[str], weight: float) -> None:
+    @property
+    def source(self) -> str:
+        """The name of the source."""
+        ...
+
+
+T = TypeVar("T", bound=Addressed)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(Generic[T]):
+    """The best matches, and the number of all matches."""
+
+    tools: tuple[T, ...]
+    total: int
+
+
+def index_words(tools: Iterable[Tool]) -> Postings:
+    """Return the postings of all words in the names, texts and parameters of the tools."""
+    postings: dict[str, Scores] = defaultdict(dict)
+
+    def add(index: int, text: list[str], weight: float) -> None:
         unique = set(text)
         weight *= LENGTH_PENALTY[min(len(unique), len(LENGTH_PENALTY) - 1)]
         for word in unique:
-            weights = self._postings[word]
+            weights = postings[word]
             weights[index] = weights.get(index, 0.0) + weight
+
+    for index, tool in enumerate(tools):
+        source, _, address = tool.address.partition(".")
+        above, _, leaf = address.rpartition(".")
+        summary, _, text = tool.description.partition("\n")
+        add(index, words(leaf), NAME_WEIGHT)
+        add(index, words(above), PATH_WEIGHT)
+        add(index, words(summary[:MAX_TEXT_CHARS]), SUMMARY_WEIGHT)
+        add(index, words(" ".join(tool.parameters)), PARAMETER_WEIGHT)
+        add(index, words(f"{source} {text[:MAX_TEXT_CHARS]}"), TEXT_WEIGHT)
+    return dict(postings)
+
+
+class SearchIndex(Generic[T]):
+    """Ranks tools by the words they share with a query: rare words, and words of names and summaries, weigh more.
+
+    With the postings of an index on disk, it ranks by words alone; else also by meaning, if that extra is installed.
+    """
+
+    def __init__(self, tools: Sequence[T], postings: Postings | None = None) -> None:
+        self._tools = tools
+        self._is_stored = postings is not None
+        self._postings = index_words(cast(Sequence[Tool], tools)) if postings is None else postings
+        self._vocabulary = sorted(self._postings)
 
     def prepare(self) -> None:
         """Load what the first search would load."""
         _ = self._embeddings
 
-    def search(self, query: str, source: str | None, limit: int) -> SearchResult:
+    def search(self, query: str, source: str | None, limit: int) -> SearchResult[T]:
         """Return the matching tools, best first; for a query without words all tools, in their order."""
         wanted = list(dict.fromkeys(words(query[:MAX_QUERY_CHARS])))[:MAX_QUERY_WORDS]
         significant = [word for word in wanted if word not in STOP_WORDS] or wanted
@@ -149,7 +180,7 @@ class SearchIndex:
 
     @cached_property
     def _embeddings(self) -> EmbeddingIndex | None:
-        return embed_tools(self._tools)
+        return None if self._is_stored else embed_tools(cast(Sequence[Tool], self._tools))
 
     @cached_property
     def _sieve(self) -> Sieve:

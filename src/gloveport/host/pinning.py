@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import msgspec
 
 from gloveport.catalog.fingerprint import fingerprint
+from gloveport.config import SourceConfig
 from gloveport.sources import OpenedSource
+from gloveport.sources.mcp.tool_rows import fingerprint as mcp_fingerprint
 from gloveport.sources.pins import PinnedDefinition, Pins, definition_text, is_pinned, pin_key
 from gloveport.types import Tool
 
@@ -18,6 +21,7 @@ def suspended_tools(opened: OpenedSource) -> Mapping[str, str]:
     if config is None or not is_pinned(config):
         return {}
     pins, key = Pins.of_user(), pin_key(config)
+    _follow_annotations(pins, key, opened, config)
     writing = frozenset(tool.address for tool in opened.source.tools() if tool.writes)
     changed = pins.changed_tools(key, current_definition(opened), writing)
     pinned = pins.find(key)
@@ -29,6 +33,21 @@ def suspended_tools(opened: OpenedSource) -> Mapping[str, str]:
         else f"`tools.{address}` writes, and is new since the definition was accepted; {command} shows it"
         for address in changed
     }
+
+
+def _follow_annotations(pins: Pins, key: str, opened: OpenedSource, config: SourceConfig) -> None:
+    """Accept what the user's own change of `trust_annotations` changed: whether a tool counts as a read, and nothing else.
+
+    A server that changes its annotations later changes the fingerprint, and its tool is suspended.
+    """
+    pinned = pins.find(key)
+    if config.kind != "mcp" or pinned is None or pinned.trusts_annotations == config.trust_annotations:
+        return
+    prints = dict(pinned.tools)
+    for tool in opened.source.tools():
+        if prints.get(tool.address) == mcp_fingerprint(replace(tool, writes=not tool.writes)):
+            prints[tool.address] = mcp_fingerprint(tool)
+    pins.pin(key, replace(pinned, tools=prints, trusts_annotations=config.trust_annotations))
 
 
 def pinned_tool(opened: OpenedSource, address: str) -> Tool | None:
@@ -63,7 +82,8 @@ def current_definition(opened: OpenedSource) -> PinnedDefinition:
     if info.definition_digest:
         return PinnedDefinition(prints, info.definition_digest)
     definition_of = info.definition_of or _definition
-    return PinnedDefinition(prints, definitions={tool.address: definition_of(tool) for tool in tools})
+    trusts = opened.config is not None and opened.config.trust_annotations
+    return PinnedDefinition(prints, "", {tool.address: definition_of(tool) for tool in tools}, trusts)
 
 
 def _definition(tool: Tool) -> bytes:

@@ -88,7 +88,7 @@ class Gloveport:
         check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
         self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
-        self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum)
+        self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum, settings)
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         self._bridge = Bridge(self._sources.catalog, self._sources.policy)

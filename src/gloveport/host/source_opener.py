@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError
@@ -30,11 +30,20 @@ SOURCE_WAIT_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a command line grants the sources that it names; see `SourceConfig`."""
+
+    allow_private: bool = False
+    writes: tuple[str, ...] = ()
+    trust_annotations: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """A source as a command line names it: a URL, a file or a command. Its kind and its name are detected."""
 
     text: str
-    allow_private: bool = False
+    options: SourceOptions = SourceOptions()
 
     @property
     def shown(self) -> str:
@@ -46,12 +55,18 @@ class SourceOpener:
     """Opens a set of sources once, in one event loop.
 
     `on_progress(due)` is called when a source is open or has failed. `due` is true when the catalog should be built now:
-    with the last source, and with each one that comes after `SOURCE_WAIT_SECONDS`.
+    with the last source, and with each one that comes after `SOURCE_WAIT_SECONDS`. `options` are what the settings say of
+    sources of a command line, by name.
     """
 
     def __init__(
-        self, wanted: Sequence[SourceSpec | SourceConfig], on_progress: Callable[[bool], None], minimum: Strength
+        self,
+        wanted: Sequence[SourceSpec | SourceConfig],
+        on_progress: Callable[[bool], None],
+        minimum: Strength,
+        options: Mapping[str, Mapping[str, Any]],
     ) -> None:
+        self._options = options
         self._configs = [item for item in wanted if isinstance(item, SourceConfig)]
         self._specs = [(item, likely_name(item.text)) for item in wanted if isinstance(item, SourceSpec)]
         self._on_progress = on_progress
@@ -142,7 +157,8 @@ class SourceOpener:
                 configs.append(config)
             else:
                 self._settle(_name_taken(config.name))
-        context = self._context(configs)
+        named = [SourceConfig(name, "mcp", "", **options) for name, options in self._options.items()]
+        context = self._context([*configs, *named])
         for place, config in enumerate(configs):
             self._tasks[loop.create_task(self._open(DetectedSource(config), context, place))] = config.name
         for place, (spec, name) in enumerate(self._specs, len(configs)):
@@ -153,11 +169,21 @@ class SourceOpener:
 
     async def _detect_and_open(self, spec: SourceSpec, context: SourceContext, place: int) -> None:
         try:
-            detected = await detect(spec.text, context, allow_private=spec.allow_private)
+            detected = await detect(spec.text, context, allow_private=spec.options.allow_private)
+            detected = replace(detected, config=self._with_options(detected.config, spec))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one source does not stop the others
             self._settle(_problem(spec.shown, error))
         else:
             await self._open(detected, context, place)
+
+    def _with_options(self, config: SourceConfig, spec: SourceSpec) -> SourceConfig:
+        """Return the settings with what the command line grants, and what the settings say of a source of this name.
+
+        The name must be that of the text: what a definition calls itself opens nothing.
+        """
+        known = self._options.get(config.name, {}) if likely_name(spec.text) == config.name else {}
+        granted = {name: value for name, value in asdict(spec.options).items() if value}
+        return replace(config, **{**known, **granted})
 
     async def _open(self, detected: DetectedSource, context: SourceContext, place: int) -> None:
         config = detected.config

@@ -7,14 +7,14 @@ import logging
 from collections.abc import Callable, Iterable
 
 from gloveport.catalog import Catalog
-from gloveport.config import SourceConfig
+from gloveport.config import Config, SourceConfig
 from gloveport.errors import OptionError
 from gloveport.host.catalog_builder import build_catalog
 from gloveport.host.pinning import pinned_tool
 from gloveport.host.source_opener import SourceOpener, SourceSpec
 from gloveport.large_values import off_loop
 from gloveport.policy import Policy
-from gloveport.policy.writes import choose_policy
+from gloveport.policy.writes import SourceWrites, choose_policy
 from gloveport.sources import OpenedSource, Source
 from gloveport.types import Problem, Strength, Tool, ToolAccess
 
@@ -30,13 +30,14 @@ class SourceSet:
     `catalog` is replaced, never changed: a run keeps the one that it began with. `on_change` gets each new one.
     """
 
-    def __init__(self, functions: Source, given: Iterable[SourceArgument], minimum: Strength) -> None:
+    def __init__(self, functions: Source, given: Iterable[SourceArgument], minimum: Strength, settings: Config) -> None:
+        self._settings = settings
         self._minimum: Strength = minimum
         checked = [_checked(item) for item in given]
         self._wanted = [item for item in checked if isinstance(item, SourceSpec | SourceConfig)]
         objects = [item for item in checked if not isinstance(item, SourceSpec | SourceConfig)]
         self._own = tuple(OpenedSource.of(source) for source in (functions, *objects))
-        self._opener = SourceOpener(self._wanted, self._progressed, minimum)
+        self._opener = SourceOpener(self._wanted, self._progressed, minimum, settings.options)
         self._names = self._opener.names
         self._changes = self._built = 0  # what has changed so far, and up to which change the catalog is built
         self._turn = asyncio.Lock()
@@ -82,7 +83,7 @@ class SourceSet:
     def reset(self) -> None:
         """Forget the open sources, whose event loop was closed: they are opened again on the next one."""
         self._opener.abandon()
-        self._opener = SourceOpener(self._wanted, self._progressed, self._minimum)
+        self._opener = SourceOpener(self._wanted, self._progressed, self._minimum, self._settings.options)
         self._changes = self._built = 0
         self._turn = asyncio.Lock()
         self.catalog = self._unopened_catalog()
@@ -98,7 +99,10 @@ class SourceSet:
         """The policy for what is open now."""
         present = {id(source) for source in self.catalog.sources}
         opened = (one for one in self._opener.opened if one.config and id(one.source) in present)
-        return choose_policy(self.catalog.tools, {one.name: one.config.writes for one in opened if one.config})
+        return choose_policy(self.catalog.tools, {one.name: self._writes(one.config) for one in opened if one.config})
+
+    def _writes(self, config: SourceConfig) -> SourceWrites:
+        return SourceWrites(config.writes, self._settings.places.get(config.name, ""), config.trust_annotations)
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
         """Return a tool as it was accepted and as its source has it now; None where that is not known."""

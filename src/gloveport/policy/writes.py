@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -12,7 +13,23 @@ from gloveport.types import Decision, Tool
 _YES = Decision("allow")
 
 
-def choose_policy(tools: Iterable[Tool], allowed: Mapping[str, Sequence[str]]) -> Policy:
+@dataclass(frozen=True, slots=True)
+class SourceWrites:
+    """What the settings of a source open, and where they are.
+
+    `patterns` are over its addresses without its name: `issues.*`, or `*` for all. `place` is the file and line of its
+    settings; it is empty for a source of a command line. With `trusts_annotations`, an MCP server says what only reads.
+    """
+
+    patterns: tuple[str, ...] = ()
+    place: str = ""
+    trusts_annotations: bool = False
+
+
+_SHUT = SourceWrites()
+
+
+def choose_policy(tools: Iterable[Tool], allowed: Mapping[str, SourceWrites]) -> Policy:
     """Return the policy for these tools: `AllowAll` where only plain functions can write, else `WritesDenied`."""
     if any(tool.writes and tool.kind != "function" for tool in tools):
         return WritesDenied(allowed)
@@ -20,12 +37,9 @@ def choose_policy(tools: Iterable[Tool], allowed: Mapping[str, Sequence[str]]) -
 
 
 class WritesDenied:
-    """Allows reads and plain functions, and those writes that the settings of their source allow.
+    """Allows reads and plain functions, and those writes that the settings of their source allow, by its name."""
 
-    `allowed` has for each source the patterns over its addresses without its name: `issues.*`, or `*` for all.
-    """
-
-    def __init__(self, allowed: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, allowed: Mapping[str, SourceWrites]) -> None:
         self._allowed = allowed
 
     def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
@@ -33,9 +47,18 @@ class WritesDenied:
         if not tool.writes or tool.kind == "function":
             return _YES
         source, _, path = tool.address.partition(".")
-        if any(fnmatchcase(path, pattern) for pattern in self._allowed.get(source, ())):
+        rules = self._allowed.get(source, _SHUT)
+        if any(fnmatchcase(path, pattern) for pattern in rules.patterns):
             return _YES
-        line = f'writes = ["{path}"]'
         does = "may write" if tool.kind == "mcp" else "writes"  # an MCP server that does not state it may do either
-        setting = f'set `{line}` (or `writes = "allow"`) under [sources.{source}]'
-        return Decision("deny", f"it {does}, and writes of {source} are shut", setting)
+        return Decision("deny", f"it {does}, and writes of {source} are shut", _setting(tool, source, path, rules))
+
+
+def _setting(tool: Tool, source: str, path: str, rules: SourceWrites) -> str:
+    """Return the change that opens the tool, with the patterns that are open already."""
+    patterns = ", ".join(f'"{pattern}"' for pattern in (*rules.patterns, path))
+    place = f" in {rules.place}" if rules.place else ""
+    setting = f'set `writes = [{patterns}]` (or `writes = "allow"`) under [sources.{source}]{place}'
+    if tool.kind == "mcp" and not rules.trusts_annotations:
+        setting += "; `trust_annotations = true` there opens the tools that the server itself calls read-only"
+    return setting

@@ -69,11 +69,12 @@ async def detect(
         title = _title(reply.body[:MAX_PEEK_BYTES]) if kind == "openapi" else ""
         config = SourceConfig(name or name_for(text, title), kind, text, allow_private=allow_private)
         return DetectedSource(config, reply if kind == "openapi" and reply.status == 200 else None)
-    if (found := _file(text, kind)) is not None:
+    if kind != "mcp" and (found := _file(text, kind)) is not None:
         kind, path, title = found
         private = allow_private and kind != "functions"
         return DetectedSource(SourceConfig(name or name_for(text, title), kind, path, allow_private=private))
-    _check_command(text, words)
+    if kind != "mcp":
+        _check_command(text, words)
     return DetectedSource(SourceConfig(name or name_for(_server_word(words)), "mcp", tuple(words)))
 
 

@@ -69,4 +69,4 @@ async def _open_functions(config: SourceConfig, context: SourceContext) -> Sourc
 
     if not isinstance(config.location, str):
         raise OptionError(f"functions of [sources.{config.name}] must be a file or a module")
-    return functions(load_module(config.location, trusted_files(config)), name=config.name)
+    return functions(load_module(config.location, trusted_files(config)), name=config.name, leave_out=True)

@@ -26,12 +26,13 @@ class PinnedDefinition:
     """The fingerprints of a source's tools when they were accepted, and where their definitions are.
 
     `digest` is the key of the compiled definition in the definition cache. Where there is none, `definitions` has what
-    `definition_text` returns for each tool.
+    `definition_text` returns for each tool. `trusts_annotations` is what the settings said when it was accepted.
     """
 
     tools: Mapping[str, str]
     digest: str = ""
     definitions: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    trusts_annotations: bool = False
 
     def definition(self, address: str) -> tuple[str, dict[str, Any], dict[str, Any] | None] | None:
         """Return the description and the schemas of a tool, or None where they are not stored here."""
@@ -50,6 +51,7 @@ class _Head(msgspec.Struct):
     tools: dict[str, str]
     shelf: str = ""
     definitions: dict[str, msgspec.Raw] = {}  # in files of earlier versions
+    trusts_annotations: bool = False
 
 
 _HEAD = msgspec.json.Decoder(_Head)
@@ -88,7 +90,7 @@ class Pins:
                 **pinned.definitions,
             }
             digest = pinned.digest if changed else now.digest
-            self.pin(key, PinnedDefinition({**pinned.tools, **new}, digest, definitions))
+            self.pin(key, PinnedDefinition({**pinned.tools, **new}, digest, definitions, now.trusts_annotations))
         return changed
 
     def pin(self, key: str, now: PinnedDefinition) -> None:
@@ -98,7 +100,7 @@ class Pins:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor, name = tempfile.mkstemp(dir=path.parent)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(_Head(dict(now.tools), now.digest)))
+                file.write(msgspec.json.encode(_Head(dict(now.tools), now.digest, {}, now.trusts_annotations)))
                 for address, text in now.definitions.items():
                     file.write(b"\n[%b,%b]" % (msgspec.json.encode(address), text))
             os.replace(name, path)
@@ -113,7 +115,7 @@ class Pins:
                 head = _HEAD.decode(next(file, b""))
                 lines = map(_LINE.decode, file)
                 definitions = {address: bytes(text) for address, text in (*head.definitions.items(), *lines)}
-            return PinnedDefinition(head.tools, head.shelf, definitions)
+            return PinnedDefinition(head.tools, head.shelf, definitions, head.trusts_annotations)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:

@@ -21,7 +21,7 @@ from gloveport.policy.credentials import default_variable
 from gloveport.policy.egress.urls import shown
 from gloveport.sources.functions.importable_files import importable_files, project_folders
 from gloveport.sources.functions.trusted_imports import TrustedFiles
-from gloveport.trust_store import digest_of, record, trusted
+from gloveport.trust_store import digest_of, ever_trusted, record, trusted
 
 
 def needs_trust(config: SourceConfig, folder: Path | None = None) -> bool:
@@ -102,7 +102,13 @@ def what_it_does(config: SourceConfig) -> str:
 
 def untrusted_error(config: SourceConfig) -> SourceError:
     """Return the error for a source that the user has not trusted."""
-    message = f"the source {config.name} of {config.settings} is not trusted yet: it {what_it_does(config)}"
+    about = {"settings": config.settings, "source": config.name}
+    state = "is not trusted yet"
+    if ever_trusted({**about, "does": what_it_does(config)}):
+        state = f"has changed since you trusted it ({config.location} is not what it was)"
+    elif ever_trusted(about):
+        state = "has other settings than those that you trusted"
+    message = f"the source {config.name} of {config.settings} {state}: it {what_it_does(config)}"
     return SourceError(message, hint=f"review it; `gloveport tools trust {config.name}` lets it be opened")
 
 

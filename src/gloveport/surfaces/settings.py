@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from gloveport.config import Config, load_config
@@ -12,9 +13,19 @@ HOW_TO_TRUST = "review them; `gloveport config trust` lets them take effect"
 _reported: set[tuple[str, str]] = set()
 
 
-def load_settings(file: str | None, *, color: str = "auto", quiet: bool = False) -> Config:
-    """Return the settings of this user and this project, or those with the named file as the project's."""
+def load_settings(file: str | None, *, color: str = "auto", quiet: bool = False, named: Collection[str] = ()) -> Config:
+    """Return the settings of this user and this project, or those with the named file as the project's.
+
+    `named` are the sources of the command line, for which the settings may have options.
+    """
     settings = load_config(Path(file) if file else None)
+    for name in settings.options if not quiet and sys.stderr is not None else ():
+        key = (name, "options")
+        if name not in named and key not in _reported:
+            _reported.add(key)
+            err = stream(sys.stderr, color)
+            text = f"[sources.{name}] has no kind: it only sets options of a source `{name}` of `gloveport mcp` or `serve`"
+            err.line(f"{err.paint('!', 'yellow')} {visible_line(text)}")
     fresh = [each for each in settings.ignored if (each.place, each.shown) not in _reported]
     _reported.update((each.place, each.shown) for each in fresh)
     if fresh and not quiet and sys.stderr is not None:

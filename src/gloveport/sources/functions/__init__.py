@@ -23,6 +23,7 @@ from gloveport.errors import OptionError, ToolError
 from gloveport.sources.functions import docstrings
 from gloveport.sources.functions.signatures import Signature, signature_of
 from gloveport.sources.functions.threads import FunctionThreads
+from gloveport.sources.source import SourceInfo
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Tool
 
@@ -81,10 +82,15 @@ class FunctionSource:
 
     attributes_errors: Literal[True] = True
 
-    def __init__(self, name: str, functions: Mapping[str, _FunctionTool]) -> None:
+    def __init__(self, name: str, functions: Mapping[str, _FunctionTool], warnings: tuple[str, ...] = ()) -> None:
         self.name = name
         self._functions = functions
+        self._warnings = warnings
         self._threads = FunctionThreads(name)
+
+    def source_info(self) -> SourceInfo:
+        """Return warnings about functions that were left out."""
+        return SourceInfo(warnings=self._warnings)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools in the order in which the functions were given."""
@@ -122,19 +128,34 @@ class FunctionSource:
 def functions(
     tools: Iterable[Callable[..., Any] | Mapping[str, Callable[..., Any]]] | Mapping[str, Callable[..., Any]],
     name: str = ROOT_SOURCE,
+    *,
+    leave_out: bool = False,
 ) -> FunctionSource:
-    """Return a source of plain callables; a mapping among them gives its own names."""
+    """Return a source of plain callables; a mapping among them gives its own names.
+
+    A callable that can't be a tool is an error. With `leave_out`, as for the functions of a file, it is left out with a
+    warning, unless no other is left.
+    """
     if problem := problem_with(name):
         raise OptionError(f"the source name {name!r} {problem}")
     found: dict[str, _FunctionTool] = {}
+    unfit: list[OptionError] = []
     for given, function in _each(tools):
-        made = _function_tool(name, given, function)
+        try:
+            made = _function_tool(name, given, function)
+        except OptionError as error:
+            if not leave_out:
+                raise
+            unfit.append(error)
+            continue
         address = made.tool.address
         if address in found:
             first, second = _where(found[address].call), _where(function)
             raise OptionError(f"two functions are called {address}: {first} and {second}", hint=RENAME)
         found[address] = made
-    return FunctionSource(name, found)
+    if unfit and not found:
+        raise unfit[0]
+    return FunctionSource(name, found, tuple(f"left out: {error.message}" for error in unfit))
 
 
 def _each(tools: Any) -> Iterator[tuple[str | None, Callable[..., Any]]]:

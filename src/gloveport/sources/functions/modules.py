@@ -24,14 +24,20 @@ def load_module(spec: str, trusted: TrustedFiles | None = None) -> list[Callable
 
     With `trusted`, it is a project's, and may import only these files of the project; without, it is the user's own.
     """
-    is_file = spec.endswith(".py") or "/" in spec or "\\" in spec
     with nullcontext(guard(trusted)) if trusted is not None else users_own():
-        module = _import_file(Path(spec), trusted) if is_file else _import(spec, lambda: importlib.import_module(spec))
+        module = (
+            _import_file(Path(spec), trusted) if is_file(spec) else _import(spec, lambda: importlib.import_module(spec))
+        )
     found = _listed(module, spec) if hasattr(module, "__all__") else _defined(module)
     if not found:
         hint = "write a public function in it, or name functions in __all__"
         raise OptionError(f"{spec} has no functions to use as tools", hint=hint)
     return found
+
+
+def is_file(spec: str) -> bool:
+    """Return whether the text names a file, not a module."""
+    return spec.endswith(".py") or "/" in spec or "\\" in spec
 
 
 def _listed(module: ModuleType, spec: str) -> list[Callable[..., Any]]:

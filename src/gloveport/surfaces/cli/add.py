@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, MutableMapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gloveport.config import CONFIG_FILE, SourceConfig, SourceKind, find_project, load_config
-from gloveport.errors import GloveportError, OptionError, ToolError
+from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.folders import cache_folder, config_folder
 from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.host.options import strength_from
@@ -31,9 +31,11 @@ from gloveport.sources.opening import open_source
 from gloveport.sources.pins import Pins, is_pinned, pin_key
 from gloveport.sources.trust import trust, what_it_does
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
+from gloveport.surfaces.cli.listing.tool_lists import keep_list
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
+from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 
 MAX_SHOWN_ROWS = 8  # of tools, and of warnings
@@ -49,6 +51,8 @@ class AddOptions:
     kind: SourceKind | None
     base_url: str | None
     private: bool
+    writes: bool
+    trust_annotations: bool
     scope: str
     yes: bool
     as_json: bool
@@ -66,12 +70,14 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
     egress, compilers = Egress(), DefinitionTasks(strength_from(load_config().sandbox.get("minimum", "kernel")))
     context = SourceContext(egress, EnvironmentCredentials({}), cache_folder() / "definitions", compilers)
     try:
-        detected = await _detect(options, context)
-        config = detected.config
-        if not isinstance(config.location, str):
-            question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
-            ask(question, err, yes=options.yes, as_json=options.as_json)
-        opened = await open_source(config, context, detected.download)
+        with _private_hint():
+            detected = await _detect(options, context)
+            config = detected.config
+            if not isinstance(config.location, str):
+                question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
+                ask(question, err, yes=options.yes, as_json=options.as_json)
+            async with WaitingLine(err, f"opening {config.name}"):
+                opened = await open_source(config, context, detected.download)
         try:
             change = _change(path, config)
             about = _about(opened, config)
@@ -84,6 +90,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
             trust(kept)
             if is_pinned(kept):
                 await off_loop(lambda: Pins.of_user().pin(pin_key(kept), current_definition(opened)))
+            await off_loop(lambda: keep_list(kept, opened.source.tools(), {}))
         finally:
             await opened.source.close()
     finally:
@@ -104,14 +111,33 @@ async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource
         raise OptionError(
             f"a source can't be called {options.name}: Gloveport uses that name itself", hint="choose another name"
         )
+    if options.trust_annotations and options.kind not in (None, "mcp"):
+        raise OptionError("only MCP servers have annotations to trust", hint="omit --trust-annotations")
+    if len(options.what) > 1 and options.kind is None and all(_is_source(word) for word in options.what):
+        hint = f"add them one by one, beginning with `gloveport add {shlex.quote(options.what[0])}`"
+        raise OptionError(f"these are {len(options.what)} sources, and one is added at a time", hint=hint)
     text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
+    detected = await detect(text, context, name=options.name, kind=options.kind, allow_private=options.private)
+    config = replace(detected.config, base_url=options.base_url)
+    opened = config.kind != "functions" and options.writes
+    trusts = config.kind == "mcp" and options.trust_annotations
+    return replace(detected, config=replace(config, writes=("*",) if opened else (), trust_annotations=trusts))
+
+
+def _is_source(word: str) -> bool:
+    return "://" in word or Path(word).expanduser().is_file()
+
+
+@contextmanager
+def _private_hint() -> Iterator[None]:
+    """Word the hint of a private address for this command."""
     try:
-        detected = await detect(text, context, name=options.name, kind=options.kind, allow_private=options.private)
+        yield
     except GloveportError as error:
-        if "allow_private" in (error.hint or ""):
-            raise OptionError(error.message, hint="add --private if this source may reach your own network") from None
-        raise
-    return replace(detected, config=replace(detected.config, base_url=options.base_url))
+        if "allow_private" not in (error.hint or ""):
+            raise
+        hint = "add it with --private if it may reach your own network"
+        raise SourceError(error.message, code=error.code, hint=hint) from None
 
 
 def _file(scope: str) -> Path:
@@ -139,6 +165,10 @@ def _change(path: Path, config: SourceConfig) -> FileChange:
         table["base_url"] = config.base_url
     if config.allow_private:
         table["allow_private"] = True
+    if config.writes:
+        table["writes"] = "allow"
+    if config.trust_annotations:
+        table["trust_annotations"] = True
     sources[config.name] = table
     return FileChange(path, text, tomlkit.dumps(document))
 
@@ -159,6 +189,7 @@ def _about(opened: OpenedSource, config: SourceConfig) -> dict[str, Any]:
             "slot": slot.name,
             "kind": slot.kind,
             "variable": credentials.variable(config.name, slot.name),
+            "required": config.kind != "graphql",  # an endpoint that wants one says so when it is called
             "hint": f"set {credentials.wanted(config.name, slot.name)}",
         }
         for slot in info.slots
@@ -170,6 +201,7 @@ def _about(opened: OpenedSource, config: SourceConfig) -> dict[str, Any]:
         "tools": len(tools),
         "reads": sum(not tool.writes for tool in tools),
         "writes": sum(tool.writes for tool in tools),
+        "writes_open": config.kind == "functions" or bool(config.writes),
         "credentials": slots,
         "warnings": [*_unreachable(info, config), *info.warnings],
         "examples": [tool.address for tool in tools[:MAX_SHOWN_ROWS]],
@@ -201,12 +233,18 @@ def _names() -> list[str]:
 def _show(err: Stream, about: dict[str, Any]) -> None:
     err.line(f"{err.paint(visible_line(about['title']), 'bold')} · {about['kind']} · tools.{about['name']}")
     err.line(f"  {about['tools']:,} tool{'s' * (about['tools'] != 1)}: {about['reads']:,} read, {about['writes']:,} write")
+    if about["writes"] and not about["writes_open"]:
+        is_mcp = about["kind"] == "mcp"
+        how = "--writes or --trust-annotations" if is_mcp else "--writes"
+        what = "may write" if is_mcp else "write"
+        err.line(f"  those that {what} are shut: add it with {how}, or set `writes` in the file later")
     for example in about["examples"]:
         err.line(f"    tools.{example}")
     if about["tools"] > MAX_SHOWN_ROWS:
         err.line(f"    … and {about['tools'] - MAX_SHOWN_ROWS:,} more")
     for slot in about["credentials"]:
-        err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
+        needs = "needs" if slot["required"] else "may want"
+        err.line(f"  {needs} {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
     for warning in about["warnings"][:MAX_SHOWN_ROWS]:
         err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
     if len(about["warnings"]) > MAX_SHOWN_ROWS:

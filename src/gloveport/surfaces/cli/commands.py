@@ -8,7 +8,19 @@ import click
 
 import gloveport
 from gloveport.surfaces.cli.help import PAGE_COLUMNS, PageCommand, PageGroup, help_command, page_of
-from gloveport.surfaces.cli.options import COLOR, CONFIG, JSON, PRIVATE, SOURCES, YES, OneOf, minimum_option, view_options
+from gloveport.surfaces.cli.options import (
+    COLOR,
+    CONFIG,
+    JSON,
+    PRIVATE,
+    SOURCES,
+    TRUST_ANNOTATIONS,
+    WRITES,
+    YES,
+    OneOf,
+    minimum_option,
+    view_options,
+)
 from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
 
 GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
@@ -40,7 +52,8 @@ def tools(ctx: click.Context) -> None:
 @view_options
 def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view: Any) -> int:
     """Find tools."""
-    from gloveport.surfaces.cli.tools import ViewOptions, search_command
+    from gloveport.surfaces.cli.listing.command import search_command
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return search_command(ViewOptions(**view), " ".join(query), source, limit)
 
@@ -55,7 +68,8 @@ def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view:
 @view_options
 def tools_list(source: str | None, **view: Any) -> int:
     """List tools."""
-    from gloveport.surfaces.cli.tools import ViewOptions, list_command
+    from gloveport.surfaces.cli.listing.command import list_command
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return list_command(ViewOptions(**view), source)
 
@@ -178,7 +192,7 @@ def config(ctx: click.Context) -> None:
 def config_show(**view: Any) -> int:
     """Show the settings."""
     from gloveport.surfaces.cli.config import show_command
-    from gloveport.surfaces.cli.tools import ViewOptions
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return show_command(ViewOptions(**view))
 
@@ -195,7 +209,7 @@ def config_show(**view: Any) -> int:
 def config_trust(yes: bool, **view: Any) -> int:
     """Trust settings."""
     from gloveport.surfaces.cli.config import trust_command
-    from gloveport.surfaces.cli.tools import ViewOptions
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return trust_command(ViewOptions(config=None, **view), yes=yes)
 
@@ -269,6 +283,8 @@ def run(input_: str | None, **options: Any) -> int:
 )
 @click.option("--base-url", metavar="URL", help="Send calls here instead of where the definition says.")
 @click.option("--private", is_flag=True, help="Let the source reach loopback and private addresses.")
+@WRITES
+@TRUST_ANNOTATIONS
 @click.option(
     "--scope",
     type=OneOf(["project", "user"]),
@@ -317,7 +333,7 @@ def remove(**options: Any) -> int:
 def sources(**view: Any) -> int:
     """List the sources."""
     from gloveport.surfaces.cli.sources import sources_command
-    from gloveport.surfaces.cli.tools import ViewOptions
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return sources_command(ViewOptions(**view))
 
@@ -387,6 +403,8 @@ def connect(**options: Any) -> int:
     help="Let running programs finish for this long when it stops (30).",
 )
 @PRIVATE
+@WRITES
+@TRUST_ANNOTATIONS
 @CONFIG
 @minimum_option(default=None)
 @click.option("--quiet", is_flag=True, help="Print no line for each run and call.")
@@ -399,12 +417,13 @@ def connect(**options: Any) -> int:
 )
 @JSON
 @COLOR
-def serve(sources: tuple[str, ...], config: str | None, minimum: Any, private: bool, **options: Any) -> int:
+def serve(**options: Any) -> int:
     """Serve over HTTP."""
     from gloveport.surfaces.cli.serve import ServeOptions, serve_command
-    from gloveport.surfaces.mcp.stdio import ServedSources
+    from gloveport.surfaces.mcp.stdio import SERVED_OPTIONS, ServedSources
 
-    return serve_command(ServeOptions(ServedSources(sources, config, minimum, private), **options))
+    what = ServedSources(**{name: options.pop(name) for name in SERVED_OPTIONS})
+    return serve_command(ServeOptions(what, **options))
 
 
 @cli.command(
@@ -414,6 +433,8 @@ def serve(sources: tuple[str, ...], config: str | None, minimum: Any, private: b
 )
 @SOURCES
 @PRIVATE
+@WRITES
+@TRUST_ANNOTATIONS
 @CONFIG
 @minimum_option(default=None)
 def mcp(**options: Any) -> int:

@@ -9,7 +9,7 @@ from gloveport.loosening import trust_settings
 from gloveport.sources.trust import needs_trust, what_it_does
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.sources import location_of
-from gloveport.surfaces.cli.tools import ViewOptions
+from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.settings import HOW_TO_TRUST
 from gloveport.surfaces.terminal import visible_line

@@ -58,3 +58,7 @@ CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml
 YES = click.option("--yes", is_flag=True, help="Answer every question with yes.")
 SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
 PRIVATE = click.option("--private", is_flag=True, help="Let these sources reach loopback and private addresses.")
+WRITES = click.option("--writes", is_flag=True, help="Let programs call the tools of these sources that write.")
+TRUST_ANNOTATIONS = click.option(
+    "--trust-annotations", is_flag=True, help="Let these MCP servers say which of their tools only read."
+)

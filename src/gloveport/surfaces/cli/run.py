@@ -7,8 +7,8 @@ import logging
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from gloveport.config import Config
 from gloveport.errors import GloveportError
@@ -20,8 +20,11 @@ from gloveport.surfaces.cli.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.settings import load_settings
-from gloveport.surfaces.terminal import claim_stdout, stream
+from gloveport.surfaces.terminal import claim_stdout, stream, visible_line
 from gloveport.types import MIN_LIMITS, Limits, Outcome, Strength
+
+if TYPE_CHECKING:
+    from gloveport.sources.functions import FunctionSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ def run_command(options: RunOptions) -> int:
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     port = _port(options, settings, limits)
+    for problem in port.problems if not options.quiet and not as_json else ():
+        err.line(f"{err.paint('!', 'yellow')} {visible_line(problem.message)}")
     view = RunView(err, quiet=options.quiet or as_json)
     asked = {"language": language, "engine": options.engine, "input": input_, "env": env}
     outcome = run_interruptible(_run(port, view, code, asked))
@@ -74,9 +79,11 @@ def run_command(options: RunOptions) -> int:
 
 
 def _port(options: RunOptions, settings: Config, limits: Limits) -> Gloveport:
+    given = _load_tools(options.tools)
+    names = {source.name for source in given}  # these replace configured sources of the same name
     return Gloveport(
-        tools=_load_tools(options.tools),
-        config=settings,
+        sources=given,
+        config=replace(settings, sources=tuple(one for one in settings.sources if one.name not in names)),
         limits=limits,
         allow_eval=options.allow_eval,
         allow_wasm=options.allow_wasm,
@@ -121,11 +128,18 @@ def _input(options: RunOptions) -> Any:
     return read_input(options.input, stdin_taken=stdin_taken)
 
 
-def _load_tools(specs: tuple[str, ...]) -> list[Any]:
+def _load_tools(specs: tuple[str, ...]) -> list[FunctionSource]:
+    """Return the functions of each module or file as a source of its name, as `serve` and `add` name it."""
     if not specs:
         return []
-    from gloveport.sources.functions.modules import load_module
+    from gloveport.sources.detection import name_for
+    from gloveport.sources.functions import functions
+    from gloveport.sources.functions.modules import is_file, load_module
 
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # last, so that files of the folder shadow no installed module
-    return [function for spec in specs for function in load_module(spec)]
+    found: dict[str, list[Any]] = {}
+    for spec in specs:
+        name = name_for(spec if is_file(spec) else spec.rpartition(".")[2])
+        found.setdefault(name, []).extend(load_module(spec))
+    return [functions(each, name=name, leave_out=True) for name, each in found.items()]

@@ -12,12 +12,12 @@ from typing import Any
 
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Colour, Stream, clip, in_time, visible, visible_line
+from gloveport.surfaces.waiting_line import SPINNER
 from gloveport.types import CallRecord, Event, LogLine
 from gloveport.values import to_json
 
 REDRAW_SECONDS = 0.05
 _LEVELS: dict[str, tuple[str, tuple[Colour, ...]]] = {"warn": ("!", ("yellow",)), "error": ("✗", ("red",))}
-_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class RunView:
@@ -103,7 +103,7 @@ class RunView:
 
     def _live_lines(self) -> list[str]:
         now = time.monotonic()
-        spin = _SPINNER[int(now * 10) % len(_SPINNER)]
+        spin = SPINNER[int(now * 10) % len(SPINNER)]
         room = self._out.lines - 2
         shown = list(self._running.values())[: room if len(self._running) <= room else room - 1]
         paint = self._out.paint

@@ -16,7 +16,6 @@ from pathlib import Path
 from gloveport.host.port import Gloveport
 from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport
 from gloveport.surfaces.activity_log import ActivityLog, LogFormat
-from gloveport.surfaces.cli.own_command import typed_command
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import MAX_CONCURRENT_RUNS, MAX_WAITING_RUNS, Admission
@@ -26,6 +25,7 @@ from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file,
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.mcp.server import OnActivity, OnReady
 from gloveport.surfaces.mcp.stdio import ServedSources
+from gloveport.surfaces.own_command import typed_command
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line
 from gloveport.types import Tool
 

@@ -10,7 +10,8 @@ from gloveport.config import SourceConfig
 from gloveport.host.port import Gloveport
 from gloveport.policy.egress.urls import shown
 from gloveport.sources.trust import needs_trust
-from gloveport.surfaces.cli.tools import ViewOptions, exit_code_of, not_open, with_port
+from gloveport.surfaces.cli.tools import exit_code_of, not_open, show_problems, with_port
+from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.terminal import Colour, visible_line
 from gloveport.types import Problem
@@ -25,7 +26,8 @@ def sources_command(view: ViewOptions) -> int:
 
 async def _sources(view: ViewOptions, port: Gloveport) -> int:
     settings = view.settings()
-    rows = [_row(port, config, settings.origins.get(f"sources.{config.name}.{config.kind}")) for config in settings.sources]
+    show_problems(view, port)
+    rows = [_row(port, config, settings.places.get(config.name)) for config in settings.sources]
     wrong = not_open(port)
     if view.as_json:
         write_document(view.out, answer_document({"sources": rows}, wrong))

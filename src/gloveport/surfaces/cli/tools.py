@@ -2,102 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import logging
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gloveport.catalog import UnknownPart, typescript_stubs
-from gloveport.config import Config, SourceConfig
+from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
 from gloveport.sources.pins import Pins, is_pinned, pin_key
 from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files, what_it_does
-from gloveport.suggestions import did_you_mean, question
+from gloveport.suggestions import question
 from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.listing.tool_lists import keep_list
+from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
 from gloveport.surfaces.interruption import run_interruptible
-from gloveport.surfaces.settings import load_settings
-from gloveport.surfaces.terminal import Stream, clip, stream, visible, visible_line
+from gloveport.surfaces.terminal import Stream, visible, visible_line
+from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.types import Tool
 from gloveport.values import to_json
 
 
-@dataclass(frozen=True, slots=True)
-class ViewOptions:
-    """The options of commands that read the settings and show something: --config, --json and --color."""
-
-    config: str | None
-    as_json: bool
-    color: str
-
-    @property
-    def out(self) -> Stream:
-        """Standard output, for the answer."""
-        return stream(sys.stdout, self.color)
-
-    @property
-    def err(self) -> Stream:
-        """Standard error, for everything else."""
-        return stream(sys.stderr, self.color)
-
-    def settings(self, *, quiet: bool = False) -> Config:
-        """Return the settings of this user and this project."""
-        return load_settings(self.config, color=self.color, quiet=quiet)
-
-
-def list_command(view: ViewOptions, source: str | None) -> int:
-    """List the tools of all sources, or of one; return the exit code."""
-    _check(view, source)
-    return with_port(view, lambda port: _list(view, port, source), naming=source or "")
-
-
-async def _list(view: ViewOptions, port: Gloveport, source: str | None) -> int:
-    found = [tool for tool in port.catalog.tools if source in (None, tool.source)]
-    wrong = not_open(port, source)
-    if view.as_json:
-        about = {"total": len(found), "tools": [_row(port, tool) for tool in found], "problems": _problems(port)}
-        write_document(view.out, answer_document(about, wrong))
-        return exit_code_of(wrong)
-    _show_rows(view.out, port, found)
-    for problem in port.problems if source is not None else ():
-        if problem.source == source and not problem.broken:
-            view.err.line(f"{view.err.paint('!', 'yellow')} {visible(problem.message)}")
-    if not port.catalog.tools and not port.problems:
-        view.err.line("there are no sources yet: `gloveport add` adds one")
-    return exit_code_of(wrong)
-
-
-def search_command(view: ViewOptions, query: str, source: str | None, limit: int) -> int:
-    """List the tools that match a query, the best first; return the exit code."""
-    _check(view, source)
-    return with_port(view, lambda port: _search(view, port, query, source, limit), naming=source or "")
-
-
-async def _search(view: ViewOptions, port: Gloveport, query: str, source: str | None, limit: int) -> int:
-    await port.catalog.prepare_search()
-    found = await off_loop(port.catalog.search, query, source=source, limit=limit)
-    rows = [_row(port, tool) for tool in found.tools]
-    wrong = not_open(port, source)
-    if view.as_json:
-        about = {"total": found.total, "of": len(port.catalog.tools), "tools": rows, "problems": _problems(port)}
-        write_document(view.out, answer_document(about, wrong))
-    else:
-        _show_rows(view.out, port, list(found.tools))
-        counts = f"{len(rows):,} of {found.total:,} matches, among {len(port.catalog.tools):,} tools"
-        view.err.line(view.err.paint(counts, "dim"))
-    return exit_code_of(wrong)
-
-
 def describe_command(view: ViewOptions, name: str, at: str | None) -> int:
     """Show a tool's declaration, or that of a part of its result; return the exit code."""
-    return with_port(view, lambda port: _describe(view, port, name, at), naming=name)
+    return with_port(view, lambda port: _describe(view, port, name, at), only=_named(view, name), naming=name)
 
 
 async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | None) -> int:
@@ -133,7 +67,7 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
 def call_command(view: ViewOptions, name: str, args: Sequence[str]) -> int:
     """Call a tool and show its result; return the exit code."""
     given = read_arguments(args)
-    return with_port(view, lambda port: _call(view, port, name, given), naming=name)
+    return with_port(view, lambda port: _call(view, port, name, given), only=_named(view, name), naming=name)
 
 
 async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any]) -> int:
@@ -148,13 +82,14 @@ async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, A
 
 def changes_command(view: ViewOptions, source: str | None) -> int:
     """Show the tools whose definitions have changed since they were accepted; return the exit code."""
-    _check(view, source)
-    return with_port(view, lambda port: _changes(view, port, source), naming=source)
+    only = None if source is None else [view.source(source).name]
+    return with_port(view, lambda port: _changes(view, port, source), only=only, naming=source)
 
 
 async def _changes(view: ViewOptions, port: Gloveport, source: str | None) -> int:
     rows = _changed(port, source)
     wrong = not_open(port, source)
+    show_problems(view, port)
     if view.as_json:
         write_document(view.out, answer_document({"changed": rows}, wrong))
         return exit_code_of(wrong)
@@ -194,11 +129,13 @@ def _difference(port: Gloveport, tool: Tool) -> list[str]:
 
 def accept_command(view: ViewOptions, source: str, *, yes: bool) -> int:
     """Show what has changed in a source, ask, and accept its current definition; return the exit code."""
-    return with_port(view, lambda port: _accept(view, port, source, yes=yes), naming=source)
+    return with_port(
+        view, lambda port: _accept(view, port, source, yes=yes), only=[view.source(source).name], naming=source
+    )
 
 
 async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -> int:
-    config = _configured(view, name)
+    config = view.source(name)
     opened = port.opened_source(name)
     if opened is None or not is_pinned(config):
         raise OptionError(f"the source {name} has no definition to accept", hint="`gloveport sources` lists the sources")
@@ -214,7 +151,7 @@ async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -
 
 def trust_command(view: ViewOptions, source: str, *, yes: bool, field: str = "trusted") -> int:
     """Let a source of a project's file be opened; return the exit code. `field` names the result in the JSON document."""
-    config = _configured(view, source)
+    config = view.source(source)
     files = files_now(config)
     known = trusted_files(config)
     if not needs_trust(config) and (known is None or known.digests == files):
@@ -244,17 +181,10 @@ def _done(view: ViewOptions, text: str, about: dict[str, Any]) -> None:
         view.err.line(f"{view.err.paint('✓', 'green')} {text}")
 
 
-def _check(view: ViewOptions, source: str | None) -> None:
-    if source is not None:
-        _configured(view, source)
-
-
-def _configured(view: ViewOptions, name: str) -> SourceConfig:
-    found = {config.name: config for config in view.settings().sources}
-    if name not in found:
-        known = f"the sources are {', '.join(found)}" if found else "`gloveport add` adds one"
-        raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, found) or known)
-    return found[name]
+def _named(view: ViewOptions, name: str) -> list[str] | None:
+    """Return the source that the name of a tool begins with; None where it begins with none, and may be a function's."""
+    first = name.removeprefix("tools.").replace(":", ".").partition(".")[0]
+    return [first] if any(config.name == first for config in view.settings().sources) else None
 
 
 def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
@@ -263,6 +193,14 @@ def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
     if not names:
         return None
     return SourceError(f"not open: {', '.join(names)}", hint="`gloveport sources` says why", data={"sources": names})
+
+
+def show_problems(view: ViewOptions, port: Gloveport) -> None:
+    """Write why sources are not open; in a JSON document, the command says so itself."""
+    for problem in port.problems if not view.as_json else ():
+        if problem.broken:
+            hint = f"\n  hint: {problem.hint}" if problem.hint else ""
+            view.err.line(f"{view.err.paint('✗', 'red')} {visible(problem.message)}{hint}")
 
 
 def exit_code_of(wrong: GloveportError | None) -> int:
@@ -278,57 +216,45 @@ def _no_tool(port: Gloveport, path: str) -> ToolError:
     return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)
 
 
-def _row(port: Gloveport, tool: Tool) -> dict[str, Any]:
-    entry = port.catalog.entry(tool.address)
-    return {
-        "path": port.catalog.path_of(tool),
-        "description": tool.description.partition("\n")[0],
-        "kind": tool.kind,
-        "writes": tool.writes,
-        "suspended": bool(entry and entry.suspended),
-    }
-
-
-def _show_rows(out: Stream, port: Gloveport, tools: list[Tool]) -> None:
-    rows = [_row(port, tool) for tool in tools]
-    width = min(60, max((len(row["path"]) for row in rows), default=0))
-    for row in rows:
-        mark = out.paint("!", "yellow") if row["suspended"] else out.paint("w", "yellow") if row["writes"] else " "
-        text = visible_line(row["description"])
-        room = max(20, out.columns - width - 4)
-        out.line(f"{mark} {row['path']:<{width}}  {out.paint(clip(text, room) if out.terminal else text, 'dim')}".rstrip())
-
-
 Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
 
 
-def with_port(view: ViewOptions, work: Work, naming: str | None = None) -> int:
-    """Return what `work` returns for a port with the configured sources open; `naming` names what it needs most."""
-    return run_interruptible(_work(view, work, naming))
+def with_port(view: ViewOptions, work: Work, *, only: Collection[str] | None = None, naming: str | None = None) -> int:
+    """Return what `work` returns for a port with the configured sources open, or only those of the given names.
+
+    `naming` names what it needs most. The list of tools of each source that is open is kept for later commands.
+    """
+    return run_interruptible(_work(view, work, only, naming))
 
 
-async def _work(view: ViewOptions, work: Work, naming: str | None) -> int:
-    async with _connected(view, naming) as port:
-        return await work(port)
-
-
-@contextlib.asynccontextmanager
-async def _connected(view: ViewOptions, naming: str | None) -> AsyncIterator[Gloveport]:
-    """Yield a port with its sources open and no sandbox started; broken sources are reported, and the others work."""
-    port = Gloveport(config=view.settings(), spare=0)
-    quiet = logging.NullHandler()  # problems are reported below, once
+async def _work(view: ViewOptions, work: Work, only: Collection[str] | None, naming: str | None) -> int:
+    settings = view.settings()
+    chosen = tuple(config for config in settings.sources if only is None or config.name in only)
+    port = Gloveport(config=replace(settings, sources=chosen), spare=0)
+    quiet = logging.NullHandler()  # problems are reported by the command, once
     logging.getLogger("gloveport").addHandler(quiet)
     try:
-        await port.connect(naming=naming)
-        for problem in port.problems if not view.as_json else ():
-            if problem.broken:
-                hint = f"\n  hint: {problem.hint}" if problem.hint else ""
-                view.err.line(f"{view.err.paint('✗', 'red')} {visible(problem.message)}{hint}")
-        yield port
+        async with WaitingLine(view.err, f"opening {_count(chosen)}"):
+            await port.connect(naming=naming)
+        done = await work(port)
+        await off_loop(_keep_lists, port, chosen)
+        return done
     finally:
         await port.close()
         logging.getLogger("gloveport").removeHandler(quiet)
 
 
-def _problems(port: Gloveport) -> list[dict[str, Any]]:
-    return [asdict(problem) for problem in port.problems]
+def _count(configs: Sequence[SourceConfig]) -> str:
+    return configs[0].name if len(configs) == 1 else f"{len(configs)} sources"
+
+
+def _keep_lists(port: Gloveport, configs: Iterable[SourceConfig]) -> None:
+    tools: dict[str, list[Tool]] = {config.name: [] for config in configs if port.opened_source(config.name)}
+    suspended: dict[str, str] = {}
+    for tool in port.catalog.tools:
+        tools.get(tool.source, []).append(tool)
+        if (entry := port.catalog.entry(tool.address)) and entry.suspended:
+            suspended[tool.address] = entry.suspended
+    for config in configs:
+        if config.name in tools:
+            keep_list(config, tools[config.name], suspended)

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TextIO, cast
 
 import anyio
@@ -19,8 +19,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 
 from gloveport.host.port import Gloveport
-from gloveport.host.source_opener import SourceSpec
-from gloveport.sources.detection import check
+from gloveport.host.source_opener import SourceOptions, SourceSpec
+from gloveport.sources.detection import check, likely_name
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.mcp.server import AgentServer
@@ -38,13 +38,16 @@ TERMINAL_NOTICE = "This speaks MCP with the client that starts it; `gloveport co
 class ServedSources:
     """What to serve: sources in addition to those of the configuration, the configuration, and the weakest allowed sandbox.
 
-    With `private`, the sources in `sources` may reach loopback and private addresses.
+    With `private`, the sources in `sources` may reach loopback and private addresses. With `writes`, programs may call the
+    tools of theirs that write. With `trust_annotations`, MCP servers among them say which of their tools only read.
     """
 
     sources: tuple[str, ...]
     config: str | None
     minimum: Strength | None
     private: bool
+    writes: bool = False
+    trust_annotations: bool = False
 
     def port(self) -> Gloveport:
         """Return the port; it type-checks programs before they run.
@@ -53,9 +56,13 @@ class ServedSources:
         """
         for text in self.sources:
             check(text)
-        settings = load_settings(self.config)
-        sources = [SourceSpec(text, allow_private=self.private) for text in self.sources]
+        settings = load_settings(self.config, named=[name for text in self.sources if (name := likely_name(text))])
+        options = SourceOptions(self.private, ("*",) if self.writes else (), self.trust_annotations)
+        sources = [SourceSpec(text, options) for text in self.sources]
         return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
+
+
+SERVED_OPTIONS = tuple(each.name for each in fields(ServedSources))
 
 
 def mcp_command(serving: ServedSources) -> int:

@@ -21,10 +21,10 @@ from gloveport.policy.credentials import default_variable
 from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME, TOKEN_VARIABLE, Client, Scope, ServerCommand
 from gloveport.surfaces.cli.connect.entries import with_entry
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
-from gloveport.surfaces.cli.own_command import own_command
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import DEFAULT_URL
 from gloveport.surfaces.http.token import own_token_file
+from gloveport.surfaces.own_command import own_command
 from gloveport.surfaces.terminal import Stream, stream
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -1,0 +1,103 @@
+"""A search index on disk: a fresh process searches thousands of tools without reading their definitions.
+
+One SQLite file: the tools, and for each word the tools that have it with their weights. It is written under a temporary
+name, renamed when it is complete, and never changed after that. A damaged file counts as missing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from gloveport.catalog.search import Postings, Scores
+
+_TABLES = """
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+CREATE TABLE tools (address TEXT, description TEXT, kind TEXT, writes INTEGER, suspended INTEGER);
+CREATE TABLE words (word TEXT PRIMARY KEY, tools BLOB, weights BLOB) WITHOUT ROWID;
+"""
+
+
+class StoredTool(NamedTuple):
+    """A tool as a list of tools shows it; `description` is its first line."""
+
+    address: str
+    description: str
+    kind: str
+    writes: bool
+    suspended: bool
+
+    @property
+    def source(self) -> str:
+        """The name of the source."""
+        return self.address.partition(".")[0]
+
+
+def store_index(path: Path, tools: Sequence[StoredTool], postings: Postings) -> None:
+    """Write an index; a disk that is full or read-only is no error, because the index can be built again."""
+    draft = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+            database.executescript(_TABLES)
+            database.execute("BEGIN")
+            database.executemany("INSERT INTO tools VALUES (?, ?, ?, ?, ?)", tools)
+            rows = (
+                (word, array("I", found).tobytes(), array("f", found.values()).tobytes())
+                for word, found in postings.items()
+            )
+            database.executemany("INSERT INTO words VALUES (?, ?, ?)", rows)
+            database.execute("COMMIT")
+        draft.replace(path)
+    except (OSError, sqlite3.Error):
+        return
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def load_index(path: Path) -> tuple[list[StoredTool], Postings] | None:
+    """Return the tools and the postings in this file; None where there are none that can be read."""
+    if not path.is_file():
+        return None
+    try:
+        database = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
+        rows = database.execute("SELECT * FROM tools ORDER BY rowid")
+        tools = [StoredTool(address, text, kind, bool(writes), bool(shut)) for address, text, kind, writes, shut in rows]
+        return tools, _StoredPostings(database)
+    except (sqlite3.Error, ValueError, TypeError):
+        with suppress(OSError):
+            path.unlink()
+        return None
+
+
+class _StoredPostings(Mapping[str, Scores]):
+    """The postings of each word, read when they are asked for."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._words = {word for (word,) in database.execute("SELECT word FROM words")}
+
+    def __getitem__(self, word: str) -> Scores:
+        row = self._database.execute("SELECT tools, weights FROM words WHERE word = ?", (word,)).fetchone()
+        if row is None:
+            raise KeyError(word)
+        tools, weights = array("I"), array("f")
+        tools.frombytes(row[0])
+        weights.frombytes(row[1])
+        return dict(zip(tools, weights, strict=True))
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._words
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
