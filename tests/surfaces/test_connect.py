@@ -363,3 +363,17 @@ def test_an_entry_that_is_no_table_is_replaced_whole() -> None:
     assert (parse(changed).root.data, had) == ({"s": {"g": {"command": "x"}}}, True)
     with pytest.raises(OptionError):
         with_entry("s = 3\n", "toml", ("s", "g"), {"command": "x"})
+
+
+@pytest.mark.integration
+def test_sources_are_passed_on_and_their_absence_is_reported(connect: Connect, project: Path) -> None:
+    without = connect("claude-code", "--print", "--json").document
+    assert "no sources are configured" in without["warnings"][0]
+    (project / "mine.py").write_text("def three() -> int:\n    return 3\n")
+    given = connect("claude-code", "mine.py", "--print", "--json").document
+    assert given["entry"]["args"][-2:] == ["mcp", str(project / "mine.py")]
+    assert given["warnings"] == []
+    shared = connect("claude-code", "mine.py", "--scope", "project", "--print", "--json").document
+    assert shared["entry"]["args"] == ["mcp", "mine.py"]
+    assert connect("claude-code", "no.py", "--print").code == 2
+    assert connect("claude-code", "mine.py", "--http", "--print").code == 2

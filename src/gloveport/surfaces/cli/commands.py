@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -223,8 +224,12 @@ def config_trust(yes: bool, **view: Any) -> int:
 @click.version_option(gloveport.__version__, message="gloveport %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Show the front page when no command is given."""
-    if ctx.invoked_subcommand is None:
+    """Show the front page when no command is given: in a terminal, with what is configured here."""
+    if ctx.invoked_subcommand is None and sys.stdout is not None and sys.stdout.isatty():
+        from gloveport.surfaces.cli.start.front_page import show_front_page
+
+        show_front_page()
+    elif ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
@@ -262,6 +267,21 @@ def run(input_: str | None, **options: Any) -> int:
     from gloveport.surfaces.cli.run import RunOptions, run_command
 
     return run_command(RunOptions(input=input_, **options))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Write a gloveport.toml with comments into this folder; an existing one is left alone.",
+    examples=("gloveport init",),
+)
+@YES
+@JSON
+@COLOR
+def init(**options: Any) -> int:
+    """Write a settings file."""
+    from gloveport.surfaces.cli.start.init import init_command
+
+    return init_command(**options)
 
 
 @cli.command(
@@ -347,6 +367,7 @@ cli.add_command(config)
     help="Connect an agent to Gloveport: adds it to the client's configuration file.",
     examples=(
         "gloveport connect claude-code",
+        "gloveport connect claude-code tools.py",
         "gloveport connect cursor --scope project",
         "gloveport connect codex --http --print",
     ),
@@ -356,6 +377,7 @@ cli.add_command(config)
     type=OneOf(["claude-code", "cursor", "vscode", "codex", "gemini"], "client"),
     metavar="claude-code|cursor|vscode|codex|gemini",
 )
+@SOURCES
 @click.option(
     "--scope",
     type=OneOf(["user", "project"]),
@@ -484,6 +506,19 @@ def version(as_json: bool) -> int:
     from gloveport.surfaces.cli.engines import version_command
 
     return version_command(as_json=as_json)
+
+
+@cli.command(
+    cls=PageCommand,
+    help="Print the script with which your shell completes commands and options.",
+    examples=("gloveport completion bash >> ~/.bashrc", "gloveport completion fish | source"),
+)
+@click.argument("shell", type=OneOf(["bash", "zsh", "fish"], "shell"), metavar="bash|zsh|fish")
+def completion(shell: str) -> int:
+    """Print a completion script."""
+    from gloveport.surfaces.cli.start.completion import completion_command
+
+    return completion_command(shell, cli)
 
 
 @cli.command(

@@ -12,7 +12,7 @@ from gloveport.errors import CODES, OptionError
 from gloveport.suggestions import did_you_mean
 
 PAGE_COLUMNS = 100
-MAX_FRONT_EXAMPLES = 5  # so that the front page fits one screen, however many commands there are
+MAX_FRONT_EXAMPLES = 3  # so that the front page fits one screen, however many commands there are
 TOPICS = ("exit-codes", "codes")
 EXIT_CODES: Mapping[int, str] = {
     0: "the program completed",

@@ -18,6 +18,7 @@ import tomlkit
 from gloveport.config import load_config
 from gloveport.errors import GloveportError, OptionError
 from gloveport.policy.credentials import default_variable
+from gloveport.sources.detection import check
 from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME, TOKEN_VARIABLE, Client, Scope, ServerCommand
 from gloveport.surfaces.cli.connect.entries import with_entry
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
@@ -35,6 +36,7 @@ class ConnectOptions:
     """The command line of `gloveport connect`, not yet checked."""
 
     client: str
+    sources: tuple[str, ...]
     scope: Scope
     only_print: bool
     http: bool
@@ -57,6 +59,8 @@ class ConnectOptions:
 
 def connect_command(options: ConnectOptions) -> int:
     """Connect a client and return the exit code."""
+    if options.sources and (options.http or options.url):
+        raise OptionError("a running server has its own sources", hint="give them to `gloveport serve`")
     err = options.err
     client = CLIENTS[options.client]
     entry = client.entry(_served(options.url or DEFAULT_URL) if options.http or options.url else _start(options))
@@ -132,10 +136,18 @@ def _start(options: ConnectOptions) -> ServerCommand:
             hint = "give the name, not the value: --env NAME"
             raise OptionError(f"--env {shown!a} is not the name of a variable", hint=hint)
     env = tuple(dict.fromkeys((*options.env, *_credentials())))
+    for text in options.sources:
+        check(text)
     if options.scope == "project":
-        return ServerCommand(SERVER_NAME, ("mcp",), env)
+        return ServerCommand(SERVER_NAME, ("mcp", *options.sources), env)
     command, *args = own_command()
-    return ServerCommand(command, (*args, "mcp"), env)
+    return ServerCommand(command, (*args, "mcp", *map(_anywhere, options.sources)), env)
+
+
+def _anywhere(source: str) -> str:
+    """Return a source as it is named from any folder."""
+    path = Path(source).expanduser()
+    return str(path.resolve()) if "://" not in source and path.is_file() else source
 
 
 def _credentials() -> list[str]:
@@ -162,6 +174,9 @@ def _served(url: str) -> str:
 
 def _warnings(options: ConnectOptions, entry: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
+    if "command" in entry and not options.sources and not load_config().sources:
+        hint = "`gloveport add` adds one, or name one here: gloveport connect CLIENT tools.py"
+        found.append(f"no sources are configured, so the agent gets no tools: {hint}")
     if "command" not in entry:
         export = f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(own_token_file()))})"'
         found.append(f"set {TOKEN_VARIABLE} for the client: {export}; `gloveport serve` creates that file")

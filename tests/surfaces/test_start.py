@@ -1,0 +1,67 @@
+"""The first steps: `gloveport` alone in a terminal, `init` and `completion`."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.command import COMMAND, environment, gloveport, terminal
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_alone_in_a_terminal_it_says_what_it_is_what_is_here_and_what_to_do_next(folder: Path, columns: int) -> None:
+    with terminal(columns=columns) as opened:
+        code, shown = opened.rest()
+    assert code == 0
+    assert "Gloveport runs programs" in shown
+    assert "No sources are configured here" in shown
+    assert "gloveport add FILE|URL|COMMAND" in shown
+    (folder / "gloveport.toml").write_text('[sources.shop]\nopenapi = "shop.json"\n')
+    with terminal(columns=columns) as opened:
+        _, shown = opened.rest()
+    assert "shop  openapi" in shown
+    assert "gloveport tools search WORDS" in shown
+
+
+def test_a_broken_file_is_part_of_the_page(folder: Path) -> None:
+    (folder / "gloveport.toml").write_text("[sources\n")
+    with terminal() as opened:
+        code, shown = opened.rest()
+    assert (code, "is not valid TOML" in shown, "gloveport config show" in shown) == (0, True, True)
+
+
+def test_in_a_pipe_it_prints_its_help() -> None:
+    assert "Usage: gloveport COMMAND" in gloveport().out
+
+
+def test_init_writes_a_file_with_comments_and_never_overwrites_one(folder: Path) -> None:
+    done = gloveport("init", "--json")
+    text = (folder / "gloveport.toml").read_text()
+    assert done.document == {"ok": True, "file": str(folder / "gloveport.toml")}
+    assert tomllib.loads(text) == {}
+    assert len(text.splitlines()) <= 30
+    uncommented = "\n".join(line[2:] for line in text.splitlines()[2:] if line.startswith("# "))
+    (folder / "gloveport.toml").write_text(uncommented)
+    assert gloveport("config", "show").code == 0  # every line of it is a setting that exists
+    again = gloveport("init")
+    assert (again.code, "exists already" in again.err) == (2, True)
+    assert (folder / "gloveport.toml").read_text() == uncommented
+
+
+def test_completion_answers_a_shell(tmp_path: Path) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "_GLOVEPORT_COMPLETE" in gloveport("completion", shell).out
+    words = {"_GLOVEPORT_COMPLETE": "bash_complete", "COMP_WORDS": "gloveport tools se", "COMP_CWORD": "2"}
+    run = "import sys; sys.argv = ['gloveport']; from gloveport.surfaces.cli.main import main; main()"
+    done = subprocess.run(
+        [COMMAND[0], "-c", run], env=environment(**words), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "plain,search\n"
+    script = tmp_path / "completion.bash"
+    script.write_text(gloveport("completion", "bash").out)
+    subprocess.run(["bash", "-n", str(script)], check=True, timeout=60)
