@@ -7,13 +7,14 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import gloveport
 from gloveport.errors import CODES, GloveportError, exit_code
 from gloveport.sandbox.engines.registry import ENGINES, default_engine
 from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport, holds_native_code
 from gloveport.sandbox.self_test import SelfTestResult, run_self_test
+from gloveport.surfaces.cli.start.surroundings import Finding, surroundings
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
@@ -42,6 +43,7 @@ class Diagnosis:
     minimum: Strength
     checks: tuple[Check, ...]
     self_test: SelfTestResult | None
+    around: tuple[Finding, ...] = ()
 
     @property
     def problem(self) -> GloveportError | None:
@@ -63,7 +65,7 @@ class Diagnosis:
 
 def doctor_command(minimum: Strength, *, as_json: bool, color: str) -> int:
     """Show the diagnosis; return 0 if everything is fine, else 1."""
-    diagnosis = diagnose(minimum)
+    diagnosis = replace(diagnose(minimum), around=run_interruptible(surroundings()))
     if as_json:
         write_document(stream(sys.stdout, color), document(diagnosis))
     else:
@@ -145,6 +147,7 @@ def document(diagnosis: Diagnosis) -> dict[str, object]:
         "checks": [asdict(check) for check in diagnosis.checks],
         "layers": [asdict(layer) for layer in self_test.report.layers] if self_test else [],
         "proof": attempts,
+        "around": [asdict(finding) for finding in diagnosis.around],
     }
     return answer_document(found, diagnosis.problem)
 
@@ -163,6 +166,9 @@ def show(out: Stream, diagnosis: Diagnosis) -> None:
         for attempt in self_test.attempts:
             result = f"{'ESCAPED' if attempt.escaped else 'refused' if attempt.held else 'not tested'}: {attempt.detail}"
             _row(out, "✓" if attempt.held else "✗", attempt.what, result, None, width=40)
+    out.line("\nAround it")
+    for finding in diagnosis.around:
+        _row(out, "✓" if finding.ok else "!", finding.name, finding.detail, finding.fix)
     out.line()
     out.line(_verdict(out, diagnosis))
 

@@ -66,7 +66,7 @@ class PageGroup(click.Group):
             formatter.write(f"  {example}\n")
         formatter.write(f"\nUsage: {ctx.command_path} COMMAND [OPTIONS]\n")
         for command in listed:
-            formatter.write(f"  {command.name:<10}{command.get_short_help_str(PAGE_COLUMNS)}\n")
+            formatter.write(f"  {command.name:<12}{command.get_short_help_str(PAGE_COLUMNS)}\n")
         more = f"`{ctx.command_path} COMMAND --help` shows a command; `gloveport help CODE` explains an error code."
         formatter.write(f"\n{more}\n")
 

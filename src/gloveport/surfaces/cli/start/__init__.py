@@ -1,1 +1,1 @@
-"""The first steps: the page that `gloveport` shows in a terminal, `gloveport init` and `gloveport completion`."""
+"""First steps: the page that `gloveport` shows in a terminal, `init`, `completion`, and what `doctor` sees around it."""
