@@ -2,6 +2,8 @@
 
 import subprocess
 
+import pytest
+
 from tests.surfaces.command import REPOSITORY
 
 
@@ -10,6 +12,7 @@ def _commands(target: str) -> str:
     return subprocess.run(make, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
+@pytest.mark.integration
 def test_run_installs_only_what_running_needs() -> None:
     assert "--editable .\n" in _commands("run")
     assert "[dev]" not in _commands("run")

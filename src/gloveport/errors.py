@@ -134,7 +134,13 @@ CODES: Mapping[str, Code] = {
     ),
     "cancelled": Code(130, 200, "The run was cancelled.", "Start it again if you did not mean to cancel it."),
     # limits
-    "time-limit": Code(6, 200, "The run took longer than wall_seconds.", "Do less in one run; look for a loop that never ends.", "raise wall_seconds"),
+    "time-limit": Code(
+        6,
+        200,
+        "The run took longer than wall_seconds.",
+        "Do less in one run; look for a loop that never ends.",
+        "raise wall_seconds",
+    ),
     "cpu-limit": Code(
         6,
         200,

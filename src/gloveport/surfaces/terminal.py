@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -132,6 +133,13 @@ class Stream:
         except OSError as error:
             _redirect_to_null(self.file)
             raise OptionError(f"the output can't be written: {error.strerror}", hint="check the free space") from None
+
+    def fold(self, text: str, indent: str = "") -> str:
+        """Return the text in lines that fit the terminal and end between words; those after the first are indented."""
+        if not self.terminal:
+            return text
+        width = self.columns
+        return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
     def paint(self, text: str, *colours: Colour) -> str:
         """Return the text in colours if this output takes them. Colour must never carry meaning that the words don't."""

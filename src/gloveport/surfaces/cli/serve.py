@@ -6,7 +6,6 @@ import logging
 import shlex
 import socket
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -112,7 +111,7 @@ def _show_ready(out: Stream, err: Stream, port: Gloveport, document: Mapping[str
     paths = [catalog.path_of(tool) for tool in catalog.tools]
     more = f", … and {len(paths) - MAX_SHOWN_TOOLS:,} more" if len(paths) > MAX_SHOWN_TOOLS else ""
     listed = ", ".join(paths[:MAX_SHOWN_TOOLS]) + more or "none: name a file, a URL or a command, or use `gloveport add`"
-    out.line(_folded(f"tools    {len(paths):,}: {listed}", out))
+    out.line(out.fold(f"tools    {len(paths):,}: {listed}", " " * 9))
     for problem in port.problems:
         if problem.broken:
             out.line(f"{out.paint('!', 'yellow')} {visible_line(problem.message)}")
@@ -138,7 +137,3 @@ def _execute_command(document: Mapping[str, object], code: str) -> str:
     given = " ".join(f"-H {shlex.quote(f'{name}: {value}')}" for name, value in {**headers, "Mcp-Name": "execute"}.items())
     token = f'-H "Authorization: Bearer $(cat {shlex.quote(str(document["token_file"]))})"'
     return f"curl -s {document['mcp']} {token} \\\n  {given} \\\n  -d {shlex.quote(body)}"
-
-
-def _folded(text: str, out: Stream) -> str:
-    return textwrap.fill(text, out.columns, subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False)

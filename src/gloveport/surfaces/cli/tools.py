@@ -20,10 +20,10 @@ from gloveport.suggestions import question
 from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.listing.tool_lists import keep_list
-from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Stream, visible, visible_line
+from gloveport.surfaces.view import ViewOptions
 from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.types import Tool
 from gloveport.values import to_json

@@ -10,8 +10,8 @@ from gloveport.catalog.search import SearchIndex
 from gloveport.catalog.stored_index import StoredTool
 from gloveport.errors import GloveportError, exit_code
 from gloveport.surfaces.cli.listing.tool_lists import CachedList, cached_lists, search_lists
-from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.terminal import Stream, clip, visible, visible_line
+from gloveport.surfaces.view import ViewOptions
 from gloveport.types import Tool
 
 if TYPE_CHECKING:
@@ -125,13 +125,13 @@ def _show(view: ViewOptions, answer: _Answer, about: Mapping[str, Any], counts: 
         oldest = max(each.age_seconds for each in answer.lists.values())
         which = "the list" if len(answer.lists) == 1 else "lists"
         text = f"from {which} of tools on disk, up to {_age(oldest)} old; `gloveport tools list SOURCE` reads one again"
-        err.line(err.paint(text, "dim"))
+        err.line(err.paint(err.fold(text), "dim"))
     if wrong is not None and port is not None and answer.source is not None:
         from gloveport.surfaces.cli.tools import show_problems
 
         show_problems(view, port)
     elif wrong is not None:
-        err.line(f"{wrong.message} ({wrong.hint})")
+        err.line(err.fold(f"{wrong.message} ({wrong.hint})"))
     return exit_code(wrong.code) if wrong else 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 
 from gloveport.config import Config
 from gloveport.errors import GloveportError
@@ -17,7 +16,7 @@ MAX_SOURCES = 8
 def show_front_page() -> None:
     """Write the page; settings that can't be read are part of what it says."""
     out = stream(sys.stdout)
-    out.line(textwrap.fill(WHAT, min(out.columns, 100)))
+    out.line(out.fold(WHAT))
     out.line()
     try:
         settings = load_settings(None)

@@ -1,0 +1,200 @@
+"""The commands of `gloveport tools` and `gloveport config`: their arguments and help texts, as in `commands`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gloveport.surfaces.cli.help import PAGE_COLUMNS, PageCommand, PageGroup
+from gloveport.surfaces.cli.options import COLOR, JSON, YES, view_options
+
+GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
+
+
+@click.group(
+    "tools",
+    cls=PageGroup,
+    help="Find, inspect and call the tools of the configured sources.",
+    context_settings=GROUP_SETTINGS,
+    invoke_without_command=True,
+)
+@click.pass_context
+def tools(ctx: click.Context) -> None:
+    """Show the help page of the group when no command is given."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@tools.command(
+    "search",
+    cls=PageCommand,
+    help="Find tools by what they do.",
+    examples=("gloveport tools search create issue",),
+)
+@click.argument("query", nargs=-1, required=True, metavar="WORDS…")
+@click.option("--source", metavar="NAME", help="Search this source only.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Show at most N tools (10).")
+@view_options
+def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view: Any) -> int:
+    """Find tools."""
+    from gloveport.surfaces.cli.listing.command import search_command
+    from gloveport.surfaces.view import ViewOptions
+
+    return search_command(ViewOptions(**view), " ".join(query), source, limit)
+
+
+@tools.command(
+    "list",
+    cls=PageCommand,
+    help="List the tools of all sources, or of one.",
+    examples=("gloveport tools list github",),
+)
+@click.argument("source", required=False, metavar="[SOURCE]")
+@view_options
+def tools_list(source: str | None, **view: Any) -> int:
+    """List tools."""
+    from gloveport.surfaces.cli.listing.command import list_command
+    from gloveport.surfaces.view import ViewOptions
+
+    return list_command(ViewOptions(**view), source)
+
+
+@tools.command(
+    "describe",
+    cls=PageCommand,
+    help="Show a tool's parameters and result as types.",
+    examples=("gloveport tools describe github.issues.create",),
+)
+@click.argument("path", metavar="TOOL")
+@click.option("--at", metavar="PLACE", help="Show only a part of the result's type, such as 'items[].spec'.")
+@view_options
+def tools_describe(path: str, at: str | None, **view: Any) -> int:
+    """Show a tool."""
+    from gloveport.surfaces.cli.tools import ViewOptions, describe_command
+
+    return describe_command(ViewOptions(**view), path, at)
+
+
+@tools.command(
+    "call",
+    cls=PageCommand,
+    help="Call one tool and print its result.",
+    examples=(
+        "gloveport tools call github.issues.get owner=a repo=b issue_number=1",
+        """gloveport tools call github.issues.get '{"owner": "a", "repo": "b", "issue_number": 1}'""",
+        "gloveport tools call github.issues.create @issue.json title='A title'",
+    ),
+)
+@click.argument("path", metavar="TOOL")
+@click.argument("args", nargs=-1, metavar="[JSON|@FILE|-|KEY=VALUE]…")
+@view_options
+def tools_call(path: str, args: tuple[str, ...], **view: Any) -> int:
+    """Call a tool."""
+    from gloveport.surfaces.cli.tools import ViewOptions, call_command
+
+    return call_command(ViewOptions(**view), path, args)
+
+
+@tools.command(
+    "changes",
+    cls=PageCommand,
+    help="Show the tools whose definition has changed since you accepted it.",
+    examples=("gloveport tools changes github",),
+)
+@click.argument("source", required=False, metavar="[SOURCE]")
+@view_options
+def tools_changes(source: str | None, **view: Any) -> int:
+    """Show changes."""
+    from gloveport.surfaces.cli.tools import ViewOptions, changes_command
+
+    return changes_command(ViewOptions(**view), source)
+
+
+@tools.command(
+    "accept",
+    cls=PageCommand,
+    help="Accept the current definition of a source: shows what has changed, and asks.",
+    examples=("gloveport tools accept github",),
+)
+@click.argument("source", metavar="SOURCE")
+@YES
+@view_options
+def tools_accept(source: str, yes: bool, **view: Any) -> int:
+    """Accept changes."""
+    from gloveport.surfaces.cli.tools import ViewOptions, accept_command
+
+    return accept_command(ViewOptions(**view), source, yes=yes)
+
+
+@tools.command(
+    "trust",
+    cls=PageCommand,
+    help="Trust a source of a project's gloveport.toml: shows what it does, and asks.",
+    examples=("gloveport tools trust memory",),
+)
+@click.argument("source", metavar="SOURCE")
+@YES
+@view_options
+def tools_trust(source: str, yes: bool, **view: Any) -> int:
+    """Trust a source."""
+    from gloveport.surfaces.cli.tools import ViewOptions, trust_command
+
+    return trust_command(ViewOptions(**view), source, yes=yes)
+
+
+@tools.command("approve", cls=PageCommand, hidden=True, help="The old name of `gloveport tools trust`.")
+@click.argument("source", metavar="SOURCE")
+@YES
+@view_options
+def tools_approve(source: str, yes: bool, **view: Any) -> int:
+    """Trust a source, under the old name of the command."""
+    from gloveport.surfaces.cli.tools import ViewOptions, approve_command
+
+    return approve_command(ViewOptions(**view), source, yes=yes)
+
+
+@click.group(
+    "config",
+    cls=PageGroup,
+    help="Show the settings, and trust those of a project's gloveport.toml.",
+    context_settings=GROUP_SETTINGS,
+    invoke_without_command=True,
+)
+@click.pass_context
+def config(ctx: click.Context) -> None:
+    """Show the help page of the group when no command is given."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@config.command(
+    "show",
+    cls=PageCommand,
+    help="Show every setting with its place, and what is ignored and why.",
+    examples=("gloveport config show",),
+)
+@view_options
+def config_show(**view: Any) -> int:
+    """Show the settings."""
+    from gloveport.surfaces.cli.config import show_command
+    from gloveport.surfaces.view import ViewOptions
+
+    return show_command(ViewOptions(**view))
+
+
+@config.command(
+    "trust",
+    cls=PageCommand,
+    help="Let settings of a project's gloveport.toml loosen yours: shows them, and asks.",
+    examples=("gloveport config trust",),
+)
+@YES
+@JSON
+@COLOR
+def config_trust(yes: bool, **view: Any) -> int:
+    """Trust settings."""
+    from gloveport.surfaces.cli.config import trust_command
+    from gloveport.surfaces.view import ViewOptions
+
+    return trust_command(ViewOptions(config=None, **view), yes=yes)
