@@ -20,15 +20,15 @@ def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> 
     program = "console.log('begun'); const got = await Promise.all(input.map((fifo) => tools.hold({fifo}))); got.join()"
     pair = f'["{first}", "{second}"]'
     with terminal("run", "--tools", TOOLS, "--input", pair, "-e", program, NO_COLOR="1", columns=200) as shown:
-        running = shown.until(r"[⠀-⣿] call  hold\(.*first.*\n[⠀-⣿] call  hold\(.*second.*\n")
+        running = shown.until(r"[⠀-⣿] call  some_tools.hold\(.*first.*\n[⠀-⣿] call  some_tools.hold\(.*second.*\n")
         assert "  log   begun" in running
         first.write_text("one")
-        after = shown.until(r"✓ call  hold\(.*first.*\n[⠀-⣿] call  hold\(.*second.*\n")
+        after = shown.until(r"✓ call  some_tools.hold\(.*first.*\n[⠀-⣿] call  some_tools.hold\(.*second.*\n")
         assert "\x1b[2A\x1b[J" in after  # the two live lines are removed before the finished one is written
         second.write_text("two")
         code, rest = shown.rest()
     assert code == 0
-    assert re.search(r"✓ call  hold\(.*second", rest)
+    assert re.search(r"✓ call  some_tools.hold\(.*second", rest)
     assert "\none,two\n" in rest
     assert re.search(r"completed in .* · 2 calls · \d+ MB\n$", rest)
 
@@ -41,7 +41,7 @@ def test_more_calls_than_lines_are_counted(tmp_path: Path) -> None:
         shown.press(b"\x03")
         code, rest = shown.rest()
     assert code == 130
-    assert "cancelled: forever (× 20)" in rest
+    assert "cancelled: some_tools.forever (× 20)" in rest
     assert "✗ cancelled: the run was cancelled" in rest
 
 
@@ -122,7 +122,7 @@ def test_a_dumb_terminal_gets_plain_lines_and_no_cursor_movements() -> None:
         code, rest = shown.rest()
     assert code == 0
     assert "\x1b" not in rest
-    assert '✓ call  greet({"name":"Ada"})' in rest
+    assert '✓ call  some_tools.greet({"name":"Ada"})' in rest
 
 
 # The functions
