@@ -87,7 +87,7 @@ async def test_a_client_starts_it_and_works_with_it(mode: str) -> None:
     )
     async with Client(start, mode=mode) as client:
         search = (await client.list_tools()).tools[0]
-        assert "- some_tools (8 tools)" in str(search.description)
+        assert "- some_tools (" in str(search.description)
         assert "NOT connected: no_such_server" in str(search.description)
         code = "await tools.some_tools.print_much(); await tools.some_tools.greet({name: 'Ada'})"
         ran = await client.call_tool("execute", {"code": code})
@@ -225,7 +225,7 @@ def test_it_says_where_it_is_with_which_token_what_it_serves_and_how_well_it_is_
     assert "MCP      http://127.0.0.1:" in shown
     assert f"token    {own_token().reveal()}" in shown
     assert re.search(r"^sandbox  (full|kernel): ", shown, re.MULTILINE)
-    assert "tools    8: some_tools.greet, " in shown
+    assert re.search(r"^tools    \d+: some_tools.greet, ", shown, re.MULTILINE)
 
 
 @pytest.mark.integration
@@ -263,7 +263,7 @@ async def test_the_lines_for_runs_and_calls_are_json_on_request() -> None:
             json.loads, (await asyncio.to_thread(read_until, started.stderr.fileno(), "execute.*\n")).splitlines()
         )
     assert (call["kind"], call["tool"], call["status"]) == ("call", "some_tools.refuse", "failed")
-    assert call["error"].startswith("out-of-stock")
+    assert "out-of-stock" in call["error"]
     assert (run["kind"], run["status"], run["error"], run["calls"]) == ("run", "failed", "out-of-stock", 1)
     assert call["run"] == run["run"]
     assert {"time", "agent", "ms"} <= run.keys()
