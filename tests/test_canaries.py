@@ -112,7 +112,7 @@ def use_http(world: World) -> None:
         try:
             assert process.stdout
             greeting = [process.stdout.readline()]
-            while b"inspector" not in greeting[-1]:
+            while not greeting[-1].endswith(b" doctor\n"):  # the last line
                 greeting.append(process.stdout.readline())
             url = re.search(r"http://\S+", greeting[0].decode())
             assert url

@@ -60,7 +60,7 @@ logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 8
 NO_INPUT: Any = object()
-PYTHON_DELAY_SECONDS = 0.5  # a port that is closed before need not start the engine
+PYTHON_DELAY_SECONDS = 3.0  # a port that is closed before need not start the engine
 
 
 class Gloveport:
