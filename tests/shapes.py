@@ -80,7 +80,7 @@ PYTHON_SPINS = {
     "error swallowed": "while True:\n    try:\n        raise KeyboardInterrupt\n    except BaseException: pass",
     "text of an error": "class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E",
     "signals ignored": "import signal\nfor s in (1, 2, 3, 10, 12, 13, 14, 15, 24, 25):\n    signal.signal(s, signal.SIG_IGN)\nwhile True: pass",
-    "wait in C": "import ctypes\nctypes.CDLL(None).sleep(1000)",
+    "wait in C": "import ctypes\nwhile True: ctypes.CDLL(None).sleep(1000)",  # a signal ends one such wait
     "wait for a descriptor": "import os\nos.read(os.eventfd(0), 8)",
     "lock taken twice": "import _thread\nl = _thread.allocate_lock()\nl.acquire()\nl.acquire()",
     "trace hook": "import sys\ndef f(*a):\n    while True: pass\nsys.settrace(f)\n(lambda: 0)()",
