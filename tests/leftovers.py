@@ -84,7 +84,7 @@ def strangers(port: Gloveport, before: Leftovers) -> set[int]:
     tasks = port._programs.tasks
     known: set[int] = {process.worker.guest.pid for idle in tasks._idle.values() for process in idle}
     for pool in [*port._pools.values(), *([tasks._pool] if tasks._pool else [])]:
-        server = pool._launcher._server
+        server = pool._launcher._server and pool._launcher._server.process
         assert server is not None
         known |= {server.pid} | {worker.guest.pid for worker in pool._ready}
         if pool._launch.zygote:

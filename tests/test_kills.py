@@ -331,7 +331,7 @@ async def test_a_fork_server_that_is_killed_takes_its_guests_with_it_and_the_run
         assert (await port.run("return 1", **how)).value == 1
         server = [*port._pools.values()][-1]._launcher._server  # after the pool of the engine that the port was opened with
         assert server is not None
-        outcome = await _struck(port, clock, 5, lambda: os.kill(server.pid, signal.SIGKILL), engine)
+        outcome = await _struck(port, clock, 5, lambda: os.kill(server.process.pid, signal.SIGKILL), engine)
         assert _codes(outcome) == "sandbox-crashed"
         assert (await port.run("return 1", **how)).value == 1, "a new fork server was started"
     await assert_nothing_left(before)

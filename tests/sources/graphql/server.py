@@ -211,6 +211,7 @@ def serving(library: Library) -> Iterator[Library]:
     """The library at `library.url` while the block runs."""
     server = uvicorn.Server(uvicorn.Config(application(library), port=0, ws="none", lifespan="off", log_level="error"))
     sockets = [server.config.bind_socket()]
+    sockets[0].listen()  # from now on, a client that comes before the thread has started waits
     library.url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets)))
     thread.start()
