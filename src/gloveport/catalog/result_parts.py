@@ -90,15 +90,17 @@ def _below(root: Mapping[str, Any], node: Any, step: re.Match[str]) -> Any:
 
 def _members(root: Mapping[str, Any], node: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the schema that a node refers to, and the parts that it is combined from."""
-    waiting = deque([node])
+    waiting, followed = deque([node]), set[str]()
     for _ in range(MAX_MEMBERS):
         if not waiting:
             return
         member = waiting.popleft()
         if isinstance(member, Mapping):
             yield member
-            if "$ref" in member:
-                waiting.append(resolve(root, member["$ref"]))
+            target = member.get("$ref")
+            if isinstance(target, str) and target not in followed:
+                followed.add(target)
+                waiting.append(resolve(root, target))
             waiting.extend(one for word in _COMBINED for one in _listed(member.get(word)))
 
 
