@@ -20,7 +20,7 @@ from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.tasks.launch import task_launch
 from gloveport.sandbox.tasks.pool import TaskPool
 from gloveport.sandbox.tasks.program_task import PACKAGES, PREPARE, REPORT_TYPES
-from gloveport.sandbox.tasks.task_process import TaskBudget
+from gloveport.sandbox.tasks.task_process import TaskBudget, TaskKilledError
 from gloveport.types import MIB, Language, Program, Span, Strength, Tool, ToolAccess, TypeFinding
 
 BUDGET = TaskBudget(cpu_seconds=2.0, cpu_seconds_per_mib=3.0, memory_mb=768, max_result_bytes=64 * MIB)
@@ -128,6 +128,8 @@ class ProgramReader:
             if error.code not in CODES:
                 raise _broken_protocol() from None
             raise
+        except TaskKilledError:
+            raise SandboxError("the process that reads programs was killed", code="sandbox-crashed") from None
         except TooComplexError as error:
             message = f"the program is too complex: {error.message}"
             hint = "split the program, and pass large data as `input`, not as code"

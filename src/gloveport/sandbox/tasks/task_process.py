@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,10 @@ class _TaskError(msgspec.Struct):
     tool: str | None = None
 
 
+class TaskKilledError(TooComplexError):
+    """A task did not end because its process was killed, not by us."""
+
+
 class TaskProcess:
     """A started, jailed process. It runs one task at a time; after a failure of its own it is of no further use."""
 
@@ -81,9 +86,16 @@ class TaskProcess:
         except (ConnectionError, WireError) as error:
             if isinstance(error, WireError) and error.code != "frame-too-large":
                 raise
+            if watch.exceeded is None and isinstance(error, ConnectionError) and await self._was_killed():
+                raise TaskKilledError("the process that reads it was killed") from None
             raise TooComplexError(f"reading it {_PROBLEMS.get(watch.exceeded or '', 'makes the parser fail')}") from None
         finally:
             watch.stop()
+
+    async def _was_killed(self) -> bool:
+        """Return whether somebody else ended the process, or the machine did for want of memory: no fault of the text."""
+        exit_, _ = await self.worker.end()
+        return exit_.signal == signal.SIGKILL
 
     async def _send(self, task: str, parts: Sequence[bytes]) -> None:
         """Send a request. Small parts go out in one write; a large one is never copied as a whole."""
