@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,9 +14,10 @@ import pytest
 from gloveport.errors import GloveportError, SandboxError, TooComplexError
 from gloveport.host import program_reader
 from gloveport.host.definition_tasks import COMPILERS
+from gloveport.host.program_reader import ProgramReader
 from gloveport.sandbox.tasks.launch import task_launch
 from gloveport.sandbox.tasks.pool import MAX_IDLE_PROCESSES, TaskPool
-from gloveport.sandbox.tasks.task_process import TaskBudget
+from gloveport.sandbox.tasks.task_process import TaskBudget, TaskProcess
 
 pytestmark = pytest.mark.integration
 
@@ -60,6 +63,32 @@ async def test_a_task_over_its_budget_is_killed_and_the_next_one_works(pool: Tas
     with pytest.raises(TooComplexError, match=problem):
         await pool.run_for("agent", name_of(task), [])
     assert await pool.run_for("agent", name_of("echo"), [b"a"]) == [b"a"]
+
+
+async def kill(process: TaskProcess) -> None:
+    os.kill(process.worker.guest.pid, signal.SIGKILL)
+    await process.worker.guest.wait()
+
+
+async def test_a_process_that_somebody_kills_is_no_fault_of_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, send = ProgramReader("kernel"), TaskProcess._send
+
+    async def kill_and_send(self: TaskProcess, task: str, parts: Sequence[bytes]) -> None:
+        await kill(self)
+        await send(self, task, parts)
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(TaskProcess, "_send", kill_and_send)
+            with pytest.raises(SandboxError, match="was killed") as caught:
+                await reader.prepare("1 + 1", language="python", max_code_bytes=1000)
+        assert caught.value.code == "sandbox-crashed"
+        assert (await reader.prepare("1 + 2", language="python", max_code_bytes=1000)).code == "1 + 2"
+        (idle,) = reader.tasks._idle.values()
+        await kill(idle[0])
+        assert (await reader.prepare("1 + 3", language="python", max_code_bytes=1000)).code == "1 + 3"
+    finally:
+        await reader.tasks.close()
 
 
 async def test_a_task_reaches_no_file_no_network_and_no_process(pool: TaskPool) -> None:

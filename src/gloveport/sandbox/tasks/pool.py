@@ -45,8 +45,7 @@ class TaskPool:
         """Run a task in a process that reads only texts of this agent, and return what it yields."""
         turns = self._turns.setdefault(agent, asyncio.Semaphore(MAX_PROCESSES_PER_AGENT))
         async with turns:
-            idle = self._idle.get(agent)
-            process = idle.pop() if idle else await self._take()
+            process = self._take_idle(agent) or await self._take()
             try:
                 return await process.run(task, parts, answer)
             finally:
@@ -74,6 +73,16 @@ class TaskPool:
         if self._pool is None:
             self._pool = Pool(self._launch(), size=self._spare, minimum=self._minimum)
         return self._pool
+
+    def _take_idle(self, agent: str) -> TaskProcess | None:
+        """Return a process of this agent that waits, and retire those that somebody has killed meanwhile."""
+        idle = self._idle.get(agent, [])
+        while idle:
+            process = idle.pop()
+            if process.worker.alive():
+                return process
+            self._retire(process)
+        return None
 
     async def _take(self) -> TaskProcess:
         pool = self._started()
