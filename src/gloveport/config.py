@@ -69,6 +69,11 @@ class SourceConfig:
     settings: str = ""
     changes_yours: bool = False
 
+    @property
+    def pin_key(self) -> str:
+        """The key of its accepted definition: this source of this settings file, at this location."""
+        return "\n".join((self.settings, self.name, self.kind, repr(self.location)))
+
     def __post_init__(self) -> None:
         for name in ("include", "exclude", "writes"):
             value = getattr(self, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -17,6 +18,11 @@ def config_folder() -> Path:
 def data_folder() -> Path:
     """Return the folder of data that must not be lost: accepted definitions, trusted sources and the server's token."""
     return _folder("XDG_DATA_HOME", ".local/share", "Library/Application Support")
+
+
+def accepted_file(key: str, folder: Path | None = None) -> Path:
+    """Return the file of an accepted definition, by its key, in a folder or in the user's own."""
+    return (folder or data_folder() / "accepted") / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
 
 def cache_folder() -> Path:

@@ -11,7 +11,7 @@ from gloveport.catalog.fingerprint import fingerprint
 from gloveport.config import SourceConfig
 from gloveport.sources import OpenedSource
 from gloveport.sources.mcp.tool_rows import fingerprint as mcp_fingerprint
-from gloveport.sources.pins import PinnedDefinition, Pins, definition_text, is_pinned, pin_key
+from gloveport.sources.pins import PinnedDefinition, Pins, definition_text, is_pinned
 from gloveport.types import Tool
 
 
@@ -20,7 +20,7 @@ def suspended_tools(opened: OpenedSource) -> Mapping[str, str]:
     config = opened.config
     if config is None or not is_pinned(config):
         return {}
-    pins, key = Pins.of_user(), pin_key(config)
+    pins, key = Pins.of_user(), config.pin_key
     _follow_annotations(pins, key, opened, config)
     writing = frozenset(tool.address for tool in opened.source.tools() if tool.writes)
     changed = pins.changed_tools(key, current_definition(opened), writing)
@@ -52,7 +52,7 @@ def _follow_annotations(pins: Pins, key: str, opened: OpenedSource, config: Sour
 
 def pinned_tool(opened: OpenedSource, address: str) -> Tool | None:
     """Return a tool as it was accepted; None where that is not known."""
-    pinned = Pins.of_user().find(pin_key(opened.config)) if opened.config else None
+    pinned = Pins.of_user().find(opened.config.pin_key) if opened.config else None
     return _accepted(opened, pinned, address)
 
 
@@ -60,7 +60,7 @@ def shown_while_suspended(opened: OpenedSource, addresses: Collection[str]) -> d
     """Return what agents see of suspended tools: the accepted definitions, never the present ones (M4)."""
     if not addresses:
         return {}
-    pinned = Pins.of_user().find(pin_key(opened.config)) if opened.config else None
+    pinned = Pins.of_user().find(opened.config.pin_key) if opened.config else None
     unknown = "Suspended: it is new, or has changed, since the definition was accepted."
     return {
         address: _accepted(opened, pinned, address) or Tool(address, unknown, {}, kind="suspended") for address in addresses

@@ -6,7 +6,6 @@ pinned; a file that a project's settings name came with the project, and is.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ import msgspec
 
 from gloveport.config import SourceConfig
 from gloveport.errors import OptionError
-from gloveport.folders import data_folder
+from gloveport.folders import accepted_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +61,13 @@ _DEFINITION = msgspec.json.Decoder(tuple[str, dict[str, Any], dict[str, Any] | N
 class Pins:
     """The accepted definitions: one small file for each source, in a folder of the user's data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     @classmethod
     def of_user(cls) -> Pins:
         """Return the pins of this user."""
-        return cls(data_folder() / "accepted")
+        return cls()
 
     def changed_tools(self, key: str, now: PinnedDefinition, writing: frozenset[str] = frozenset()) -> frozenset[str]:
         """Return the tools whose definition is not the accepted one; accept what is seen for the first time.
@@ -123,7 +122,7 @@ class Pins:
             raise OptionError(f"an accepted definition can't be read: {error}", hint=f"delete {path}") from None
 
     def _path(self, key: str) -> Path:
-        return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+        return accepted_file(key, self._folder)
 
 
 def is_pinned(config: SourceConfig) -> bool:
@@ -133,8 +132,3 @@ def is_pinned(config: SourceConfig) -> bool:
     """
     of_project = bool(config.settings) and config.kind != "functions"
     return of_project or config.kind == "mcp" or (isinstance(config.location, str) and "://" in config.location)
-
-
-def pin_key(config: SourceConfig) -> str:
-    """Return what an accepted definition belongs to: this source of this settings file, at this location."""
-    return "\n".join((config.settings, config.name, config.kind, repr(config.location)))
