@@ -80,7 +80,7 @@ async def settled(port: Gloveport) -> None:
 
 
 def strangers(port: Gloveport, before: Leftovers) -> set[int]:
-    """Processes that are neither a fork server of the port's, nor a zygote, nor a guest or task process that waits."""
+    """Return the child processes that do not belong to an idle port: no fork server, zygote, spare guest or task process."""
     tasks = port._programs.tasks
     known: set[int] = {process.worker.guest.pid for idle in tasks._idle.values() for process in idle}
     for pool in [*port._pools.values(), *([tasks._pool] if tasks._pool else [])]:

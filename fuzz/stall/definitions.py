@@ -58,7 +58,7 @@ async def opened() -> AsyncIterator[Take]:
 
 @asynccontextmanager
 async def warm_compilers() -> AsyncIterator[None]:
-    """Let all ports share the zygotes of the compilers, which take half a second to start."""
+    """Share the compiler zygotes between all ports: each takes half a second to start."""
     compilers = DefinitionTasks("kernel")
 
     class Shared(DefinitionTasks):

@@ -280,7 +280,7 @@ class CallLimit(GloveportError):
 
 
 class ToolError(GloveportError):
-    """A tool call failed. The guest sees these fields, and neither `setting` nor anything else.
+    """A tool call failed. The guest sees these fields except `setting`, which is for the person who runs the program.
 
     `origin` is `"tool"` for an error that the tool itself reported, whatever a function has set: the bridge decides it.
     `setting` is what the person who runs the program could change.

@@ -86,28 +86,28 @@ def test_a_command_ends_while_a_source_never_answers(args: tuple[str, ...], numb
         assert all_end(below)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_that_ignores_signals_is_not_left_behind(number: int, folder: Path) -> None:
+@contextmanager
+def listing_of_a_stubborn_server(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A command that waits for an MCP server which ignores signals, and a pidfd of the server."""
     (folder / "server.py").write_text(MCP_SERVER)
     note, file = folder / "pid", folder / "named.toml"
     os.mkfifo(note)
     argv = f'["{sys.executable}", "{folder / "server.py"}", "{note}"]'
     file.write_text(f"[sources.slow]\nmcp = {argv}\n")
     with command(folder, "tools", "list", "slow", "--config", str(file)) as process:
-        server = os.pidfd_open(int(note.read_text()))
+        yield process, os.pidfd_open(int(note.read_text()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_ignores_signals_is_not_left_behind(number: int, folder: Path) -> None:
+    with listing_of_a_stubborn_server(folder) as (process, server):
         process.send_signal(number)
         assert process.wait(DEADLINE) == 130
         assert all_end([server])
 
 
 def test_a_second_signal_ends_it_at_once_and_its_children_too(folder: Path) -> None:
-    (folder / "server.py").write_text(MCP_SERVER)
-    note, file = folder / "pid", folder / "named.toml"
-    os.mkfifo(note)
-    argv = f'["{sys.executable}", "{folder / "server.py"}", "{note}"]'
-    file.write_text(f"[sources.slow]\nmcp = {argv}\n")
-    with command(folder, "tools", "list", "slow", "--config", str(file)) as process:
-        server = os.pidfd_open(int(note.read_text()))
+    with listing_of_a_stubborn_server(folder) as (process, server):
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         assert process.wait(DEADLINE) == 130

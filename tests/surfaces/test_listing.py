@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from gloveport.config import load_config
-from gloveport.sources.pins import PinnedDefinition, Pins, pin_key
-from gloveport.surfaces.cli.listing.tool_lists import accepted_file, cached_lists
+from gloveport.sources.pins import PinnedDefinition, Pins
+from gloveport.surfaces.cli.tools.tool_lists import cached_lists
 from tests.surfaces.command import COMMAND, REPOSITORY, environment, gloveport, terminal
 
 SERVER = """
@@ -100,8 +100,7 @@ def test_a_list_ends_with_a_change_of_the_file_and_of_what_was_accepted(folder: 
     assert "on disk" not in listed.err
     config = load_config().sources[0]
     assert list(cached_lists([config])) == ["shop"]
-    Pins.of_user().pin(pin_key(config), PinnedDefinition({}))
-    assert accepted_file(config).is_file()
+    Pins.of_user().pin(config.pin_key, PinnedDefinition({}))
     assert cached_lists([config]) == {}
 
 

@@ -152,7 +152,7 @@ class PagedContract(Contract):
         return {"args": super().accept(given), "cursor": cursor}
 
     def named_arguments(self, given: Any) -> dict[str, Any]:
-        """Return the arguments of the request for this page: with the offset, number or cursor that the page has."""
+        """Return the arguments of the request for a page, including its offset, number or cursor."""
         if not isinstance(given, list) or not given:
             return self._name(given)
         *values, cursor = given

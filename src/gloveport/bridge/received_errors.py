@@ -1,4 +1,4 @@
-"""The errors that a run has received: what its guest reports about them is checked against these."""
+"""The errors that the host has sent to a run. They verify what its guest reports about them."""
 
 from __future__ import annotations
 

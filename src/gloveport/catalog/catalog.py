@@ -96,7 +96,7 @@ class Catalog:
         self._mount_functions(names)
 
     def _mount_functions(self, names: Mapping[str, Source]) -> None:
-        """Mount the functions of other sources at the root, too, where the name is free and only one of them has it.
+        """Also mount functions of other sources at the root, unless the name is taken or ambiguous.
 
         Their own address stays the one that is shown: it does not change when another source comes along.
         """

@@ -61,7 +61,7 @@ def declare(tools: Iterable[tuple[str, Tool]], language: Language, at: str | Non
 
 
 def _shown(tool: Tool, at: str | None) -> tuple[Tool, tuple[str, ...]]:
-    """Return the tool with the part of its result to show, within the budget, and the places that are left out."""
+    """Return the tool with its result type cut to the budget, and the places that were left out."""
     if at is not None:
         tool = replace(tool, output_schema=part_at(tool.output_schema or {}, at))
     if tool.output_schema is None or len(typescript_stubs.result_type(tool)) <= MAX_RESULT_CHARS:

@@ -36,7 +36,7 @@ class RunRequest:
 
     @property
     def subset(self) -> str | None:
-        """The module that says what the engine lacks of its language, if it lacks anything."""
+        """The module that lists the language features the engine lacks; None for a complete engine."""
         return ENGINES[self.options.engine].subset
 
     def happened(self, event: Event) -> None:

@@ -31,7 +31,7 @@ def start_early(count: int) -> None:
 
 
 def take_server() -> ServerProcess:
-    """Return a server that was started early, or start one."""
+    """Return a fork server that was started in advance, or start one."""
     return _waiting.pop() if _waiting else _start()
 
 

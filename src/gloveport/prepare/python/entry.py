@@ -28,7 +28,7 @@ def entry_function(tree: ast.Module, code: str) -> str | None:
 
 
 def guarded_result(tree: ast.Module) -> ast.expr | None:
-    """Return the last expression below a final `if __name__ == "__main__":`, which gives the program's result."""
+    """Return the last expression in a final `if __name__ == "__main__":` block; its value is the program's result."""
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.If) or last.orelse or not isinstance(last.body[-1], ast.Expr):
         return None

@@ -28,10 +28,10 @@ from gloveport.sources import OpenedSource, SourceInfo
 from gloveport.sources.context import SourceContext
 from gloveport.sources.detection import DetectedSource, detect
 from gloveport.sources.opening import open_source
-from gloveport.sources.pins import Pins, is_pinned, pin_key
+from gloveport.sources.pins import Pins, is_pinned
 from gloveport.sources.trust import trust, what_it_does
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
-from gloveport.surfaces.cli.listing.tool_lists import keep_list
+from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
@@ -89,7 +89,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
             kept = replace(config, settings=str(path) if options.scope == "project" else "")
             trust(kept)
             if is_pinned(kept):
-                await off_loop(lambda: Pins.of_user().pin(pin_key(kept), current_definition(opened)))
+                await off_loop(lambda: Pins.of_user().pin(kept.pin_key, current_definition(opened)))
             await off_loop(lambda: keep_list(kept, opened.source.tools(), {}))
         finally:
             await opened.source.close()

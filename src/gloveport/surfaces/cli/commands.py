@@ -75,7 +75,7 @@ def run(input_: str | None, **options: Any) -> int:
     from gloveport.sandbox.server_process import start_early
 
     start_early(2)  # one for the process that reads the program, and one for the sandbox
-    from gloveport.surfaces.cli.run import RunOptions, run_command
+    from gloveport.surfaces.cli.run.command import RunOptions, run_command
 
     return run_command(RunOptions(input=input_, **options))
 
@@ -164,7 +164,7 @@ def remove(**options: Any) -> int:
 def sources(**view: Any) -> int:
     """List the sources."""
     from gloveport.surfaces.cli.sources import sources_command
-    from gloveport.surfaces.view import ViewOptions
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return sources_command(ViewOptions(**view))
 
@@ -287,7 +287,7 @@ def mcp(**options: Any) -> int:
 @COLOR
 def doctor(minimum: Any, as_json: bool, color: str) -> int:
     """Check this machine."""
-    from gloveport.surfaces.cli.doctor import doctor_command
+    from gloveport.surfaces.cli.start.doctor import doctor_command
 
     return doctor_command(minimum, as_json=as_json, color=color)
 

@@ -9,10 +9,10 @@ from gloveport.loosening import trust_settings
 from gloveport.sources.trust import needs_trust, what_it_does
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.sources import location_of
+from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.settings import HOW_TO_TRUST
 from gloveport.surfaces.terminal import visible_line
-from gloveport.surfaces.view import ViewOptions
 
 
 def show_command(view: ViewOptions) -> int:

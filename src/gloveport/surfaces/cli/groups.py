@@ -38,8 +38,8 @@ def tools(ctx: click.Context) -> None:
 @view_options
 def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view: Any) -> int:
     """Find tools."""
-    from gloveport.surfaces.cli.listing.command import search_command
-    from gloveport.surfaces.view import ViewOptions
+    from gloveport.surfaces.cli.tools.listing import search_command
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return search_command(ViewOptions(**view), " ".join(query), source, limit)
 
@@ -54,8 +54,8 @@ def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view:
 @view_options
 def tools_list(source: str | None, **view: Any) -> int:
     """List tools."""
-    from gloveport.surfaces.cli.listing.command import list_command
-    from gloveport.surfaces.view import ViewOptions
+    from gloveport.surfaces.cli.tools.listing import list_command
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return list_command(ViewOptions(**view), source)
 
@@ -71,7 +71,7 @@ def tools_list(source: str | None, **view: Any) -> int:
 @view_options
 def tools_describe(path: str, at: str | None, **view: Any) -> int:
     """Show a tool."""
-    from gloveport.surfaces.cli.tools import ViewOptions, describe_command
+    from gloveport.surfaces.cli.tools.command import ViewOptions, describe_command
 
     return describe_command(ViewOptions(**view), path, at)
 
@@ -91,7 +91,7 @@ def tools_describe(path: str, at: str | None, **view: Any) -> int:
 @view_options
 def tools_call(path: str, args: tuple[str, ...], **view: Any) -> int:
     """Call a tool."""
-    from gloveport.surfaces.cli.tools import ViewOptions, call_command
+    from gloveport.surfaces.cli.tools.command import ViewOptions, call_command
 
     return call_command(ViewOptions(**view), path, args)
 
@@ -106,7 +106,7 @@ def tools_call(path: str, args: tuple[str, ...], **view: Any) -> int:
 @view_options
 def tools_changes(source: str | None, **view: Any) -> int:
     """Show changes."""
-    from gloveport.surfaces.cli.tools import ViewOptions, changes_command
+    from gloveport.surfaces.cli.tools.command import ViewOptions, changes_command
 
     return changes_command(ViewOptions(**view), source)
 
@@ -122,7 +122,7 @@ def tools_changes(source: str | None, **view: Any) -> int:
 @view_options
 def tools_accept(source: str, yes: bool, **view: Any) -> int:
     """Accept changes."""
-    from gloveport.surfaces.cli.tools import ViewOptions, accept_command
+    from gloveport.surfaces.cli.tools.command import ViewOptions, accept_command
 
     return accept_command(ViewOptions(**view), source, yes=yes)
 
@@ -138,7 +138,7 @@ def tools_accept(source: str, yes: bool, **view: Any) -> int:
 @view_options
 def tools_trust(source: str, yes: bool, **view: Any) -> int:
     """Trust a source."""
-    from gloveport.surfaces.cli.tools import ViewOptions, trust_command
+    from gloveport.surfaces.cli.tools.command import ViewOptions, trust_command
 
     return trust_command(ViewOptions(**view), source, yes=yes)
 
@@ -149,7 +149,7 @@ def tools_trust(source: str, yes: bool, **view: Any) -> int:
 @view_options
 def tools_approve(source: str, yes: bool, **view: Any) -> int:
     """Trust a source, under the old name of the command."""
-    from gloveport.surfaces.cli.tools import ViewOptions, approve_command
+    from gloveport.surfaces.cli.tools.command import ViewOptions, approve_command
 
     return approve_command(ViewOptions(**view), source, yes=yes)
 
@@ -178,7 +178,7 @@ def config(ctx: click.Context) -> None:
 def config_show(**view: Any) -> int:
     """Show the settings."""
     from gloveport.surfaces.cli.config import show_command
-    from gloveport.surfaces.view import ViewOptions
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return show_command(ViewOptions(**view))
 
@@ -195,6 +195,6 @@ def config_show(**view: Any) -> int:
 def config_trust(yes: bool, **view: Any) -> int:
     """Trust settings."""
     from gloveport.surfaces.cli.config import trust_command
-    from gloveport.surfaces.view import ViewOptions
+    from gloveport.surfaces.cli.view import ViewOptions
 
     return trust_command(ViewOptions(config=None, **view), yes=yes)

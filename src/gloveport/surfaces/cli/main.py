@@ -60,7 +60,7 @@ def _usage_error(error: click.UsageError) -> GloveportError:
 
 def _fail(args: list[str], error: GloveportError) -> int:
     """Report the error as the command line asks for it, and return its exit code."""
-    from gloveport.surfaces.cli.outcome_report import write_problem
+    from gloveport.surfaces.cli.run.outcome_report import write_problem
     from gloveport.surfaces.terminal import stdout, stream
 
     if any(arg == "--json" or arg.partition("=")[0] == "--fields" for arg in args):

@@ -27,7 +27,7 @@ class SourceCredentials:
         self._by_name: Mapping[str, CredentialSlot] = {slot.name: slot for slot in self.slots}
 
     def warnings(self, configured: Sequence[str]) -> Iterator[str]:
-        """Yield a warning for each slot that is configured and that the source does not have."""
+        """Yield a warning for each configured slot that the source does not have."""
         known = ", ".join(f"`{slot.name}`" for slot in self.slots)
         for name in configured:
             if name not in self._by_name:

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,17 +21,18 @@ from gloveport.sources.detection import check
 from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME, TOKEN_VARIABLE, Client, Scope, ServerCommand
 from gloveport.surfaces.cli.connect.entries import with_entry
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
+from gloveport.surfaces.cli.view import OutputOptions
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import DEFAULT_URL
 from gloveport.surfaces.http.token import own_token_file
 from gloveport.surfaces.own_command import own_command
-from gloveport.surfaces.terminal import Stream, stream
+from gloveport.surfaces.terminal import Stream
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectOptions:
+class ConnectOptions(OutputOptions):
     """The command line of `gloveport connect`, not yet checked."""
 
     client: str
@@ -43,18 +43,6 @@ class ConnectOptions:
     url: str | None
     env: tuple[str, ...]
     yes: bool
-    as_json: bool
-    color: str
-
-    @property
-    def out(self) -> Stream:
-        """Standard output, for the answer."""
-        return stream(sys.stdout, self.color)
-
-    @property
-    def err(self) -> Stream:
-        """Standard error, for everything else."""
-        return stream(sys.stderr, self.color)
 
 
 def connect_command(options: ConnectOptions) -> int:

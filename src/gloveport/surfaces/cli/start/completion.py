@@ -8,8 +8,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from gloveport.errors import OptionError
+from gloveport.surfaces.own_command import COMMAND_NAME
 
-COMMAND_NAME = "gloveport"
 COMPLETE_VARIABLE = "_GLOVEPORT_COMPLETE"
 
 

@@ -76,7 +76,7 @@ def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any]
 
 
 def set_environment(env: dict[str, str]) -> None:
-    """Put the run's environment into os.environ, which `patch_process` emptied."""
+    """Add the run's environment to os.environ, which is empty since `patch_process`."""
     os.environ.update(env)
     os.putenv("TZ", "UTC")  # for the C library; the program does not see it
 

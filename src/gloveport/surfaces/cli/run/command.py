@@ -15,8 +15,8 @@ from gloveport.errors import GloveportError
 from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
-from gloveport.surfaces.cli.outcome_report import exit_status, write_ending, write_value
-from gloveport.surfaces.cli.run_view import PrintCapture, RunLogHandler, RunView
+from gloveport.surfaces.cli.run.outcome_report import exit_status, write_ending, write_value
+from gloveport.surfaces.cli.run.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.settings import load_settings

@@ -14,16 +14,16 @@ from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
-from gloveport.sources.pins import Pins, is_pinned, pin_key
+from gloveport.sources.pins import Pins, is_pinned
 from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files, what_it_does
 from gloveport.suggestions import question
 from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import ask
-from gloveport.surfaces.cli.listing.tool_lists import keep_list
+from gloveport.surfaces.cli.tools.tool_lists import keep_list
+from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Stream, visible, visible_line
-from gloveport.surfaces.view import ViewOptions
 from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.types import Tool
 from gloveport.values import to_json
@@ -143,7 +143,7 @@ async def _accept(view: ViewOptions, port: Gloveport, name: str, *, yes: bool) -
     if rows:
         _show_changes(view.err, rows if not view.as_json else [])
         ask(f"Accept these changes of {name}?", view.err, yes=yes, as_json=view.as_json)
-        await off_loop(lambda: Pins.of_user().pin(pin_key(config), current_definition(opened)))
+        await off_loop(lambda: Pins.of_user().pin(config.pin_key, current_definition(opened)))
     result = f"the current definition of {name} is accepted" if rows else f"nothing has changed in {name}"
     _done(view, result, {"source": name, "accepted": rows})
     return 0

@@ -13,10 +13,9 @@ from gloveport.surfaces.terminal import Stream, stream
 
 
 @dataclass(frozen=True, slots=True)
-class ViewOptions:
-    """The options --config, --json and --color."""
+class OutputOptions:
+    """The options --json and --color, and the streams that a command writes to."""
 
-    config: str | None
     as_json: bool
     color: str
 
@@ -29,6 +28,13 @@ class ViewOptions:
     def err(self) -> Stream:
         """Standard error, for everything else."""
         return stream(sys.stderr, self.color)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions(OutputOptions):
+    """The options --config, --json and --color."""
+
+    config: str | None
 
     def settings(self, *, quiet: bool = False) -> Config:
         """Return the settings of this user and this project."""

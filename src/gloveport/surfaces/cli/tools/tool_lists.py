@@ -20,7 +20,7 @@ from typing import Any
 from gloveport.catalog.search import SearchIndex, SearchResult, index_words
 from gloveport.catalog.stored_index import StoredTool, load_index, store_index
 from gloveport.config import SourceConfig
-from gloveport.folders import cache_folder, data_folder
+from gloveport.folders import accepted_file, cache_folder
 from gloveport.trust_store import digest_of
 from gloveport.types import Tool
 
@@ -72,7 +72,7 @@ def _cached(config: SourceConfig) -> CachedList | None:
         written = path.stat().st_mtime_ns
     except OSError:
         return None
-    changed = max(_changed_ns(accepted_file(config)), _changed_ns(config.location))
+    changed = max(_changed_ns(accepted_file(config.pin_key)), _changed_ns(config.location))
     is_old = time.time() - written / 1e9 > MAX_AGE_SECONDS
     return None if is_old or changed >= written else CachedList(config.name, path, written)
 
@@ -118,12 +118,6 @@ def search_lists(lists: Sequence[CachedList], query: str, limit: int) -> tuple[S
         store_index(path, shown, postings)
         stored = shown, postings
     return SearchIndex(*stored).search(query, None, limit), len(stored[0])
-
-
-def accepted_file(config: SourceConfig) -> Path:
-    """Return the file that says which definition of the source was accepted, without loading what reads it."""
-    key = "\n".join((config.settings, config.name, config.kind, repr(config.location)))
-    return data_folder() / "accepted" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
 
 def _path(config: SourceConfig) -> Path:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from gloveport.catalog.search import SearchIndex
 from gloveport.catalog.stored_index import StoredTool
 from gloveport.errors import GloveportError, exit_code
-from gloveport.surfaces.cli.listing.tool_lists import CachedList, cached_lists, search_lists
+from gloveport.surfaces.cli.tools.tool_lists import CachedList, cached_lists, search_lists
+from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.terminal import Stream, clip, visible, visible_line
-from gloveport.surfaces.view import ViewOptions
 from gloveport.types import Tool
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class _Answer:
         """The error that names the sources that should be open and are not."""
         if self.port is None:
             return None
-        from gloveport.surfaces.cli.tools import not_open
+        from gloveport.surfaces.cli.tools.command import not_open
 
         return not_open(self.port, self.source)
 
@@ -70,9 +70,7 @@ def search_command(view: ViewOptions, query: str, source: str | None, limit: int
     return _answer(view, source, show)
 
 
-def _answer(
-    view: ViewOptions, source: str | None, show: Callable[[Mapping[str, CachedList], Gloveport | None], int]
-) -> int:
+def _answer(view: ViewOptions, source: str | None, show: Show) -> int:
     """Show the tools: those of a source that is named as it is now, all others from their lists where these are good."""
     configs = [view.source(source)] if source is not None else view.settings().sources
     lists = cached_lists(configs) if source is None else {}
@@ -83,7 +81,7 @@ def _answer(
         except ValueError:  # a damaged list
             lists, missing = {}, [config.name for config in configs]
     from gloveport.large_values import off_loop
-    from gloveport.surfaces.cli.tools import with_port
+    from gloveport.surfaces.cli.tools.command import with_port
 
     async def work(port: Gloveport) -> int:
         return await off_loop(show, lists, port)
@@ -127,7 +125,7 @@ def _show(view: ViewOptions, answer: _Answer, about: Mapping[str, Any], counts: 
         text = f"from {which} of tools on disk, up to {_age(oldest)} old; `gloveport tools list SOURCE` reads one again"
         err.line(err.paint(err.fold(text), "dim"))
     if wrong is not None and port is not None and answer.source is not None:
-        from gloveport.surfaces.cli.tools import show_problems
+        from gloveport.surfaces.cli.tools.command import show_problems
 
         show_problems(view, port)
     elif wrong is not None:
