@@ -9,7 +9,7 @@ import pytest
 
 from gloveport.sandbox.jail.strength import JailReport, Layer
 from gloveport.sandbox.self_test import ATTEMPTS, Canaries, EscapeAttempt, SelfTestResult, _judge, _lines, self_test_launch
-from gloveport.surfaces.cli import doctor
+from gloveport.surfaces.cli.start import doctor
 from tests.surfaces.command import gloveport
 
 NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"', "sh")
