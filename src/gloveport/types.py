@@ -287,6 +287,9 @@ class ToolCall(NamedTuple):
     size: int = 0
 
 
+Verdict = Literal["allow", "ask", "deny"]
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The decision on a call: `allow` it, `ask` a person, or `deny` it.
@@ -294,9 +297,20 @@ class Decision:
     `reason` is for the program and its agent. `setting` is for the person: the setting that would change the decision.
     """
 
-    verdict: Literal["allow", "ask", "deny"]
+    verdict: Verdict
     reason: str = ""
     setting: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A call that a policy decides on: the tool, its arguments, and who asks. Without `args`, whatever its arguments."""
+
+    tool: Tool
+    args: Mapping[str, Any] | None = None
+    agent: str = "default"
+    run: str = ""
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

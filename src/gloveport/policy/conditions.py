@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from gloveport.suggestions import did_you_mean
 
@@ -129,14 +129,14 @@ class _Parser:
         """Take the next token, which must be this one."""
         token = self._next
         if token.kind != kind or (text and token.text != text):
-            self._fail(token, f"`{text}`" if text else {"end": "the end", "name": "a name"}[kind])
+            raise self._wanted(token, f"`{text}`" if text else {"end": "the end", "name": "a name"}[kind])
         self._at += 1
         return token
 
-    def _fail(self, token: _Token, wanted: str) -> NoReturn:
+    def _wanted(self, token: _Token, wanted: str) -> ConditionError:
         there = "the condition ends" if token.kind == "end" else f"there is `{token.text[:40]}`"
         hint = did_you_mean(token.text, _NAMES) if token.kind == "name" else None
-        raise ConditionError(f"{there} where {wanted} should stand", token.column, hint)
+        return ConditionError(f"{there} where {wanted} should stand", token.column, hint)
 
     def condition(self, depth: int) -> Test:
         tests = [self._conjunction(depth)]
@@ -180,7 +180,7 @@ class _Parser:
     def _pattern(self) -> str:
         token = self._next
         if token.kind != "text":
-            self._fail(token, 'a pattern such as "acme/*"')
+            raise self._wanted(token, 'a pattern such as "acme/*"')
         self._at += 1
         return _unquoted(token)
 
@@ -203,9 +203,9 @@ class _Parser:
         if self._take("args"):
             return self._path()
         if token.kind == "name" and token.text not in _NAMES:
-            hint = f"write args.{token.text[:40]}, or \"{token.text[:40]}\" for a text"
+            hint = f'write args.{token.text[:40]}, or "{token.text[:40]}" for a text'
             raise ConditionError(f"there is no `{token.text[:40]}`", token.column, hint)
-        self._fail(token, "a value")
+        raise self._wanted(token, "a value")
 
     def _list(self, depth: int) -> Value:
         items: list[Value] = []
@@ -223,7 +223,7 @@ class _Parser:
             elif self._take("["):
                 token = self._next
                 if token.kind not in ("number", "text") or (token.kind == "number" and not token.text.isdecimal()):
-                    self._fail(token, "a position or a name in quotes")
+                    raise self._wanted(token, "a position or a name in quotes")
                 self._at += 1
                 steps.append(int(token.text[:9]) if token.kind == "number" else _unquoted(token))
                 self.expect("sign", "]")
