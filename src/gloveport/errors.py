@@ -8,6 +8,7 @@
     ├── ValueCrossingError       a value can't be copied into or out of the sandbox; names its path
     ├── SourceError              a source's definition can't be loaded; other sources work
     ├── TooComplexError          hostile text took a jailed task more time or memory than it may have
+    ├── StoreError               the store can't be opened, read or written
     ├── CallLimit                the program made more calls than max_calls               (becomes Outcome.error)
     └── ToolError                a tool call failed: code, origin, tool, status, data …   (the guest can catch it)
 
@@ -193,6 +194,12 @@ CODES: Mapping[str, Code] = {
     "not-found": Code(2, 404, "There is nothing at this address.", "MCP is at /mcp."),
     "busy": Code(6, 429, "The server runs as many programs as it may, and its queue is full.", "Try again a little later."),
     "stopping": Code(6, 503, "The server is stopping.", "Try again when it is back."),
+    "store-unavailable": Code(
+        1,
+        503,
+        "The store can't be opened, read or written, so nothing that must be recorded can happen.",
+        "Free its disk or end the program that locks it; reads go on.",
+    ),
     "closed": Code(2, 409, "This Gloveport is closed.", "Create a new one, or use it inside `async with`."),
 }
 
@@ -271,6 +278,12 @@ class TooComplexError(GloveportError):
     """Hostile text took a jailed task more CPU time or memory than it may have; the task was killed."""
 
     code = "program-too-complex"
+
+
+class StoreError(GloveportError):
+    """The store can't be opened, read or written."""
+
+    code = "store-unavailable"
 
 
 class CallLimit(GloveportError):

@@ -1,0 +1,98 @@
+"""Verifies the chains of a store: finds events that were changed, removed, moved or cut off, and says where."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import orjson
+
+from gloveport.store.event_log import GENESIS, Place, digest, event_hash
+
+
+@dataclass(frozen=True, slots=True)
+class AuditProblem:
+    """A difference between what was recorded and what is in the file: in which chain, at which event, and which."""
+
+    chain: str
+    number: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"event {self.number} of the chain {self.chain}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The result of a verification; `heads` are the number and hash of the last event of each chain."""
+
+    events: int
+    heads: dict[str, tuple[int, str]]
+    problems: tuple[AuditProblem, ...]
+
+
+def verify(connection: sqlite3.Connection, known_head: str | None = None) -> AuditReport:
+    """Recompute every chain and check all links. `known_head` is a hash that was noted earlier: it must still be there."""
+    links = _links(connection)
+    targets = {(link.chain, link.number) for link in links}
+    found: dict[tuple[str, int], str] = {}
+    heads: dict[str, tuple[int, str]] = {}
+    problems: list[AuditProblem] = []
+    count, has_known_head = 0, known_head is None
+    chain, number, before, intact = "", 0, GENESIS, True
+    for row_chain, row_number, at, kind, body, stored in connection.execute(
+        "SELECT chain, number, at, kind, body, hash FROM events ORDER BY chain, number"
+    ):
+        count += 1
+        if row_chain != chain:
+            chain, number, before, intact = row_chain, 0, GENESIS, True
+        if intact and row_number != number + 1:
+            problems.append(AuditProblem(chain, number + 1, f"missing; the next one there is {row_number}"))
+            intact = False
+        elif intact and event_hash(before, Place(chain, row_number, at, kind), body.encode()) != stored:
+            problems.append(AuditProblem(chain, row_number, f"changed since it was recorded (`{kind}`)"))
+            intact = False
+        number, before = row_number, stored
+        heads[chain] = (row_number, stored.hex())
+        has_known_head = has_known_head or stored.hex() == known_head
+        if (chain, row_number) in targets:
+            found[chain, row_number] = stored.hex()
+    problems += _broken_links(links, found)
+    if not has_known_head:
+        problems.append(AuditProblem("?", 0, f"no event has the hash {known_head}: it was changed or cut off"))
+    return AuditReport(count, heads, tuple(problems))
+
+
+class _Link(NamedTuple):
+    """A reference of one chain to the head of another at that time."""
+
+    chain: str
+    number: int
+    hash: str
+    place: str
+
+
+def _links(connection: sqlite3.Connection) -> list[_Link]:
+    rows = connection.execute("SELECT chain, number, body FROM events WHERE kind = 'linked'")
+    return [
+        _Link(other, int(last), str(head), f"event {number} of the chain {chain}")
+        for chain, number, body in rows
+        for other, (last, head) in orjson.loads(body)["heads"].items()
+    ]
+
+
+def _broken_links(links: list[_Link], found: dict[tuple[str, int], str]) -> Iterator[AuditProblem]:
+    for link in links:
+        there = found.get((link.chain, link.number))
+        if there is None:
+            yield AuditProblem(link.chain, link.number, f"missing; {link.place} refers to it")
+        elif there != link.hash:
+            yield AuditProblem(link.chain, link.number, f"not the one to which {link.place} refers")
+
+
+def damaged_payloads(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the digests of arguments and results that were changed. Those that retention has deleted are not damaged."""
+    rows = connection.execute("SELECT digest, content FROM payloads")
+    return tuple(name.hex() for name, content in rows if digest(content) != name)

@@ -1,0 +1,255 @@
+"""The store: events are kept in order, survive kills, and can't be changed unnoticed (D5, D6)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gloveport.errors import StoreError
+from gloveport.store import event_log
+from gloveport.store.database import open_database
+from gloveport.store.event_log import EventLog, digest
+from gloveport.store.verification import AuditReport, damaged_payloads, verify
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "store.db"
+
+
+def check(path: Path, head: str | None = None) -> AuditReport:
+    connection = open_database(path)
+    try:
+        return verify(connection, head)
+    finally:
+        connection.close()
+
+
+def rows(path: Path, query: str) -> list[Any]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def change(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+async def record(path: Path, count: int = 20) -> EventLog:
+    log = EventLog(path)
+    for number in range(count):
+        log.append("call", {"number": number})
+    await log.append_now("call", {"number": count})
+    return log
+
+
+async def test_events_are_kept_in_order_with_their_payloads(path: Path) -> None:
+    log = EventLog(path)
+    payload = b'{"amount":1}'
+    for number in range(50):
+        log.append("call", {"number": number, "args": digest(payload).hex()}, [payload])
+    await log.append_now("write", {"number": 50})
+    found = rows(path, "SELECT kind, body FROM events ORDER BY number")
+    told = [json.loads(body)["number"] for kind, body in found if kind in ("call", "write")]
+    assert told == list(range(51))
+    assert rows(path, "SELECT content FROM payloads") == [(payload,)]
+    await log.close()
+    report = check(path)
+    assert not report.problems
+    assert report.events == 54  # with opened, linked and closed
+    with pytest.raises(StoreError, match="closed"):
+        log.append("late", {})
+
+
+def test_only_its_owner_can_read_the_file(path: Path) -> None:
+    open_database(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("statement", "number", "what"),
+    [
+        ("UPDATE events SET body = '{}' WHERE number = 7", 7, "changed"),
+        ("UPDATE events SET kind = 'other' WHERE number = 7", 7, "changed"),
+        ("UPDATE events SET at = at + 1 WHERE number = 7", 7, "changed"),
+        ("UPDATE events SET hash = zeroblob(32) WHERE number = 7", 7, "changed"),
+        ("DELETE FROM events WHERE number = 7", 7, "missing; the next one there is 8"),
+        ("DELETE FROM events WHERE number < 3", 1, "missing; the next one there is 3"),
+        ("UPDATE events SET number = -number", 1, "missing"),
+    ],
+)
+async def test_a_changed_or_removed_event_is_found_and_located(path: Path, statement: str, number: int, what: str) -> None:
+    await (await record(path)).close()
+    change(path, statement)
+    problem = check(path).problems[0]
+    assert problem.number == number
+    assert problem.what.startswith(what)
+
+
+async def test_events_that_change_places_are_found(path: Path) -> None:
+    await (await record(path)).close()
+    swap = [f"UPDATE events SET number = {new} WHERE number = {old}" for old, new in ((5, 999), (6, 5), (999, 6))]
+    change(path, *swap)
+    assert check(path).problems[0].number == 5
+
+
+async def test_a_chain_that_lost_its_end_is_found_by_another_chain_or_by_a_head_that_was_noted(path: Path) -> None:
+    first = await record(path)
+    await first.close()
+    head = check(path).heads[first.chain][1]
+    change(path, f"DELETE FROM events WHERE chain = '{first.chain}' AND number > 10")
+    assert not check(path).problems  # nothing else refers to it yet
+    assert "changed or cut off" in check(path, head).problems[0].what
+
+
+async def test_another_host_notes_the_heads_of_the_chains_that_it_finds(path: Path) -> None:
+    first = await record(path)
+    await first.close()
+    await (await record(path)).close()
+    assert not check(path).problems
+    change(path, f"DELETE FROM events WHERE chain = '{first.chain}' AND number > 10")
+    problem = check(path).problems[0]
+    assert (problem.chain, problem.what.partition(";")[0]) == (first.chain, "missing")
+
+
+async def test_deleted_payloads_leave_the_chain_intact_and_changed_ones_are_found(path: Path) -> None:
+    log = EventLog(path)
+    await log.append_now("call", {"args": digest(b"a").hex()}, [b"a", b"b"])
+    await log.close()
+    change(path, "DELETE FROM payloads WHERE content = x'61'")
+    assert not check(path).problems
+    change(path, "UPDATE payloads SET content = x'63'")
+    connection = open_database(path)
+    assert damaged_payloads(connection) == (digest(b"b").hex(),)
+    connection.close()
+
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from gloveport.store.event_log import EventLog
+async def main():
+    log = EventLog(Path(sys.argv[1]))
+    for number in range(10**9 if sys.argv[2] == "endless" else int(sys.argv[2])):
+        await log.append_now("write", {"number": number})
+        print(number, flush=True)
+    await log.close()
+asyncio.run(main())
+"""
+
+
+def writer(path: Path, count: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", WRITER, str(path), count], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.integration
+def test_four_hosts_write_at_once_and_one_that_is_killed_loses_nothing_that_it_had_reported(path: Path) -> None:
+    hosts = [writer(path, "150") for _ in range(3)]
+    with writer(path, "endless") as victim:
+        assert victim.stdout is not None
+        told = [victim.stdout.readline() for _ in range(40)]
+        os.kill(victim.pid, signal.SIGKILL)
+        told += [line for line in victim.stdout if line.endswith("\n")]
+    for host in hosts:
+        out, _ = host.communicate(timeout=120)
+        assert (host.returncode, len(out.split())) == (0, 150)
+    report = check(path)
+    assert not report.problems
+    assert len(report.heads) == 4
+    written: dict[str, int] = {}
+    for chain, body in rows(path, "SELECT chain, body FROM events WHERE kind = 'write' ORDER BY chain, number"):
+        assert json.loads(body)["number"] == written.get(chain, 0)
+        written[chain] = written.get(chain, 0) + 1
+    others = sorted(written.values())
+    others.remove(150), others.remove(150), others.remove(150)
+    assert others[0] >= len(told)
+
+
+async def test_while_the_file_is_locked_writes_are_refused_and_other_events_are_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(event_log, "RETRY_SECONDS", 0.01)
+    log = await record(path)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    log.append("read", {"number": 1})
+    with pytest.raises(StoreError, match="locked") as caught:
+        await log.append_now("write", {})
+    assert "another program" in (caught.value.hint or "")
+    holder.execute("ROLLBACK")
+    holder.close()
+    await log.append_now("write", {"number": 2})
+    await log.close()
+    assert rows(path, "SELECT kind FROM events ORDER BY number")[-3:] == [("read",), ("write",), ("closed",)]
+    assert not check(path).problems
+
+
+async def test_when_the_disk_is_full_writes_are_refused(path: Path) -> None:
+    log = await record(path)
+    log._connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(StoreError, match="full") as caught:
+        while True:
+            await log.append_now("write", {"text": "x" * 5000})
+    assert "free some space" in (caught.value.hint or "")
+    log._connection.execute("PRAGMA max_page_count = 1000000")
+    await log.append_now("write", {"text": "again"})
+    await log.close()
+    assert not check(path).problems
+
+
+async def test_events_that_could_not_be_kept_are_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(event_log, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(event_log, "MAX_WAITING_EVENTS", 10)
+    log = EventLog(path)
+    await log.append_now("call", {})
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    for number in range(100):
+        log.append("read", {"number": number})
+    holder.execute("ROLLBACK")
+    holder.close()
+    await log.append_now("write", {})
+    await log.close()
+    found = rows(path, "SELECT kind, body FROM events ORDER BY number")
+    lost = sum(json.loads(body)["events"] for kind, body in found if kind == "lost")
+    assert lost + sum(kind == "read" for kind, _ in found) == 100
+    assert lost > 0
+
+
+async def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
+    await (await record(path)).close()
+    change(path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="newer version"):
+        EventLog(path)
+
+
+def test_a_file_that_is_no_store_is_refused_with_what_to_do(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"this is a text, and no database at all" * 100)
+    with pytest.raises(StoreError, match="not a database") as caught:
+        EventLog(path)
+    assert "move the file away" in (caught.value.hint or "")
+
+
+async def test_many_writers_in_one_host_share_commits(path: Path) -> None:
+    log = EventLog(path)
+    await asyncio.gather(*(log.append_now("write", {"number": number}) for number in range(500)))
+    await log.close()
+    assert check(path).events == 503
