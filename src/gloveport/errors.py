@@ -8,6 +8,7 @@
     ├── ValueCrossingError       a value can't be copied into or out of the sandbox; names its path
     ├── SourceError              a source's definition can't be loaded; other sources work
     ├── TooComplexError          hostile text took a jailed task more time or memory than it may have
+    ├── ApprovalError            nobody answered in time, or an answer is refused
     ├── StoreError               the store can't be opened, read or written
     ├── CallLimit                the program made more calls than max_calls               (becomes Outcome.error)
     └── ToolError                a tool call failed: code, origin, tool, status, data …   (the guest can catch it)
@@ -194,6 +195,12 @@ CODES: Mapping[str, Code] = {
     "not-found": Code(2, 404, "There is nothing at this address.", "MCP is at /mcp."),
     "busy": Code(6, 429, "The server runs as many programs as it may, and its queue is full.", "Try again a little later."),
     "stopping": Code(6, 503, "The server is stopping.", "Try again when it is back."),
+    "approval-refused": Code(
+        5,
+        409,
+        "An answer to a request for approval is refused: it waits no more, or the answer is for another call.",
+        "List what waits, and answer that.",
+    ),
     "store-unavailable": Code(
         1,
         503,
@@ -278,6 +285,12 @@ class TooComplexError(GloveportError):
     """Hostile text took a jailed task more CPU time or memory than it may have; the task was killed."""
 
     code = "program-too-complex"
+
+
+class ApprovalError(GloveportError):
+    """A request for approval was not answered in time, or an answer to one is refused."""
+
+    code = "approval-refused"
 
 
 class StoreError(GloveportError):
