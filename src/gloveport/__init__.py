@@ -10,15 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gloveport.approvals.request import Answer, ApprovalRequest
     from gloveport.config import SourceConfig
     from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError, ToolError
     from gloveport.host.port import Gloveport
     from gloveport.journal.memory import MemoryJournal
+    from gloveport.rules.budgets import Budget
+    from gloveport.rules.rules import Rule, Rules
     from gloveport.sources.functions import tool
     from gloveport.surfaces.agents.code_tool import code_tool
     from gloveport.types import CallRecord, Divergence, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
 
 __all__ = [
+    "Answer",
+    "ApprovalRequest",
+    "Budget",
     "CallRecord",
     "Divergence",
     "ErrorValue",
@@ -31,6 +37,8 @@ __all__ = [
     "MemoryJournal",
     "OptionError",
     "Outcome",
+    "Rule",
+    "Rules",
     "SandboxError",
     "SourceConfig",
     "SourceError",
@@ -43,8 +51,13 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Answer": "approvals.request",
+    "ApprovalRequest": "approvals.request",
+    "Budget": "rules.budgets",
     "Gloveport": "host.port",
     "MemoryJournal": "journal.memory",
+    "Rule": "rules.rules",
+    "Rules": "rules.rules",
     "SourceConfig": "config",
     "code_tool": "surfaces.agents.code_tool",
     "tool": "sources.functions",

@@ -17,9 +17,11 @@ from gloveport.trust_store import digest_of, record, trusted
 from gloveport.types import Limits
 
 STRENGTHS = ("none", "kernel", "full")
+PRESETS = ("strict", "standard", "open")
 DEFAULTS: Mapping[tuple[str, str], Any] = {
     **{("limits", name): value for name, value in asdict(Limits()).items()},
     ("sandbox", "minimum"): "kernel",
+    ("policy", "preset"): "standard",
     ("sandbox", "allow_eval"): False,
     ("sandbox", "allow_wasm"): False,
 }
@@ -55,6 +57,8 @@ def reason_of(key: tuple[str, str], value: Any, yours: Any) -> str | None:
         return None if value <= yours else f"yours is {yours:,}"
     if key == ("sandbox", "minimum") and value in STRENGTHS and yours in STRENGTHS:
         return None if STRENGTHS.index(value) > STRENGTHS.index(yours) else f"yours is {yours}, which is stronger"
+    if key == ("policy", "preset") and value in PRESETS and yours in PRESETS:
+        return None if PRESETS.index(value) < PRESETS.index(yours) else f"yours is {yours}, which is stricter"
     if key in (("sandbox", "allow_eval"), ("sandbox", "allow_wasm")) and isinstance(value, bool):
         return "yours is off" if value else None
     return f"yours is {yours!r:.60}" if yours is not None else "you have not set it"

@@ -13,6 +13,7 @@ Language = Literal["typescript", "javascript", "python"]
 Status = Literal["completed", "failed", "waiting", "cancelled"]
 Strength = Literal["full", "kernel", "none"]
 
+DEFAULT_AGENT = "default"
 LANGUAGES: tuple[Language, ...] = ("typescript", "javascript", "python")
 
 # Error types that add nothing to the error code, and are not shown.
@@ -288,6 +289,8 @@ class ToolCall(NamedTuple):
 
 
 Verdict = Literal["allow", "ask", "deny"]
+CallStatus = Literal["waiting", "running", "ok", "failed"]
+CallEvent = Literal["call-waiting", "call-started", "call-ended"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +298,13 @@ class Decision:
     """The decision on a call: `allow` it, `ask` a person, or `deny` it.
 
     `reason` is for the program and its agent. `setting` is for the person: the setting that would change the decision.
+    `rule` is the rule that decided, or the preset.
     """
 
     verdict: Verdict
     reason: str = ""
     setting: str | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,26 +313,41 @@ class CallRequest:
 
     tool: Tool
     args: Mapping[str, Any] | None = None
-    agent: str = "default"
+    agent: str = DEFAULT_AGENT
     run: str = ""
     session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CallRecord:
-    """A call that was started. `status` is `running`, `ok` or `failed`; times are seconds since the run began.
+class CallApproval:
+    """What a person answered about a call: who it was, after how many seconds, and what the approval covers.
 
-    `origin` says who reported the `error`: Gloveport, or the tool.
+    `asked` are the arguments that the program sent, where the person has changed them.
+    """
+
+    approver: str
+    seconds: float
+    scope: str = "once"
+    asked: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """A call that was started. Times are seconds since the run began.
+
+    `status` is `waiting` while a person is asked, then `running`, `ok` or `failed`. `origin` says who reported the `error`:
+    Gloveport, or the tool. `approval` is what the person answered.
     """
 
     id: int
     tool: str
     args: Any
-    status: Literal["running", "ok", "failed"]
+    status: CallStatus
     started: float
     seconds: float | None = None
     error: str | None = None
     origin: Origin | None = None
+    approval: CallApproval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,9 +371,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a run, for `on_event`: of kind `log`, `emit`, `call-started` or `call-ended`."""
+    """An event of a run, for `on_event`: of kind `log`, `emit`, `call-waiting`, `call-started` or `call-ended`."""
 
-    kind: Literal["log", "emit", "call-started", "call-ended"]
+    kind: Literal["log", "emit"] | CallEvent
     run: str
     log: LogLine | None = None
     value: Any = None
@@ -362,7 +382,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a run. `value` is what the program returned; `error` is why it failed."""
+    """The outcome of a run. `value` is what the program returned; `error` is why it failed.
+
+    `waiting` are the ids of the requests that a person has to answer, if the status is `waiting`.
+    """
 
     run: str
     status: Status
@@ -373,6 +396,7 @@ class Outcome:
     calls: tuple[CallRecord, ...] = ()
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

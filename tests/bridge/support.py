@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from gloveport.bridge import Bridge, RunBridge
+from gloveport.bridge import Bridge, RunBridge, RunContext
 from gloveport.catalog import Catalog
 from gloveport.errors import ToolError
 from gloveport.policy import Policy
@@ -38,7 +38,7 @@ class FakeSource:
 
 def port(*tools: Any, policy: Policy | None = None, on_call: Any = None, sources: Any = (), **limits: Any) -> RunBridge:
     catalog = Catalog([functions(tools), *sources] if tools else list(sources))
-    return Bridge(catalog, policy).for_run(Limits(**limits), on_call)
+    return Bridge(catalog, policy).for_run(Limits(**limits), RunContext(on_call=on_call))
 
 
 async def call(port: RunBridge, name: str, *args: Any, id: int = 1) -> Any:

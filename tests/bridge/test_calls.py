@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -22,8 +21,9 @@ import pytest
 from gloveport.bridge import CallLimit
 from gloveport.catalog import Catalog
 from gloveport.errors import OptionError, ToolError
+from gloveport.rules.budgets import Budget, BudgetCounts
 from gloveport.sources.functions import tool
-from gloveport.types import CallRecord, Decision, Limits, Tool, ToolCall
+from gloveport.types import CallRecord, CallRequest, Decision, Limits, Tool, ToolCall
 
 from .support import FakeSource, call, port, refused
 
@@ -262,12 +262,20 @@ class Says:
     def __init__(self, verdict: Any) -> None:
         self.verdict = verdict
         self.asked: list[Any] = []
+        self.counts = BudgetCounts()
 
-    def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
-        self.asked.append((tool.address, dict(args) if args is not None else None))
+    def settled(self, tool: Tool, agent: str) -> Decision | None:
+        return None
+
+    def decide(self, request: CallRequest) -> Decision:
+        args = request.args
+        self.asked.append((request.tool.address, dict(args) if args is not None else None))
         if isinstance(args, dict):
             args["city"] = "Rome"
         return Decision(self.verdict, "rule 7")
+
+    def budgets_of(self, tool: Tool, agent: str) -> tuple[Budget, ...]:
+        return ()
 
 
 @pytest.mark.parametrize("verdict", ["deny", "ask"])

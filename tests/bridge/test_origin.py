@@ -7,7 +7,9 @@ import pytest
 from gloveport import ToolError
 from gloveport.bridge.received_errors import MAX_ERRORS, ReceivedErrors
 from gloveport.errors import CODES, exit_code, http_status, label
-from gloveport.policy.writes import WritesDenied
+from gloveport.policy.rule_book import RuleBook
+from gloveport.rules.rules import Rules
+from gloveport.rules.source_writes import SourceWrites
 from gloveport.types import Tool
 from tests.bridge.support import FakeSource, port, refused
 
@@ -46,13 +48,16 @@ async def test_an_exception_of_a_function_is_the_tools_own() -> None:
 
 
 async def test_a_denied_write_is_ours_and_tells_the_program_no_setting() -> None:
-    run = port(sources=[FakeSource("shop", [WRITE])], policy=WritesDenied({}))
+    run = port(sources=[FakeSource("shop", [WRITE])], policy=RuleBook(Rules(sources={"shop": SourceWrites()})))
     error = await refused(run, "shop.pay", {})
     assert (error.code, error.origin) == ("denied", "gloveport")
     assert "ask the user" in (error.hint or "").lower()
-    assert error.setting == 'set `writes = ["pay"]` (or `writes = "allow"`) under [sources.shop]'
+    assert error.setting is not None
+    assert error.setting.endswith('; or set `writes = ["pay"]` (or `writes = "allow"`) under [sources.shop]')
+    assert "on_approval=" in error.setting
+    assert "store=" in error.setting
     assert "writes =" not in error.message + (error.hint or "")
-    assert run.records[0].error.startswith("denied: ")
+    assert (run.records[0].error or "").startswith("denied: ")
 
 
 async def test_what_the_bridge_itself_refuses_is_ours() -> None:

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from gloveport.errors import OptionError
 from gloveport.values import encode
 
-Scope = Literal["once", "always"]
-"""What an approval covers: this call, or also every later call of the same shape."""
+Scope = Literal["once", "run", "always"]
+"""What an approval covers: this call, or also every later call of the same shape, in its run or in any."""
 
 MAX_SHAPE_DEPTH = 20
 MAX_SHAPE_NODES = 1000
@@ -30,7 +31,10 @@ def _sorted(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A call that waits for a person. Times are seconds since 1970; `line` is the line of the program."""
+    """A call that waits for a person. Times are seconds since 1970; `line` is the line of the program.
+
+    `reason` is why it asks, and `rule` the rule that says so.
+    """
 
     run: str
     call: int
@@ -40,6 +44,7 @@ class ApprovalRequest:
     asked: float
     expires: float
     reason: str = ""
+    rule: str = ""
     line: int | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
@@ -59,21 +64,35 @@ class Answer:
     reason: str = ""
     args: Mapping[str, Any] | None = None
 
+    @classmethod
+    def of(cls, given: Answer | bool, approver: str) -> Answer:
+        """Return an answer that code gave: an Answer, or True or False for this call."""
+        if isinstance(given, Answer):
+            return given
+        if isinstance(given, bool):
+            return cls(given, approver)
+        raise OptionError(f"an answer is True, False or Answer(…), not {given!r:.60}")
+
 
 @dataclass(frozen=True, slots=True)
 class StandingApproval:
-    """An approval for every later call of a tool by an agent whose arguments have the same shape. It can be revoked."""
+    """An approval for every later call of a tool by an agent whose arguments have the same shape. It can be revoked.
+
+    With `run`, it covers the calls of that run alone.
+    """
 
     tool: str
     agent: str
     shape: str
     approver: str
     given: float
+    run: str | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def covers(self, request: ApprovalRequest) -> bool:
         """Return whether it approves this call."""
-        return (self.tool, self.agent) == (request.tool, request.agent) and self.shape == shape_of(request.args)
+        same = (self.tool, self.agent) == (request.tool, request.agent) and self.run in (None, request.run)
+        return same and self.shape == shape_of(request.args)
 
 
 def shape_of(args: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ plain JSON form, in which a date is text and bytes are base64; the arguments tha
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import jsonschema_rs
@@ -86,6 +86,13 @@ class Contract:
             raise self._refusal(describe_errors(self._validator, msgspec.to_builtins(args, str_keys=True), self.tool))
         return args
 
+    def accept_named(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return named arguments, copied and validated; raises ToolError `bad-arguments`."""
+        copied = copy_data(dict(args))
+        if not self._fits(copied):
+            raise self._refusal(describe_errors(self._validator, msgspec.to_builtins(copied, str_keys=True), self.tool))
+        return copied
+
     def _fits(self, args: Any) -> bool:
         try:
             if self._is_valid(args):
@@ -143,6 +150,10 @@ class PagedContract(Contract):
         super().__init__(tool, cast("Source", source), path, suspended)
         self._source = source
         self.call = self._page
+
+    def accept_named(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Refuse them: the cursor of a page is not one of them."""
+        raise self._refusal("those of a page can't be changed")
 
     def accept(self, values: Any) -> dict[str, Any]:
         """Return the validated arguments and the cursor."""

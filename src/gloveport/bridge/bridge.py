@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from gloveport.approvals.desk import ApprovalDesk
 from gloveport.bridge.arguments import Contract, PagedContract
 from gloveport.bridge.builtins import Builtins
-from gloveport.bridge.run_bridge import OnCall, RunBridge
+from gloveport.bridge.run_bridge import RunBridge, RunContext
 from gloveport.catalog import Catalog
-from gloveport.policy import AllowAll, Policy
+from gloveport.policy import Policy
+from gloveport.policy.rule_book import RuleBook
+from gloveport.rules.rules import Rules
 from gloveport.sources import PagedSource
-from gloveport.types import Limits
+from gloveport.types import DEFAULT_AGENT, Limits
 
 PAGE_SUFFIX = "#page"
 """The guest appends this to a tool's name to fetch one page of its result."""
 
 
 class Bridge:
-    """Serves the tool calls of all runs; `for_run` returns the part that belongs to one run."""
+    """Serves the tool calls of all runs of an agent; `for_run` returns the part that belongs to one run.
 
-    def __init__(self, catalog: Catalog, policy: Policy | None = None) -> None:
+    Without a policy every call is allowed. Without a desk nobody can be asked: what asks is denied.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        policy: Policy | None = None,
+        desk: ApprovalDesk | None = None,
+        agent: str = DEFAULT_AGENT,
+    ) -> None:
         self.catalog = catalog
-        self.policy: Policy = policy or AllowAll()
-        self.builtins = Builtins(catalog, self.policy)
+        self.policy: Policy = policy or RuleBook(Rules(preset="open"))
+        self.desk = desk
+        self.agent = agent
+        self.builtins = Builtins(catalog, self.policy, agent)
         # By the name that programs write. Only names in the catalog are added, so a guest can't make it grow.
         self.contracts: dict[str, Contract] = {}
 
-    def for_run(self, limits: Limits, on_call: OnCall | None = None, *, began: float | None = None) -> RunBridge:
-        """Return the bridge of one run, which began at `began` (`time.monotonic()`; by default now)."""
-        return RunBridge(self, limits, on_call, began)
+    def for_run(self, limits: Limits, context: RunContext | None = None) -> RunBridge:
+        """Return the bridge of one run."""
+        return RunBridge(self, limits, context or RunContext())
 
     def finds_quickly(self, name: str) -> bool:
         """Return True for a plain function: a schema of somebody else may be large, and an unknown name is searched for."""

@@ -12,7 +12,7 @@ from gloveport.catalog import Catalog, UnknownPart, typescript_stubs
 from gloveport.errors import ToolError
 from gloveport.policy import Policy
 from gloveport.suggestions import question
-from gloveport.types import Tool
+from gloveport.types import CallRequest, Tool
 
 DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 10, 100
 MAX_INTERFACES_CHARS = 200_000
@@ -31,9 +31,10 @@ class SearchPage(NamedTuple):
 class Builtins:
     """Implements the built-ins over the catalog, without calling a source. Each returns plain data, or a SearchPage."""
 
-    def __init__(self, catalog: Catalog, policy: Policy) -> None:
+    def __init__(self, catalog: Catalog, policy: Policy, agent: str) -> None:
         self._catalog = catalog
         self._policy = policy
+        self._agent = agent
         self.calls: Mapping[str, Callable[[list[Any]], Any]] = {
             "search": self._search,
             "describe": self._describe,
@@ -70,7 +71,7 @@ class Builtins:
             "description": tool.description[:MAX_DESCRIPTION_CHARS],
             "kind": tool.kind,
             "writes": tool.writes,
-            "approval": self._policy.decide(tool, None).verdict == "ask",
+            "approval": self._policy.decide(CallRequest(tool, None, self._agent)).verdict == "ask",
         }
 
     def _describe(self, args: list[Any]) -> dict[str, Any]:

@@ -7,26 +7,40 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
 from gloveport.bridge.received_errors import ReceivedErrors
+from gloveport.bridge.refusals import budget_used_up, denied_by_person, denied_by_rules, not_answered
 from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
-from gloveport.errors import CODES, CallLimit, Origin, ToolError, label
+from gloveport.errors import ApprovalError, CallLimit, Origin, ToolError, label
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
-from gloveport.policy import AllowAll
 from gloveport.sources.functions.threads import left_running
-from gloveport.types import CallRecord, Failure, Limits, ToolCall
+from gloveport.types import (
+    CallApproval,
+    CallEvent,
+    CallRecord,
+    CallRequest,
+    CallStatus,
+    Decision,
+    Failure,
+    Limits,
+    ToolCall,
+)
 
 if TYPE_CHECKING:
+    from gloveport.approvals.desk import ApprovalDesk
     from gloveport.bridge.arguments import Contract
     from gloveport.bridge.bridge import Bridge
+    from gloveport.rules.budgets import Budget
 
-OnCall = Callable[[Literal["call-started", "call-ended"], CallRecord], None]
+OnCall = Callable[[CallEvent, CallRecord], None]
 
 # Questions to the catalog have a budget of their own. Those that cost more than 1 take milliseconds on 10,000 tools.
 MAX_QUESTIONS = 10_000
@@ -38,18 +52,32 @@ MAX_RECORDED_ARGUMENT_BYTES = 2 * 1024 * 1024
 ARGUMENTS_NOT_RECORDED = {"…": "not kept: too large"}
 
 
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The run to which calls belong: its id, when it began (`time.monotonic()`), and who listens.
+
+    `line_of` returns the line of the program that calls a tool, where only one can be meant.
+    """
+
+    run: str = ""
+    began: float | None = None
+    on_call: OnCall | None = None
+    line_of: Callable[[str], int | None] = lambda tool: None
+
+
 class _Call(msgspec.Struct, gc=False):
-    """A call that has started. `status` leaves `running` at most once, and never returns to it."""
+    """A call that has started. `status` goes from `waiting` to `running` and then to its end, and never back."""
 
     id: int
     contract: Contract
     args: list[Any] | None
     started: float
-    status: Literal["running", "ok", "failed"] = "running"
+    status: CallStatus = "running"
     seconds: float | None = None
     error: str | None = None
     origin: Origin | None = None
     named: dict[str, Any] | None = None  # the arguments by name, where finding the names takes long
+    approval: CallApproval | None = None
 
     @property
     def tool(self) -> str:
@@ -62,22 +90,41 @@ class _Call(msgspec.Struct, gc=False):
             args = ARGUMENTS_NOT_RECORDED
         else:
             args = self.contract.named_arguments(self.args) if self.named is None else self.named
-        return CallRecord(self.id, self.tool, args, self.status, self.started, self.seconds, self.error, self.origin)
+        return CallRecord(
+            self.id, self.tool, args, self.status, self.started, self.seconds, self.error, self.origin, self.approval
+        )
+
+
+class _Admitted(NamedTuple):
+    """A call that may be made.
+
+    `sent` are the arguments to send. `named` are those to record, where finding their names takes long. `made` is its
+    record if it has waited for a person.
+    """
+
+    contract: Contract
+    sent: dict[str, Any]
+    named: dict[str, Any] | None = None
+    made: _Call | None = None
 
 
 class RunBridge:
     """The calls of one run.
 
     Invariants: `_slots_in_use` is the number of calls that hold a slot and never exceeds max_concurrent_calls. While a call
-    waits for a slot, all slots are in use, and waiting calls get theirs in the order in which they asked.
+    waits for a slot, all slots are in use, and waiting calls get theirs in the order in which they asked. A call that waits
+    for a person has no slot yet. `on_waiting` gets True when calls begin to wait for a person, and False when none does.
     """
 
-    def __init__(self, bridge: Bridge, limits: Limits, on_call: OnCall | None, began: float | None) -> None:
+    def __init__(self, bridge: Bridge, limits: Limits, context: RunContext) -> None:
         self._bridge = bridge
-        self._allows_all = isinstance(bridge.policy, AllowAll)
         self._limits = limits
-        self._on_call = on_call
-        self._began = time.monotonic() if began is None else began
+        self._context = context
+        self._on_call = context.on_call
+        self._began = time.monotonic() if context.began is None else context.began
+        self.on_waiting: Callable[[bool], None] = lambda waits: None
+        self._waiting_for_person = 0
+        self._budgets_used: Counter[str] = Counter()
         self._calls_made = 0
         self._questions_asked = 0
         self._suggestions_made = 0
@@ -113,17 +160,28 @@ class RunBridge:
         if contract is None and call.name in self._bridge.builtins.calls:
             return await self._ask(call)
         try:
-            contract, sent, named = await self._admit(call, contract)
+            admitted = await self._admit(call, contract)
         except (ToolError, asyncio.CancelledError) as problem:
             raise self._refusal(problem, call.name) from None
-        if self._slots_in_use < self._limits.max_concurrent_calls:
-            self._slots_in_use += 1
-        else:
-            await self._wait_for_slot(contract)
-        made: _Call | None = None
+        contract = admitted.contract
+        if budgets := self._bridge.policy.budgets_of(contract.tool, self._bridge.agent):
+            await self._take_budgets(budgets, call, admitted)
         try:
-            made = self._start(call, contract, named)
-            found = await contract.call(contract.tool, sent)
+            if self._slots_in_use < self._limits.max_concurrent_calls:
+                self._slots_in_use += 1
+            else:
+                await self._wait_for_slot(contract)
+            return await self._make(call, admitted)
+        finally:
+            if budgets:
+                self._bridge.policy.counts.give_back(budgets, self._bridge.agent)
+
+    async def _make(self, call: ToolCall, admitted: _Admitted) -> Any:
+        """Make a call that holds a slot, and release the slot."""
+        contract, made = admitted.contract, None
+        try:
+            made = self._start(call, admitted)
+            found = await contract.call(contract.tool, admitted.sent)
             value = await _large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
                 raise _run_ended_error(contract.path)
@@ -151,13 +209,8 @@ class RunBridge:
             await self._bridge.catalog.prepare_search()
         return await off_loop_if(call.name in QUESTION_COST, self._answer, call.name, call.args)
 
-    async def _admit(
-        self, call: ToolCall, contract: Contract | None
-    ) -> tuple[Contract, dict[str, Any], dict[str, Any] | None]:
-        """Count, look up, validate and decide on a call.
-
-        Return its contract, the arguments to send, and those to record where finding their names takes long.
-        """
+    async def _admit(self, call: ToolCall, contract: Contract | None) -> _Admitted:
+        """Count, look up, validate and decide on a call. Wait for a person where one is asked."""
         if self._closed:
             raise _run_ended_error(call.name)
         self._calls_made += 1
@@ -173,9 +226,11 @@ class RunBridge:
             sent, named = contract.accept(call.args), None
         else:
             sent, named = await off_loop_soon(contract.accept_slowly, call.args)
-        if not self._allows_all:
-            self._decide(contract, call, named)
-        return contract, sent, named
+        admitted = _Admitted(contract, sent, named)
+        decision = self._bridge.policy.settled(contract.tool, self._bridge.agent)
+        if decision is not None and decision.verdict == "allow":
+            return admitted
+        return await self._govern(call, admitted, decision)
 
     def _refusal(self, problem: BaseException, name: str) -> BaseException:
         """Return what to raise for a call that was not made."""
@@ -234,17 +289,75 @@ class RunBridge:
             raise unknown_tool_error(self._bridge.catalog, name, guess=self._suggestions_made <= MAX_SUGGESTIONS)
         return found
 
-    def _decide(self, contract: Contract, call: ToolCall, named: dict[str, Any] | None) -> None:
-        args = contract.named_arguments(call.args) if named is None else named
-        decision = self._bridge.policy.decide(contract.tool, args)
+    async def _govern(self, call: ToolCall, admitted: _Admitted, decision: Decision | None) -> _Admitted:
+        """Decide on a call by its arguments, and ask a person where the rules say so. Raise ToolError for a refusal."""
+        contract, desk = admitted.contract, self._bridge.desk
+        args = contract.named_arguments(call.args) if admitted.named is None else admitted.named
+        request = CallRequest(contract.tool, args, self._bridge.agent, self._context.run)
+        decision = self._bridge.policy.decide(request) if decision is None else decision
         if decision.verdict == "allow":
-            return
-        needs = "needs a person's approval, which is not available here" if decision.verdict == "ask" else "is not allowed"
-        message = f"`tools.{contract.path}` {needs}{f': {decision.reason}' if decision.reason else ''}"
-        hint, setting = CODES["denied"].fix, decision.setting
-        refusal = ToolError(message, code="denied", tool=contract.path, hint=hint, setting=setting)
-        self._finish(self._start(call, contract, named), refusal)  # a refused call is recorded too
-        raise refusal
+            return admitted
+        made = self._record(call, admitted)
+        try:
+            if decision.verdict == "deny" or desk is None:
+                raise denied_by_rules(contract.path, decision)
+            made.status = "waiting"
+            self._tell("call-waiting", made)
+            answer, approval = await self._ask_person(desk, request, made, decision)
+            made.approval = approval
+            if not answer.approved:
+                raise denied_by_person(contract.path, answer)
+            if answer.args is not None:
+                admitted = _Admitted(contract, contract.accept_named(answer.args), dict(answer.args))
+                request = replace(request, args=answer.args)
+                made.args, made.named = [dict(answer.args)], dict(answer.args)
+            decision = self._bridge.policy.decide(request)  # the rules or the arguments may have changed meanwhile
+            if decision.verdict == "deny":
+                raise denied_by_rules(contract.path, decision)
+        except (ToolError, asyncio.CancelledError) as problem:
+            self._finish(made, problem)
+            raise
+        return admitted._replace(made=made)
+
+    async def _ask_person(
+        self, desk: ApprovalDesk, request: CallRequest, made: _Call, decision: Decision
+    ) -> tuple[Answer, CallApproval]:
+        """Return the answer of a person to a call. Meanwhile it has no slot, and the clock of the run stands still."""
+        asked = time.time()
+        question = ApprovalRequest(
+            run=self._context.run,
+            call=made.id,
+            tool=request.tool.address,
+            args=request.args or {},
+            agent=self._bridge.agent,
+            asked=asked,
+            expires=asked + desk.expiry_seconds,
+            reason=decision.reason,
+            rule=decision.rule,
+            line=self._context.line_of(made.tool),
+        )
+        self._waiting_for_person += 1
+        if self._waiting_for_person == 1:
+            self.on_waiting(True)
+        try:
+            answer = await desk.ask(question, made.contract.accept_named)
+        except ApprovalError as error:
+            raise not_answered(made.tool, error) from None
+        finally:
+            self._waiting_for_person -= 1
+            if self._waiting_for_person == 0:
+                self.on_waiting(False)
+        changed = question.args if answer.args is not None else None
+        return answer, CallApproval(answer.approver, time.time() - asked, answer.scope, changed)
+
+    async def _take_budgets(self, budgets: tuple[Budget, ...], call: ToolCall, admitted: _Admitted) -> None:
+        """Count a call in its budgets. Raise ToolError when one of them is used up."""
+        used_up = await self._bridge.policy.counts.take(budgets, self._bridge.agent, self._budgets_used)
+        if used_up is not None:
+            refusal = budget_used_up(admitted.contract.path, used_up)
+            self.errors.add(refusal)
+            self._finish(admitted.made or self._record(call, admitted), refusal)
+            raise refusal
 
     async def _wait_for_slot(self, contract: Contract) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -266,7 +379,18 @@ class RunBridge:
                 return
         self._slots_in_use -= 1
 
-    def _start(self, asked: ToolCall, contract: Contract, named: dict[str, Any] | None) -> _Call:
+    def _start(self, asked: ToolCall, admitted: _Admitted) -> _Call:
+        call = admitted.made
+        if call is None:
+            call = self._record(asked, admitted)
+        elif self._closed:
+            raise _run_ended_error(call.tool)
+        call.status = "running"
+        self._tell("call-started", call)
+        return call
+
+    def _record(self, asked: ToolCall, admitted: _Admitted) -> _Call:
+        contract, named = admitted.contract, admitted.named
         if self._closed:
             raise _run_ended_error(contract.path)
         # A hostile program must not make the host keep everything it sent: 1000 calls of 16 MiB each.
@@ -274,12 +398,14 @@ class RunBridge:
         args = asked.args if self._recorded_bytes <= MAX_RECORDED_ARGUMENT_BYTES and asked.size <= LARGE_BYTES else None
         call = _Call(asked.id, contract, args, time.monotonic() - self._began, named=named if args is not None else None)
         self._calls.append(call)
-        if self._on_call is not None:
-            self._on_call("call-started", call.record())
         return call
 
+    def _tell(self, kind: CallEvent, call: _Call) -> None:
+        if self._on_call is not None:
+            self._on_call(kind, call.record())
+
     def _finish(self, call: _Call, error: BaseException | None, location: str = "") -> None:
-        if self._closed or call.status != "running":
+        if self._closed or call.status not in ("waiting", "running"):
             return
         call.seconds = time.monotonic() - self._began - call.started
         if error is None:
@@ -292,8 +418,7 @@ class RunBridge:
                 "cancelled: the call was cancelled" if cancelled else f"{label(error.code, error.origin)}: {error.message}"
             )
             call.error = f"{what}{location}"
-        if self._on_call is not None:
-            self._on_call("call-ended", call.record())
+        self._tell("call-ended", call)
 
 
 async def _large_to_data(value: Any, contract: Contract) -> Any:

@@ -13,6 +13,7 @@ from gloveport.catalog.descriptions import ToolDescription, describe_tool
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.catalog.guest_globals import GUEST_GLOBALS
 from gloveport.catalog.search import SearchIndex, SearchResult, words
+from gloveport.catalog.tool_filter import ToolFilter
 from gloveport.errors import OptionError
 from gloveport.sources import Source
 from gloveport.suggestions import Sieve, distance, fold, tolerated
@@ -41,27 +42,35 @@ class Catalog:
         suspended: Mapping[str, str] | None = None,
         pinned: Mapping[str, Tool] | None = None,
         broken: Mapping[str, Problem] | None = None,
+        seen: ToolFilter | None = None,
     ) -> None:
         """Index the tools of the sources.
 
         `suspended` gives, by address, why a tool can't be called, and `pinned` the definition to show meanwhile. `broken`
-        gives the problems of the sources that could not be opened, by name.
+        gives the problems of the sources that could not be opened, by name. What `seen` does not
+        take, and sources without any other tool, are left out.
         """
         self._searchable = False  # until the search index is loaded
         self._loading: asyncio.Future[None] | None = None
-        self.sources: tuple[Source, ...] = tuple(sources)
+        self._pinned = pinned or {}
+        self._all_sources = tuple(sources)
+        shown = [(source, source.tools()) for source in self._all_sources]
+        if seen is not None:
+            shown = [(source, [tool for tool in tools if seen.takes(tool.address)]) for source, tools in shown]
+            shown = [(source, tools) for source, tools in shown if tools]
+        self.sources: tuple[Source, ...] = tuple(source for source, _ in shown)
         self._suspended = suspended or {}
         self._broken = broken or {}
         self._entries: dict[str, CatalogEntry] = {}
         self._children: dict[str, dict[str, None]] = {"": {}}
         self._sources = names = dict[str, Source]()
-        for source in self.sources:
+        for source, tools in shown:
             _check_source(source, names)
             names[source.name] = source
             self._children[""][source.name] = None
             self._children[source.name] = {}
-            for tool in source.tools():
-                self._add(pinned.get(tool.address, tool) if pinned else tool, source)
+            for tool in tools:
+                self._add(self._pinned.get(tool.address, tool), source)
         self._mount_root(names)
         self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
         self.roots: frozenset[str] = frozenset(names) - GUEST_GLOBALS
@@ -69,6 +78,11 @@ class Catalog:
         pair = find_confusable([*self._children, *self._entries, *RESERVED_ROOT_NAMES])
         if pair:
             raise OptionError(f"the names {pair[0]!a} and {pair[1]!a} look alike", hint="rename one of them")
+
+    def only(self, seen: ToolFilter) -> Catalog:
+        """Return the catalog of the tools that a filter takes. Nothing in it tells of the others."""
+        broken = {name: problem for name, problem in self._broken.items() if seen.takes_source(name)}
+        return Catalog(self._all_sources, self._suspended, self._pinned, broken, seen)
 
     def _add(self, tool: Tool, source: Source) -> None:
         first, *rest = tool.address.split(".")

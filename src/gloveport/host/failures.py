@@ -76,11 +76,22 @@ def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallR
         return failure
     tool = waiting.pop()
     message = f"{failure.message}; it was waiting for tools.{tool}"
-    sites = [*islice(re.finditer(rf"\b{re.escape(tool.rpartition('.')[2])}\s*\(", program.source), 2)]
-    if len(sites) != 1:
+    place = call_place(program.source, tool)
+    if place is None:
         return replace(failure, message=message)
-    place = line_and_column(program.source, sites[0].start())
     return replace(failure, message=message, line=place[0], column=place[1], frame=frame(program.source, *place))
+
+
+def call_place(source: str, tool: str) -> tuple[int, int] | None:
+    """Return the line and column at which a program calls a tool; None unless only one place can be meant."""
+    sites = [*islice(re.finditer(rf"\b{re.escape(tool.rpartition('.')[2])}\s*\(", source), 2)]
+    return line_and_column(source, sites[0].start()) if len(sites) == 1 else None
+
+
+def call_line(source: str, tool: str) -> int | None:
+    """Return the line at which a program calls a tool; None unless only one can be meant."""
+    place = call_place(source, tool)
+    return place[0] if place else None
 
 
 def _code(error: Mapping[str, Any]) -> str:

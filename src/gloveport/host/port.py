@@ -11,21 +11,27 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from gloveport.bridge import Bridge
+from gloveport.approvals.desk import ApprovalDesk, OnApproval
+from gloveport.bridge import Bridge, RunContext
 from gloveport.bridge.hints import is_name_error, with_hint
+from gloveport.bridge.run_bridge import OnCall
 from gloveport.catalog import Catalog
 from gloveport.config import Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError
 from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import (
+    call_line,
     error_data,
     failure,
     internal_error,
     program_failure,
     unprepared_failure,
 )
+from gloveport.host.governance import Governance, RulesArgument, desk_from
+from gloveport.host.held_runs import HeldRuns
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
 from gloveport.host.run_request import OnEvent, RunPort, RunRequest, closed_outcome, outcome_of
@@ -34,6 +40,7 @@ from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, RunRecorder
 from gloveport.large_values import off_loop, off_loop_if
 from gloveport.prepare import TypeReport
+from gloveport.rules.rules import Rules
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
 from gloveport.sandbox.jail.strength import JailReport
@@ -44,6 +51,7 @@ from gloveport.sandbox.worker import Worker
 from gloveport.sources import OpenedSource
 from gloveport.sources.functions import functions
 from gloveport.types import (
+    DEFAULT_AGENT,
     Divergence,
     Language,
     Limits,
@@ -81,6 +89,9 @@ class Gloveport:
         spare: int | None = None,
         engines: Sequence[str] | None = None,
         journal: Journal | None = None,
+        rules: RulesArgument | None = None,
+        on_approval: OnApproval | None = None,
+        answered_elsewhere: bool = False,
     ) -> None:
         settings = config_from(config)
         allow_eval = settings.sandbox.get("allow_eval", False) if allow_eval is False else allow_eval
@@ -91,7 +102,10 @@ class Gloveport:
         self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum, settings)
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
-        self._bridge = Bridge(self._sources.catalog, self._sources.policy)
+        self._desk = desk_from(settings, on_approval, answered_elsewhere)
+        self._governance = Governance(settings, rules, self._desk)
+        self._governance.connect(self._sources.catalog, self._sources.writes)
+        self._held = HeldRuns(self._desk) if self._desk is not None and on_approval is None else None
         self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
         self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self._engines.items():
@@ -101,7 +115,7 @@ class Gloveport:
         self._spare = spare_from(spare)
         self._journal = journal
         self._pools: dict[ProcessOptions, Pool] = {}
-        self._held: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
+        self._jailed: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
         self._loop = PortLoop(self._loop_closed)
         self._warming: asyncio.TimerHandle | None = None
         self._closed = False
@@ -122,8 +136,30 @@ class Gloveport:
         return self._sources.opened(name)
 
     def _connect(self, catalog: Catalog) -> None:
-        self._bridge = Bridge(catalog, self._sources.policy)
+        self._governance.connect(catalog, self._sources.writes)
         self.on_change()
+
+    async def _bridge(self, agent: str) -> Bridge:
+        """Return the bridge of an agent. A catalog of a part of the tools is built away from the event loop."""
+        return await off_loop_if(self._governance.is_slow(agent), self._governance.bridge, agent)
+
+    # Rules and approvals.
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that are in force now. Setting others puts those in force, from the next call on."""
+        return self._governance.book.rules
+
+    @rules.setter
+    def rules(self, rules: Rules) -> None:
+        self._governance.book.replace(rules)
+
+    @property
+    def approvals(self) -> ApprovalDesk:
+        """The calls that wait for a person, and their answers. Nothing that an agent reaches may use it."""
+        if self._desk is None:
+            raise OptionError("nobody can be asked here", hint="pass on_approval= or store= to Gloveport")
+        return self._desk
 
     # Runs.
 
@@ -137,17 +173,32 @@ class Gloveport:
         env: Mapping[str, str] | None = None,
         engine: str | None = None,
         on_event: OnEvent | None = None,
+        agent: str = DEFAULT_AGENT,
     ) -> Outcome:
-        """Run a program and return its outcome. It never raises for what the program did. Cancelling it cancels the run."""
+        """Run a program and return its outcome. It never raises for what the program did. Cancelling it cancels the run.
+
+        The outcome is `waiting` when the run waits for a person who answers elsewhere; `resume` returns the next one.
+        """
         check_run(code, language)
-        wanted = limits_from(self.limits, limits)
+        wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
         engine = engine or self._engines.get(language)
         options = self._options(language, engine, wanted)
         request = RunRequest(
-            secrets.token_hex(16), code, language, options, engine is None, input, wanted, env_from(env), on_event
+            secrets.token_hex(16), code, language, options, engine is None, input, wanted, env_from(env), on_event, agent
         )
         self._check_open()
-        return await self._loop.run(lambda: self._run(request))
+        held = self._held
+        if held is None:
+            return await self._loop.run(lambda: self._run(request))
+        return await self._loop.run(lambda: held.start(request, lambda run: self._run(request, run.call_happened)))
+
+    async def resume(self, run: str, *, agent: str = DEFAULT_AGENT) -> Outcome:
+        """Return the outcome of a run that was `waiting`, or `waiting` again. It never answers what is asked."""
+        self._check_open()
+        held = self._held
+        if held is None:
+            raise OptionError("no run waits here", hint="a run waits where a person answers elsewhere: with store=")
+        return await self._loop.run(lambda: held.resume(run, agent))
 
     def run_sync(self, code: str, **options: Any) -> Outcome:
         """Run a program, for callers without an event loop. It takes the same options as `run`."""
@@ -155,7 +206,7 @@ class Gloveport:
         self._close_at_exit()
         return self._loop.block(lambda: self.run(code, **options))
 
-    async def _run(self, request: RunRequest) -> Outcome:
+    async def _run(self, request: RunRequest, on_call: OnCall | None = None) -> Outcome:
         if self._log_code:
             logger.info("run %s: %s program %r", request.run, request.language, request.code)
         if self._closed:  # since `run` was called
@@ -167,7 +218,7 @@ class Gloveport:
             program, waits = await self._prepare(request)
             if self._closed:
                 return closed_outcome(request)
-            bridge = self._bridge
+            bridge = await self._bridge(request.agent)
             type_report = TypeReport()
             if self._types is not None:
                 type_report = await self._types.check(program, bridge.catalog, request.subset, request.limits)
@@ -182,14 +233,15 @@ class Gloveport:
         except GloveportError as error:
             return Outcome(request.run, "failed", error=failure(program, error_data(error)))
         try:
-            outcome = await self._attempt(request, program, worker, bridge)
+            outcome = await self._attempt(request, program, worker, bridge, on_call)
         finally:
             pool.retire(worker)
             pool.refill()
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
             await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
             # In a thread: the first suggestion of a catalog builds an index.
-            outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, self.catalog))
+            bridge = await self._bridge(request.agent)
+            outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, bridge.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *type_report.advice)) if type_report.advice else outcome
 
     async def _prepare(self, request: RunRequest) -> tuple[Program, bool]:
@@ -206,13 +258,13 @@ class Gloveport:
 
         if not self._sources.opening:
             await self._sources.build()
-            program = await read(self._bridge.catalog)
+            program = await read((await self._bridge(request.agent)).catalog)
             return program, self._sources.may_concern(program.tool_access)
         program = await read(None)
         waits = self._sources.may_concern(program.tool_access)
         if waits:
             await self._sources.open(naming=request.code)
-        return (await read(self._bridge.catalog) if not self._closed else program), waits
+        return (await read((await self._bridge(request.agent)).catalog) if not self._closed else program), waits
 
     async def _choose_engine(self, request: RunRequest) -> RunRequest:
         """Return the request, with a substitute for an engine that the run did not name and the jail can't hold."""
@@ -220,16 +272,19 @@ class Gloveport:
         substitute = ENGINES[name].substitute
         if not request.any_engine or substitute is None:
             return request
-        if name not in self._held:
-            self._held[name] = await is_held(self._pool(request.options))
-        if self._held[name]:
+        if name not in self._jailed:
+            self._jailed[name] = await is_held(self._pool(request.options))
+        if self._jailed[name]:
             return request
         return replace(request, options=self._options(request.language, substitute, request.limits))
 
-    async def _attempt(self, request: RunRequest, program: Program, worker: Worker, bridge: Bridge) -> Outcome:
+    async def _attempt(
+        self, request: RunRequest, program: Program, worker: Worker, bridge: Bridge, on_call: OnCall | None
+    ) -> Outcome:
         began = time.monotonic()
-        on_call = request.call_happened if request.on_event else None
-        port = RunPort(request, bridge.for_run(request.limits, on_call, began=began))
+        context = RunContext(request.run, began, request.listener(on_call), partial(call_line, program.source))
+        port = RunPort(request, bridge.for_run(request.limits, context))
+        port.bridge.on_waiting = lambda waits: worker.pause_clock() if waits else worker.resume_clock()
         has_input = request.input is not NO_INPUT
         setup = RunSetup(
             sources=tuple(sorted(bridge.catalog.roots)),
@@ -252,14 +307,15 @@ class Gloveport:
         slow = result.error is not None and len(bridge.catalog.tools) > MAX_INLINE_TOOLS
         return await off_loop_if(slow, outcome_of, request, program, port, result, time.monotonic() - began)
 
-    async def call(self, tool: str, args: Mapping[str, Any] | None = None) -> Any:
+    async def call(self, tool: str, args: Mapping[str, Any] | None = None, *, agent: str = DEFAULT_AGENT) -> Any:
         """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""
+        self._governance.agent(agent)
         self._check_open()
-        return await self._loop.run(lambda: self._call(tool, args))
+        return await self._loop.run(lambda: self._call(tool, args, agent))
 
-    async def _call(self, tool: str, args: Mapping[str, Any] | None) -> Any:
+    async def _call(self, tool: str, args: Mapping[str, Any] | None, agent: str) -> Any:
         await self._sources.open(naming=tool)
-        run = self._bridge.for_run(self.limits)
+        run = (await self._bridge(agent)).for_run(self.limits, RunContext(secrets.token_hex(16)))
         try:
             return await run.call(ToolCall(1, tool, [dict(args or {})]))
         finally:
@@ -339,6 +395,8 @@ class Gloveport:
     async def _close(self) -> None:
         if self._warming is not None:
             self._warming.cancel()
+        if self._held is not None:
+            await self._held.close()
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             await pool.close()

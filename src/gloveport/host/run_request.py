@@ -5,15 +5,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from gloveport.bridge import RunBridge
+from gloveport.bridge.run_bridge import OnCall
 from gloveport.errors import ToolError
 from gloveport.host.failures import internal_error, run_failure, with_waiting_place
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.run_attempt import AttemptResult
-from gloveport.types import CallRecord, Event, Failure, Language, Limits, LogLine, Outcome, Program, Usage
+from gloveport.types import (
+    DEFAULT_AGENT,
+    CallEvent,
+    CallRecord,
+    Event,
+    Failure,
+    Language,
+    Limits,
+    LogLine,
+    Outcome,
+    Program,
+    Usage,
+)
 
 logger = logging.getLogger("gloveport")
 
@@ -33,6 +46,7 @@ class RunRequest:
     limits: Limits
     env: Mapping[str, str]
     on_event: OnEvent | None
+    agent: str = DEFAULT_AGENT
 
     @property
     def subset(self) -> str | None:
@@ -48,7 +62,18 @@ class RunRequest:
         except Exception:
             logger.exception("run %s: on_event raised; the run goes on", self.run)
 
-    def call_happened(self, kind: Literal["call-started", "call-ended"], record: CallRecord) -> None:
+    def listener(self, other: OnCall | None) -> OnCall | None:
+        """Return who is told about calls: whoever listens to the run, and another."""
+        if self.on_event is None or other is None:
+            return other or (self.call_happened if self.on_event else None)
+
+        def tell(kind: CallEvent, record: CallRecord) -> None:
+            self.call_happened(kind, record)
+            other(kind, record)
+
+        return tell
+
+    def call_happened(self, kind: CallEvent, record: CallRecord) -> None:
         """Tell whoever listens about a call."""
         self.happened(Event(kind, self.run, call=record))
 
@@ -121,4 +146,6 @@ def _failure(program: Program, port: RunPort, result: AttemptResult, calls: Sequ
 
 
 def _call_result(call: CallRecord) -> str:
-    return {"ok": "succeeded", "failed": "failed", "running": "is still running"}[call.status]
+    return {"ok": "succeeded", "failed": "failed", "running": "is still running", "waiting": "was not answered"}[
+        call.status
+    ]

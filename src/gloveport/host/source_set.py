@@ -13,8 +13,7 @@ from gloveport.host.catalog_builder import build_catalog
 from gloveport.host.pinning import pinned_tool
 from gloveport.host.source_opener import SourceOpener, SourceSpec
 from gloveport.large_values import off_loop
-from gloveport.policy import Policy
-from gloveport.policy.writes import SourceWrites, choose_policy
+from gloveport.rules.source_writes import SourceWrites
 from gloveport.sources import OpenedSource, Source
 from gloveport.types import Problem, Strength, Tool, ToolAccess
 
@@ -95,14 +94,15 @@ class SourceSet:
         return next(found, None)
 
     @property
-    def policy(self) -> Policy:
-        """The policy for what is open now."""
+    def writes(self) -> dict[str, SourceWrites]:
+        """What the settings of the sources that are open now let their tools do, by name."""
         present = {id(source) for source in self.catalog.sources}
         opened = (one for one in self._opener.opened if one.config and id(one.source) in present)
-        return choose_policy(self.catalog.tools, {one.name: self._writes(one.config) for one in opened if one.config})
+        return {one.name: self._writes(one.config) for one in opened if one.config}
 
     def _writes(self, config: SourceConfig) -> SourceWrites:
-        return SourceWrites(config.writes, self._settings.places.get(config.name, ""), config.trust_annotations)
+        place = self._settings.places.get(config.name, "")
+        return SourceWrites(config.writes, place, config.trust_annotations, config.denies_writes)
 
     def versions(self, address: str) -> tuple[Tool | None, Tool | None]:
         """Return a tool as it was accepted and as its source has it now; None where that is not known."""

@@ -1,7 +1,7 @@
 """What a call may do: whether it is allowed, with which credentials, to which addresses.
 
-policy.decide     the bridge asks it about every call
-writes.py         the only rule so far: writes are denied until the source's settings allow them
+Policy            what the bridge asks about every call
+rule_book.py      the rules of a port that are in force now, and what was used of their budgets
 credentials.py    secrets, and where they come from
 redaction.py      removes echoed secrets from replies
 egress/           the only HTTP client
@@ -9,27 +9,27 @@ egress/           the only HTTP client
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from gloveport.types import Decision, Tool
+from gloveport.rules.budgets import Budget, BudgetCounts
+from gloveport.types import CallRequest, Decision, Tool
 
-__all__ = ["AllowAll", "Policy"]
+__all__ = ["Policy"]
 
 
 class Policy(Protocol):
-    """Decides whether a call may be made."""
+    """Decides whether a call may be made. The bridge asks it about every call: a changed rule applies to the next one."""
 
-    def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
+    counts: BudgetCounts
+
+    def settled(self, tool: Tool, agent: str) -> Decision | None:
+        """Return the decision on every call of a tool by an agent; None where it depends on the arguments."""
+        ...
+
+    def decide(self, request: CallRequest) -> Decision:
         """Return the decision on a call. Without `args`, return what holds for the tool whatever its arguments."""
         ...
 
-
-class AllowAll:
-    """Allows every call. It is the default for functions that the owner of the port passed in."""
-
-    _yes = Decision("allow")
-
-    def decide(self, tool: Tool, args: Mapping[str, Any] | None) -> Decision:
-        """Allow the call."""
-        return self._yes
+    def budgets_of(self, tool: Tool, agent: str) -> tuple[Budget, ...]:
+        """Return the budgets that count the calls of a tool by an agent."""
+        ...

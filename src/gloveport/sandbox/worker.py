@@ -96,6 +96,16 @@ class Worker:
             )
         )
 
+    def pause_clock(self) -> None:
+        """Stop the wall clock of the run until `resume_clock`. CPU time and memory stay limited."""
+        if self._watch is not None:
+            self._watch.pause()
+
+    def resume_clock(self) -> None:
+        """Let the wall clock go on."""
+        if self._watch is not None:
+            self._watch.resume()
+
     def limit_memory(self, memory_mb: int) -> None:
         """Limit the memory that the process allocates above its idle size."""
         self.guest.set_limits(data_bytes=self._idle_data + memory_mb * MIB, cpu_seconds=None)

@@ -47,7 +47,7 @@ def digest(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-class Place(NamedTuple):
+class EventPlace(NamedTuple):
     """The chain of an event, its number there, its time and its kind."""
 
     chain: str
@@ -56,7 +56,7 @@ class Place(NamedTuple):
     kind: str
 
 
-def event_hash(before: bytes, place: Place, body: bytes) -> bytes:
+def event_hash(before: bytes, place: EventPlace, body: bytes) -> bytes:
     """Return the hash of an event that follows one with the hash `before`."""
     head = "\n".join(map(str, place)).encode()
     return hashlib.sha256(before + len(head).to_bytes(4, "big") + head + body).digest()
@@ -168,7 +168,7 @@ class EventLog:
             number, before, rows = self._number, self._hash, []
             for event in events:
                 number += 1
-                before = event_hash(before, Place(self.chain, number, event.at, event.kind), event.body)
+                before = event_hash(before, EventPlace(self.chain, number, event.at, event.kind), event.body)
                 rows.append((self.chain, number, event.at, event.kind, event.body.decode(), before))
             self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
             payloads = [(name, content, event.at) for event in events for name, content in event.payloads]

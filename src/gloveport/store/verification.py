@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from gloveport.store.event_log import GENESIS, Place, digest, event_hash
+from gloveport.store.event_log import GENESIS, EventPlace, digest, event_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def verify(connection: sqlite3.Connection, known_head: str | None = None) -> Aud
         if intact and row_number != number + 1:
             problems.append(AuditProblem(chain, number + 1, f"missing; the next one there is {row_number}"))
             intact = False
-        elif intact and event_hash(before, Place(chain, row_number, at, kind), body.encode()) != stored:
+        elif intact and event_hash(before, EventPlace(chain, row_number, at, kind), body.encode()) != stored:
             problems.append(AuditProblem(chain, row_number, f"changed since it was recorded (`{kind}`)"))
             intact = False
         number, before = row_number, stored

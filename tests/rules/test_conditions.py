@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.policy.conditions import MAX_CONDITION_CHARS, ConditionError, compile_condition
+from gloveport.rules.conditions import MAX_CONDITION_CHARS, ConditionError, compile_condition
 
 ARGS: dict[str, Any] = {
     "amount": 250,

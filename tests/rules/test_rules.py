@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.policy.conditions import compile_condition
-from gloveport.policy.rules import PRESETS, Preset, Rule, Rules
+from gloveport.rules.conditions import compile_condition
+from gloveport.rules.rules import PRESETS, Preset, Rule, Rules
 from gloveport.types import CallRequest, Tool, Verdict
 
 STRICTNESS: tuple[Verdict, ...] = ("deny", "ask", "allow")
@@ -112,7 +112,8 @@ def test_an_explanation_lists_every_rule_that_matches_and_the_one_that_decided()
     assert large.winner is second
     assert [(match.rule, match.applies) for match in small.matches] == [(second, False), (first, True)]
     assert large.decision.reason == "large orders"
-    assert large.decision.setting == "change gloveport.toml:7 (`shop.orders.* = ask when args.amount > 100`)"
+    shown = "`ask = \"shop.orders.*\", when = 'args.amount > 100'` in gloveport.toml:7"
+    assert (large.decision.rule, large.decision.setting) == (shown, f"change the rule {shown}")
     assert Rules().explain(request()).winner is None
 
 

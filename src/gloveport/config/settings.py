@@ -8,33 +8,37 @@ was found, not named, is untrusted: what loosens the user's settings has no effe
 from __future__ import annotations
 
 import os
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
+from gloveport.config.governance import GovernanceConfig, governance_from, loosening_rules
+from gloveport.config.layers import SettingsFile, as_table, leaves, place_prefix, put_value, read_layer, unknown_key
 from gloveport.errors import OptionError
 from gloveport.folders import config_folder
 from gloveport.loosening import LooseningSetting, are_trusted, reason_of
-from gloveport.suggestions import did_you_mean, similar
+from gloveport.suggestions import similar
 from gloveport.types import Limits
 
 CONFIG_FILE = "gloveport.toml"
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
-TABLES = ("sources", "limits", "sandbox")
+TABLES = ("sources", "limits", "sandbox", "rules", "policy", "approvals", "agents", "store")
 SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
-MAX_CONFIG_BYTES = 32 * 1024
-MAX_SETTINGS = 5000
-MAX_KEY_PARTS = 20
 MAX_SOURCES = 200
 DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024
 DEFAULT_TIMEOUT_SECONDS = 60
 _WRITES: Mapping[str, tuple[str, ...]] = {"allow": ("*",), "deny": ()}
+_ROOT_KEYS: Mapping[str, tuple[str, ...]] = {
+    "sandbox": SANDBOX_KEYS,
+    "limits": LIMIT_KEYS,
+    "policy": ("preset",),
+    "approvals": ("expiry_minutes", "notify"),
+    "store": ("path",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,12 @@ class SourceConfig:
 
     `location` is a URL or a file; for an MCP server on stdio it is the argv. `base_url` overrides the definition's servers.
     `include`, `exclude` and `writes` are patterns over tool addresses without the source's name (`issues.*`); `writes`
-    opens operations that write, `*` all of them. `credentials` maps a slot to the place of its secret
-    (`env:GITHUB_TOKEN`). `variables` fill server variables. `env` is the whole environment of an MCP command. The source
-    reaches loopback and private addresses only with `allow_private`. With `trust_annotations` an MCP server decides which
-    of its tools only read. `settings` is the project's file that this source came from; it is empty for a source that the
-    user wrote in code or in a file of their own. With `changes_yours`, that file changes a source of the user's own file.
+    opens operations that write, `*` all of them; with `denies_writes` (`writes = "deny"`) they are denied, and nobody is
+    asked. `credentials` maps a slot to the place of its secret (`env:GITHUB_TOKEN`). `variables` fill server variables.
+    `env` is the whole environment of an MCP command. The source reaches private addresses only with `allow_private`.
+    With `trust_annotations` an MCP server decides which of its tools only read. `settings` is the project's file that this
+    source came from; it is empty for a source that the user wrote in code or in a file of their own. With `changes_yours`,
+    that file changes a source of the user's own file.
     """
 
     name: str
@@ -66,6 +71,7 @@ class SourceConfig:
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     max_response_bytes: int = DEFAULT_RESPONSE_BYTES
     trust_annotations: bool = False
+    denies_writes: bool = False
     settings: str = ""
     changes_yours: bool = False
 
@@ -78,6 +84,7 @@ class SourceConfig:
         for name in ("include", "exclude", "writes"):
             value = getattr(self, name)
             if name == "writes" and isinstance(value, str):
+                object.__setattr__(self, "denies_writes", value == "deny")
                 value = _WRITES.get(value)
             if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
                 expected = '"allow", "deny", or a list of patterns' if name == "writes" else "a list of patterns"
@@ -96,8 +103,9 @@ class Config:
     """The merged settings; `origins` gives the file and line of each key (`sources.github.base_url`).
 
     `loosening` are the settings of a project's file (`project`) that loosen the user's. They have no effect unless
-    `loosening_trusted`. `options` has the sections of sources without a kind, by name: they set options (as `SourceConfig`
-    calls them) of a source that a command line names.
+    `loosening_trusted`. `watched` are the files that these settings come from, whether they exist or not; `named` is the
+    one that the user named. `options` has the sections of sources without a kind, by name: they set options (as
+    `SourceConfig` calls them) of a source that a command line names.
     """
 
     sources: tuple[SourceConfig, ...] = ()
@@ -109,6 +117,14 @@ class Config:
     loosening: tuple[LooseningSetting, ...] = ()
     loosening_trusted: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    governance: GovernanceConfig = field(default_factory=GovernanceConfig)
+    watched: tuple[Path, ...] = ()
+    named: Path | None = None
+
+    def reloaded(self) -> Config:
+        """Return the settings as the same files state them now; raise OptionError."""
+        own, *_ = self.watched
+        return load_config(self.named, user=own)
 
     @property
     def ignored(self) -> tuple[LooseningSetting, ...]:
@@ -132,13 +148,13 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
         raise OptionError(f"there is no file {project}", hint="`gloveport add` creates one")
     own = user or config_folder() / CONFIG_FILE
     found = project or find_project()
-    layers = [_read(path) for path in (own, found) if path is not None and path.is_file()]
+    layers = [read_layer(path) for path in (own, found) if path is not None and path.is_file()]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
         _forget_kinds(values, layer)
-        for key, value in _leaves(layer.values):
-            _put(values, key, value)
+        for key, value in leaves(layer.values):
+            put_value(values, key, value)
             origins[".".join(key)] = layer.place(key)
     _check_tables(values, origins)
     if len(values.get("sources", {})) > MAX_SOURCES:
@@ -167,6 +183,9 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
         loosening,
         loosening_trusted,
         options,
+        governance_from(values, origins, layers, None if loosening_trusted else theirs),
+        tuple(path for path in (own, found) if path is not None),
+        project,
     )
 
 
@@ -177,16 +196,17 @@ def config_from(given: Config | str | os.PathLike[str] | None) -> Config:
     return given if isinstance(given, Config) else load_config(Path(given))
 
 
-def _loosening(theirs: _Layer, yours: _Layer | None) -> tuple[LooseningSetting, ...]:
+def _loosening(theirs: SettingsFile, yours: SettingsFile | None) -> tuple[LooseningSetting, ...]:
     """Return the settings of a project's file that loosen the user's; sources are trusted one by one."""
     found: list[LooseningSetting] = []
-    for table in (name for name in theirs.values if name != "sources"):
-        for key, value in _table(theirs.values[table]).items():
+    found += loosening_rules(theirs)
+    for table in (name for name in theirs.values if name not in ("sources", "rules")):
+        for key, value in as_table(theirs.values[table]).items():
             if reason := reason_of((table, key), value, yours.get(table, key) if yours else None):
                 found.append(LooseningSetting(table, key, value, theirs.place((table, key)), reason))
     for name, section in theirs.sources.items():
-        if _is_options_only({**(_table(yours.sources.get(name)) if yours else {}), **_table(section)}):
-            for key, value in _table(section).items():
+        if _is_options_only({**(as_table(yours.sources.get(name)) if yours else {}), **as_table(section)}):
+            for key, value in as_table(section).items():
                 place = theirs.place(("sources", name, key))
                 reason = "it sets an option of a source that you name yourself"
                 found.append(LooseningSetting(f"sources.{name}", key, value, place, reason))
@@ -194,14 +214,16 @@ def _loosening(theirs: _Layer, yours: _Layer | None) -> tuple[LooseningSetting, 
 
 
 def _take_back(
-    values: dict[str, Any], origins: dict[str, str], ignored: tuple[LooseningSetting, ...], yours: _Layer | None
+    values: dict[str, Any], origins: dict[str, str], ignored: tuple[LooseningSetting, ...], yours: SettingsFile | None
 ) -> None:
     """Give each ignored setting the user's value again, or none."""
     for setting in ignored:
+        if setting.table == "rules":  # those of each file are read from that file
+            continue
         path = tuple(setting.table.split(".", 1))
         table, own = values, yours.values if yours is not None else {}
         for part in path:
-            table, own = table[part], _table(_table(own).get(part))
+            table, own = table[part], as_table(as_table(own).get(part))
         origins.pop(setting.name, None)
         table.pop(setting.key, None)
         if yours is not None and own.get(setting.key) is not None:
@@ -221,93 +243,12 @@ def _is_ours(path: Path) -> bool:
     return path.is_file() and path.stat().st_uid in (os.getuid(), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """One settings file: its values, and the lines of its tables and keys."""
-
-    path: Path
-    values: Mapping[str, Any]
-    lines: Mapping[tuple[str, ...], int]
-
-    @property
-    def sources(self) -> Mapping[str, Any]:
-        table = self.values.get("sources", {})
-        return table if isinstance(table, Mapping) else {}
-
-    def get(self, table: str, key: str) -> Any:
-        """Return the value of a key in a table; None where the file has none."""
-        return _table(self.values.get(table)).get(key)
-
-    def place(self, key: tuple[str, ...]) -> str:
-        """Return the place of a key as `gloveport.toml:12`; the file alone where the line is not found."""
-        number = self.lines.get(key) or self.lines.get(key[:-1])
-        return f"{self.path}:{number}" if number else str(self.path)
-
-
-_KEY_PART = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
-_HEADER = re.compile(rf"\s*\[\s*({_KEY_PART}(?:\s*\.\s*{_KEY_PART})*)\s*\]")
-_KEY = re.compile(rf"\s*({_KEY_PART})\s*[=.]")
-_PARTS = re.compile(_KEY_PART)
-# The time that tomllib takes for a dotted key is quadratic in its parts.
-_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}", re.MULTILINE)
-
-
-def _line_numbers(text: str) -> dict[tuple[str, ...], int]:
-    """Return the first line of each table and key, read off the text line by line."""
-    found: dict[tuple[str, ...], int] = {}
-    above: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("["):
-            header = _HEADER.match(line)
-            above = tuple(part.strip("\"'") for part in _PARTS.findall(header[1])) if header else ("",)
-            found.setdefault(above, number)
-        elif key := _KEY.match(line):
-            found.setdefault((*above, key[1].strip("\"'")), number)
-    return found
-
-
-def _read(path: Path) -> _Layer:
-    try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise OptionError(f"{path} is larger than {MAX_CONFIG_BYTES // 1024} KiB")
-        text = path.read_text("utf-8")
-        if _LONG_KEY.search(text):
-            raise OptionError(f"{path} has a key of more than {MAX_KEY_PARTS} parts")
-        values = tomllib.loads(text)
-        if sum(1 for _ in _leaves(values)) > MAX_SETTINGS:
-            raise OptionError(f"{path} has more than {MAX_SETTINGS:,} settings")
-        return _Layer(path, values, _line_numbers(text))
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct that line") from None
-    except RecursionError:
-        raise OptionError(f"{path} is nested too deeply", hint="no setting needs nested lists") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path} can't be read: {error}") from None
-
-
-def _leaves(values: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping) and (value or not above):
-            yield from _leaves(value, (*above, key))
-        else:
-            yield (*above, key), value
-
-
-def _put(values: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
-    *above, last = key
-    for part in above:
-        inner = values.get(part)
-        values[part] = inner = inner if isinstance(inner, dict) else {}
-        values = inner
-    values[last] = value
-
-
-def _forget_kinds(values: dict[str, Any], layer: _Layer) -> None:
+def _forget_kinds(values: dict[str, Any], layer: SettingsFile) -> None:
     """Drop the kind of every source to which a later file gives a kind: a source has exactly one."""
     known = values.get("sources", {})
     for name, table in layer.sources.items():
         if (
-            not set(SOURCE_KINDS).isdisjoint(_table(table))
+            not set(SOURCE_KINDS).isdisjoint(as_table(table))
             and isinstance(known, dict)
             and isinstance(known.get(name), dict)
         ):
@@ -315,31 +256,27 @@ def _forget_kinds(values: dict[str, Any], layer: _Layer) -> None:
                 known[name].pop(kind, None)
 
 
-def _folder_of(name: str, layers: list[_Layer]) -> Path:
+def _folder_of(name: str, layers: list[SettingsFile]) -> Path:
     """Return the base folder of a source's relative paths: the folder of the file that gives its kind."""
-    saying = [layer for layer in layers if not set(SOURCE_KINDS).isdisjoint(_table(layer.sources.get(name)))]
+    saying = [layer for layer in layers if not set(SOURCE_KINDS).isdisjoint(as_table(layer.sources.get(name)))]
     return (saying or layers)[-1].path.parent
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None:
     for key, value in values.items():
         if key not in TABLES:
-            raise _unknown("", key, TABLES, origins)
-        if not isinstance(value, Mapping):
-            raise OptionError(f"{_at(origins, key)}{key} must be a table: [{key}]")
-    for table, known in (("sandbox", SANDBOX_KEYS), ("limits", LIMIT_KEYS)):
+            raise unknown_key("", key, TABLES, origins)
+        if not isinstance(value, Mapping) and key != "rules":
+            raise OptionError(f"{place_prefix(origins, key)}{key} must be a table: [{key}]")
+    for table, known in _ROOT_KEYS.items():
         for key in values.get(table, {}):
             if key not in known:
-                raise _unknown(table, key, known, origins)
+                raise unknown_key(table, key, known, origins)
     for key, value in values.get("limits", {}).items():
         try:
             Limits(**{key: value})
         except OptionError as error:
-            raise OptionError(f"{_at(origins, f'limits.{key}')}{error.message}", hint=error.hint) from None
+            raise OptionError(f"{place_prefix(origins, f'limits.{key}')}{error.message}", hint=error.hint) from None
 
 
 # The type of each key of a source, and how a message names that type.
@@ -368,18 +305,24 @@ def _is_options_only(table: Any) -> bool:
 
 
 def _source(
-    name: str, table: Any, origins: Mapping[str, str], *, base: Path, theirs: _Layer | None, yours: _Layer | None
+    name: str,
+    table: Any,
+    origins: Mapping[str, str],
+    *,
+    base: Path,
+    theirs: SettingsFile | None,
+    yours: SettingsFile | None,
 ) -> SourceConfig:
     where = f"sources.{name}"
     if not isinstance(table, Mapping):
-        raise OptionError(f"{_at(origins, where)}{where} must be a table: [{where}]")
+        raise OptionError(f"{place_prefix(origins, where)}{where} must be a table: [{where}]")
     kinds: list[SourceKind] = [kind for kind in SOURCE_KINDS if kind in table]
     if misspelt := next((key for key in table if not kinds and _closest(key) in SOURCE_KINDS), None):
-        raise _unknown(where, misspelt, (*SOURCE_KINDS, *_KEYS), origins)
+        raise unknown_key(where, misspelt, (*SOURCE_KINDS, *_KEYS), origins)
     if len(kinds) != 1:
         problem = f"has more than one kind: {' and '.join(kinds)}" if kinds else "has no kind"
         hint = f"give it exactly one of {', '.join(SOURCE_KINDS)}"
-        raise OptionError(f"{_at(origins, f'{where}.{next(iter(table), name)}')}[{where}] {problem}", hint=hint)
+        raise OptionError(f"{place_prefix(origins, f'{where}.{next(iter(table), name)}')}[{where}] {problem}", hint=hint)
     options: dict[str, Any] = {}
     for key, value in table.items():
         if key == kinds[0]:
@@ -399,7 +342,7 @@ def _closest(key: str) -> str | None:
 
 def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any:
     if key not in _KEYS:
-        raise _unknown(where, key, (*SOURCE_KINDS, *_KEYS), origins)
+        raise unknown_key(where, key, (*SOURCE_KINDS, *_KEYS), origins)
     kind, expected = _KEYS[key]
     wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
     if isinstance(value, (list, dict)):
@@ -409,11 +352,11 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
         wrong = wrong or not value > 0 or value > 10**12  # refuses NaN and infinity, too
     if wrong:
         given = "" if key in _SECRET_KEYS else f", not {value!r:.60}"
-        raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {expected}{given}")
-    if key == "writes" and isinstance(value, str):
-        if value not in _WRITES:
-            raise OptionError(f"{_at(origins, f'{where}.{key}')}{key} of [{where}] must be {expected}, not {value!r:.60}")
-        return _WRITES[value]
+        raise OptionError(f"{place_prefix(origins, f'{where}.{key}')}{key} of [{where}] must be {expected}{given}")
+    if key == "writes" and isinstance(value, str) and value not in _WRITES:
+        raise OptionError(
+            f"{place_prefix(origins, f'{where}.{key}')}{key} of [{where}] must be {expected}, not {value!r:.60}"
+        )
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -422,22 +365,8 @@ def _location(where: str, kind: str, value: Any, origins: Mapping[str, str], bas
         return tuple(value)
     if not isinstance(value, str) or not value:
         takes = "a URL, or a command as a list of texts" if kind == "mcp" else "a URL or a file"
-        raise OptionError(f"{_at(origins, f'{where}.{kind}')}{kind} of [{where}] must be {takes}, not {value!r:.60}")
+        raise OptionError(
+            f"{place_prefix(origins, f'{where}.{kind}')}{kind} of [{where}] must be {takes}, not {value!r:.60}"
+        )
     is_module = kind == "functions" and not value.endswith(".py")
     return value if "://" in value or is_module else str((base / value).resolve())
-
-
-def _unknown(where: str, key: str, known: tuple[str, ...], origins: Mapping[str, str]) -> OptionError:
-    meant = did_you_mean(key, known)
-    full = f"{where}.{key}" if where else key
-    inside = f" in [{where}]" if where else ""
-    message = f"{_at(origins, full)}there is no key `{key}`{inside}{f'; {meant}' if meant else ''}"
-    return OptionError(message, hint=f"the keys are {', '.join(known)}")
-
-
-def _at(origins: Mapping[str, str], key: str) -> str:
-    """Return the prefix of a message, `gloveport.toml:12: `: the place of a key, or else of the first key below it."""
-    exact = origins.get(key)
-    below = next((place for name, place in origins.items() if name.startswith(f"{key}.")), None)
-    place = exact or below
-    return f"{place}: " if place else ""

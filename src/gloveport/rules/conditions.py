@@ -78,7 +78,7 @@ def compile_condition(text: str) -> Condition:
     """Return the condition that a text states; raise ConditionError."""
     if len(text) > MAX_CONDITION_CHARS:
         raise ConditionError(f"it has more than {MAX_CONDITION_CHARS:,} characters", 1, "split the rule")
-    parser = _Parser(_tokens(text))
+    parser = _ConditionParser(_tokens(text))
     test = parser.condition(0)
     parser.expect("end", "")
     return Condition(text, test)
@@ -107,7 +107,7 @@ def _tokens(text: str) -> list[_Token]:
     return found
 
 
-class _Parser:
+class _ConditionParser:
     """Recursive descent over the tokens; each method takes the tokens of one construct."""
 
     def __init__(self, tokens: Sequence[_Token]) -> None:

@@ -1,0 +1,43 @@
+"""The errors of calls that are refused: by a rule, by a person, or because a budget is used up."""
+
+from __future__ import annotations
+
+from gloveport.approvals.request import Answer
+from gloveport.errors import CODES, ApprovalError, ToolError
+from gloveport.rules.budgets import Budget
+from gloveport.types import Decision
+
+NOBODY_ANSWERS = "pass on_approval= to Gloveport to answer in code, or store= to answer with `gloveport approvals`"
+
+
+def denied_by_rules(path: str, decision: Decision) -> ToolError:
+    """Return the error of a call that the rules deny, or that asks where nobody can answer."""
+    reason = f": {decision.reason}" if decision.reason else ""
+    setting = decision.setting
+    if decision.verdict == "deny":
+        message = f"`tools.{path}` is not allowed{reason}"
+    else:
+        message = f"`tools.{path}` needs a person's approval, which is not available here{reason}"
+        setting = f"{NOBODY_ANSWERS}; or {setting}" if setting else NOBODY_ANSWERS
+    return ToolError(message, code="denied", tool=path, hint=CODES["denied"].fix, setting=setting)
+
+
+def denied_by_person(path: str, answer: Answer) -> ToolError:
+    """Return the error of a call that a person has denied."""
+    reason = f": {answer.reason}" if answer.reason else ""
+    hint = "Don't make it again unless the user asks for it."
+    return ToolError(f"`tools.{path}` was denied by {answer.approver}{reason}", code="denied", tool=path, hint=hint)
+
+
+def not_answered(path: str, error: ApprovalError) -> ToolError:
+    """Return the error of a call about which nobody has answered."""
+    hint = "Ask the user whether it may be made, and make it again."
+    return ToolError(f"`tools.{path}` was not made: {error.message}", code="denied", tool=path, hint=hint)
+
+
+def budget_used_up(path: str, budget: Budget) -> ToolError:
+    """Return the error of a call for which a budget has nothing left."""
+    message = f"`tools.{path}` is not allowed: the budget for `{budget.pattern}` is used up"
+    where = f" in {budget.place}" if budget.place else ""
+    hint = "Make fewer calls, or ask the user for a larger budget."
+    return ToolError(message, code="denied", tool=path, hint=hint, setting=f"raise `{budget}`{where}")

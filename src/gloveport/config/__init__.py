@@ -1,0 +1,43 @@
+"""Reads `gloveport.toml` into a `Config`.
+
+settings      the merged settings of the user's file and the project's; the sources
+governance    `[[rules]]`, `[policy]`, `[agents.NAME]`, `[approvals]` and `[store]`
+layers        one file: its values, and the line of each key
+"""
+
+from gloveport.config.governance import AgentConfig, GovernanceConfig
+from gloveport.config.layers import MAX_CONFIG_BYTES, MAX_KEY_PARTS, MAX_SETTINGS
+from gloveport.config.settings import (
+    CONFIG_FILE,
+    DEFAULT_RESPONSE_BYTES,
+    DEFAULT_TIMEOUT_SECONDS,
+    SANDBOX_KEYS,
+    SOURCE_KINDS,
+    TABLES,
+    Config,
+    SourceConfig,
+    SourceKind,
+    config_from,
+    find_project,
+    load_config,
+)
+
+__all__ = [
+    "CONFIG_FILE",
+    "DEFAULT_RESPONSE_BYTES",
+    "DEFAULT_TIMEOUT_SECONDS",
+    "MAX_CONFIG_BYTES",
+    "MAX_KEY_PARTS",
+    "MAX_SETTINGS",
+    "SANDBOX_KEYS",
+    "SOURCE_KINDS",
+    "TABLES",
+    "AgentConfig",
+    "Config",
+    "GovernanceConfig",
+    "SourceConfig",
+    "SourceKind",
+    "config_from",
+    "find_project",
+    "load_config",
+]

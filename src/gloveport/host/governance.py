@@ -1,0 +1,112 @@
+"""What governs the calls of a port: the rules in force, the desk where calls wait for a person, what each agent sees."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from gloveport.approvals.desk import DEFAULT_EXPIRY_SECONDS, ApprovalDesk, OnApproval
+from gloveport.bridge import Bridge
+from gloveport.catalog import Catalog
+from gloveport.catalog.tool_filter import ToolFilter
+from gloveport.config import AgentConfig, Config, GovernanceConfig
+from gloveport.errors import GloveportError, OptionError
+from gloveport.policy.rule_book import RuleBook
+from gloveport.rules.budgets import Budget
+from gloveport.rules.rules import Rule, Rules, check_preset
+from gloveport.rules.source_writes import SourceWrites
+from gloveport.types import DEFAULT_AGENT
+
+logger = logging.getLogger("gloveport")
+
+RulesArgument = Rules | Iterable[Rule | Budget] | str
+"""What `Gloveport(rules=…)` takes: rules, or the name of a preset."""
+
+
+def desk_from(settings: Config, on_approval: OnApproval | None, answered_elsewhere: bool) -> ApprovalDesk | None:
+    """Return the desk of a port; None where nobody can be asked."""
+    if on_approval is None and not answered_elsewhere:
+        return None
+    minutes = settings.governance.expiry_minutes
+    return ApprovalDesk(on_approval, DEFAULT_EXPIRY_SECONDS if minutes is None else minutes * 60)
+
+
+class Governance:
+    """The rule book, the desk and the bridges of one port. Each agent has its own bridge: it sees its own tools only."""
+
+    def __init__(self, settings: Config, rules: RulesArgument | None, desk: ApprovalDesk | None) -> None:
+        self._settings = settings
+        self._given = rules
+        self.desk = desk
+        self.book = RuleBook(self._rules(settings.governance), self._changed if settings.watched else None)
+        self._stamps = self._stamp()
+        self._catalog: Catalog | None = None
+        self._bridges: dict[str, Bridge] = {}
+
+    @property
+    def agents(self) -> Mapping[str, AgentConfig]:
+        """The agents that the settings name."""
+        return self._settings.governance.agents
+
+    def agent(self, name: str) -> AgentConfig:
+        """Return the settings of an agent; raise OptionError for one that the settings don't name."""
+        found = self.agents.get(name)
+        if found is None and name != DEFAULT_AGENT:
+            raise OptionError(f"there is no agent {name!r:.60}", hint=f"add [agents.{name:.40}] to gloveport.toml")
+        return found or AgentConfig(DEFAULT_AGENT)
+
+    def connect(self, catalog: Catalog, writes: Mapping[str, SourceWrites]) -> None:
+        """Use another catalog from now on; runs keep the bridge with which they began."""
+        self.book.open_sources(writes)
+        self._catalog = catalog
+        self._bridges = {}
+
+    def bridge(self, agent: str) -> Bridge:
+        """Return the bridge for the runs of an agent."""
+        found = self._bridges.get(agent)
+        if found is None:
+            assert self._catalog is not None
+            seen = ToolFilter(self.agent(agent).tools)
+            catalog = self._catalog if seen.takes_all else self._catalog.only(seen)
+            found = self._bridges[agent] = Bridge(catalog, self.book, self.desk, agent)
+        return found
+
+    def is_slow(self, agent: str) -> bool:
+        """Return whether the bridge of an agent has yet to be built, over a part of the tools."""
+        return agent not in self._bridges and not ToolFilter(self.agent(agent).tools).takes_all
+
+    def _rules(self, config: GovernanceConfig) -> Rules:
+        given = self._given
+        if given is None or isinstance(given, str):
+            return Rules(config.rules, config.preset if given is None else check_preset(given), config.budgets)
+        if isinstance(given, Rules):
+            return Rules((*config.rules, *given.stated), given.preset, (*config.budgets, *given.budgets))
+        rules = [one for one in given if isinstance(one, Rule)]
+        budgets = [one for one in given if isinstance(one, Budget)]
+        return Rules((*config.rules, *rules), config.preset, (*config.budgets, *budgets))
+
+    def _changed(self) -> Rules | None:
+        """Return the rules of the settings files if one of them has changed; those in force stay if it can't be read."""
+        stamps = self._stamp()
+        if stamps == self._stamps:
+            return None
+        self._stamps = stamps
+        try:
+            self._settings = self._settings.reloaded()
+        except GloveportError as error:
+            logger.error("the rules stay as they were: %s", error.message)
+            return None
+        return self._rules(self._settings.governance)
+
+    def _stamp(self) -> tuple[tuple[int, int] | None, ...]:
+        return tuple(_stamp(path) for path in self._settings.watched)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

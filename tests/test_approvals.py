@@ -1,0 +1,166 @@
+"""Programs whose calls ask a person, in real sandboxes: the clock stands still, the answer decides, other runs go on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gloveport import Answer, ApprovalRequest, Gloveport, OptionError, Rule, Rules, tool
+from tests.engines import ENGINES, Engine
+
+pytestmark = pytest.mark.integration
+
+PAID: list[int] = []
+
+
+@tool(writes=True)
+def pay(amount: int) -> str:
+    """Pay."""
+    PAID.append(amount)
+    return f"paid {amount}"
+
+
+def read() -> str:
+    """Read."""
+    return "text"
+
+
+@pytest.fixture(autouse=True)
+def nothing_paid() -> None:
+    PAID.clear()
+
+
+def a_call(engine: Engine, amount: Any = 5) -> str:
+    return (
+        f"return await tools.pay({{amount: {amount}}})"
+        if engine.language != "python"
+        else f"await tools.pay(amount={amount})"
+    )
+
+
+async def test_without_anybody_to_ask_a_function_that_writes_is_denied_with_what_to_do() -> None:
+    async with Gloveport(tools=[pay, read], spare=1) as port:
+        outcome = await port.run("await tools.pay({amount: 5})")
+        assert outcome.error is not None
+        assert (outcome.error.code, outcome.error.origin) == ("denied", "gloveport")
+        assert "on_approval=" in (outcome.error.setting or "")
+        assert "store=" in (outcome.error.setting or "")
+        assert (await port.run("return await tools.read()")).value == "text"
+        with pytest.raises(OptionError):
+            port.approvals  # noqa: B018
+    assert PAID == []
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+async def test_an_approval_that_takes_longer_than_the_run_may_harms_nothing(engine: Engine) -> None:
+    """Ten times the wall limit."""
+    asked: list[ApprovalRequest] = []
+
+    async def answer(request: ApprovalRequest) -> Answer:
+        asked.append(request)
+        await asyncio.sleep(10 * 0.4)
+        return Answer(True, "ada")
+
+    async with Gloveport(tools=[pay], on_approval=answer, spare=1) as port:
+        run = asyncio.ensure_future(
+            port.run(a_call(engine), language=engine.language, engine=engine.name, limits={"wall_seconds": 0.4})
+        )
+        other = await port.run("return 1 + 1")
+        outcome = await run
+    assert other.value == 2
+    assert outcome.error is None, outcome.error
+    assert outcome.value == "paid 5"
+    assert PAID == [5]
+    assert (asked[0].tool, asked[0].args, asked[0].line, asked[0].agent) == ("local.pay", {"amount": 5}, 1, "default")
+    assert asked[0].run == outcome.run
+
+
+async def test_the_wall_clock_goes_on_after_the_answer() -> None:
+    async with Gloveport(tools=[pay], on_approval=lambda request: True, spare=1) as port:
+        outcome = await port.run(
+            "await tools.pay({amount: 1}); await new Promise(() => setTimeout(() => {}, 1e9))", limits={"wall_seconds": 1}
+        )
+    assert outcome.error is not None
+    assert outcome.error.code == "time-limit"
+
+
+async def test_a_program_catches_a_denial_with_its_reason() -> None:
+    code = "try { await tools.pay({amount: 5}) } catch (e) { return [e.code, e.message] }"
+    async with Gloveport(tools=[pay], on_approval=lambda request: Answer(False, "ada", reason="too much"), spare=1) as port:
+        outcome = await port.run(code)
+    assert outcome.value == ["denied", "`tools.pay` was denied by ada: too much"]
+
+
+async def test_a_group_of_calls_is_approved_at_once_and_a_loop_for_its_run() -> None:
+    """70 calls, 20 of them writes: made together they are one group; one after the other, the first approves the rest."""
+    together = """
+        const reads = Array.from({length: 50}, () => tools.read());
+        const pays = Array.from({length: 20}, (_, n) => tools.pay({amount: n}));
+        return (await Promise.all([...reads, ...pays])).length"""
+    in_turn = "for (let n = 0; n < 20; n++) { await tools.read(); await tools.pay({amount: n}) } return 'all'"
+    async with Gloveport(tools=[pay, read], answered_elsewhere=True, spare=1) as port:
+        outcome = await port.run(together)
+        assert (outcome.status, len(outcome.waiting)) == ("waiting", 20)
+        port.approvals.answer_group({one.id: one.digest for one in port.approvals.waiting}, Answer(True, "ada"))
+        outcome = await port.resume(outcome.run)
+        assert (outcome.value, len(PAID)) == (70, 20)
+        outcome = await port.run(in_turn)
+        (request,) = port.approvals.waiting
+        port.approvals.answer(request.id, request.digest, Answer(True, "ada", "run"))
+        outcome = await port.resume(outcome.run)
+        assert (outcome.value, len(PAID)) == ("all", 40)
+
+
+async def test_a_waiting_run_belongs_to_its_agent_and_ends_with_its_port(tmp_path: Any) -> None:
+    (tmp_path / "gloveport.toml").write_text("[agents.clerk]\n[agents.other]\n")
+    async with Gloveport(tools=[pay], answered_elsewhere=True, config=tmp_path / "gloveport.toml", spare=1) as port:
+        outcome = await port.run("return await tools.pay({amount: 5})", agent="clerk")
+        assert outcome.status == "waiting"
+        for agent in ("other", "default"):
+            with pytest.raises(OptionError, match="no run"):
+                await port.resume(outcome.run, agent=agent)
+        again = await port.resume(outcome.run, agent="clerk")
+        assert (again.status, again.waiting) == ("waiting", outcome.waiting)
+        asked = asyncio.Event()
+        port.approvals.listen(lambda what, request: asked.set())
+        waits = asyncio.ensure_future(port.run("return await tools.pay({amount: 6})"))
+        await asked.wait()
+    ended = await waits
+    assert ended.error is not None
+    assert ended.error.code == "closed"
+    assert PAID == []
+
+
+async def test_a_changed_rule_applies_to_the_next_call_of_a_running_program(tmp_path: Any) -> None:
+    settings = tmp_path / "gloveport.toml"
+    settings.write_text('[[rules]]\nallow = "*"\n')
+
+    def edit() -> None:
+        """Edit the settings, as a person would."""
+        settings.write_text('[[rules]]\ndeny = "local.pay"\nreason = "closed today"\n')
+
+    code = "const first = await tools.pay({amount: 1}); await tools.edit(); return [first, await tools.pay({amount: 2}).catch((e) => e.message)]"
+    async with Gloveport(tools=[pay, edit], config=settings, spare=1) as port:
+        outcome = await port.run(code)
+        assert outcome.value == ["paid 1", "`tools.pay` is not allowed: closed today"]
+        port.rules = Rules([Rule("*", "allow")])
+        assert (await port.run("return await tools.pay({amount: 3})")).value == "paid 3"
+    assert PAID == [1, 3]
+
+
+async def test_an_agent_sees_its_own_tools_only(tmp_path: Any) -> None:
+    (tmp_path / "gloveport.toml").write_text('[agents.reader]\ntools = ["local.read"]\nlimits = {max_calls = 2}\n')
+    async with Gloveport(tools=[pay, read], config=tmp_path / "gloveport.toml", spare=1) as port:
+        code = "return [await tools.search(''), await tools.pay({amount: 1}).catch((e) => [e.code, e.message])]"
+        rows, error = (await port.run(code, agent="reader")).value
+        assert [row["path"] for row in rows] == ["read"]
+        assert error[0] == "unknown-tool"
+        assert "pay" not in error[1].replace("tools.pay", "")
+        assert len((await port.run("return await tools.search('')")).value) == 2
+        failed = await port.run("for (let n = 0; n < 3; n++) await tools.read()", agent="reader")
+        assert failed.error is not None
+        assert failed.error.code == "call-limit"
+        with pytest.raises(OptionError, match="there is no agent"):
+            await port.run("1", agent="nobody")
