@@ -93,14 +93,14 @@ async def test_a_program_catches_a_denial_with_its_reason() -> None:
     assert outcome.value == ["denied", "`tools.pay` was denied by ada: too much"]
 
 
-async def test_a_group_of_calls_is_approved_at_once_and_a_loop_for_its_run() -> None:
+async def test_a_group_of_calls_is_approved_at_once_and_a_loop_for_its_run(tmp_path: Any) -> None:
     """70 calls, 20 of them writes: made together they are one group; one after the other, the first approves the rest."""
     together = """
         const reads = Array.from({length: 50}, () => tools.read());
         const pays = Array.from({length: 20}, (_, n) => tools.pay({amount: n}));
         return (await Promise.all([...reads, ...pays])).length"""
     in_turn = "for (let n = 0; n < 20; n++) { await tools.read(); await tools.pay({amount: n}) } return 'all'"
-    async with Gloveport(tools=[pay, read], answered_elsewhere=True, spare=1) as port:
+    async with Gloveport(tools=[pay, read], store=tmp_path / "store.sqlite", spare=1) as port:
         outcome = await port.run(together)
         assert (outcome.status, len(outcome.waiting)) == ("waiting", 20)
         port.approvals.answer_group({one.id: one.digest for one in port.approvals.waiting}, Answer(True, "ada"))
@@ -115,7 +115,7 @@ async def test_a_group_of_calls_is_approved_at_once_and_a_loop_for_its_run() -> 
 
 async def test_a_waiting_run_belongs_to_its_agent_and_ends_with_its_port(tmp_path: Any) -> None:
     (tmp_path / "gloveport.toml").write_text("[agents.clerk]\n[agents.other]\n")
-    async with Gloveport(tools=[pay], answered_elsewhere=True, config=tmp_path / "gloveport.toml", spare=1) as port:
+    async with Gloveport(tools=[pay], store=tmp_path / "store.sqlite", config=tmp_path / "gloveport.toml", spare=1) as port:
         outcome = await port.run("return await tools.pay({amount: 5})", agent="clerk")
         assert outcome.status == "waiting"
         for agent in ("other", "default"):

@@ -20,6 +20,11 @@ def data_folder() -> Path:
     return _folder("XDG_DATA_HOME", ".local/share", "Library/Application Support")
 
 
+def store_file() -> Path:
+    """Return the file in which hosts record what happens, where no other is set."""
+    return data_folder() / "store.sqlite"
+
+
 def accepted_file(key: str, folder: Path | None = None) -> Path:
     """Return the file of an accepted definition, by its key, in a folder or in the user's own."""
     return (folder or data_folder() / "accepted") / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"

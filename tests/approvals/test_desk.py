@@ -158,9 +158,9 @@ async def test_a_standing_approval_covers_the_same_shape_of_the_same_tool_and_ag
         request(agent="other"),
         request(tool="bank.pay_all"),
     ):
-        assert desk.find_standing(different) is None
+        assert await desk.find_standing(different) is None
     assert desk.revoke(standing.id) == standing
-    assert desk.find_standing(request()) is None
+    assert await desk.find_standing(request()) is None
     with pytest.raises(ApprovalError, match="no standing approval"):
         desk.revoke(standing.id)
 
@@ -170,8 +170,8 @@ async def test_a_standing_approval_of_no_arguments_is_not_one_of_any_arguments()
     (task,) = await asked(desk, one)
     desk.answer(one.id, one.digest, replace(YES, scope="always"))
     await task
-    assert desk.find_standing(request(args={})) is not None
-    assert desk.find_standing(request()) is None
+    assert await desk.find_standing(request(args={})) is not None
+    assert await desk.find_standing(request()) is None
 
 
 async def test_changed_arguments_are_for_one_call_only() -> None:

@@ -236,16 +236,27 @@ async def test_events_that_could_not_be_kept_are_counted(path: Path, monkeypatch
 async def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
     await (await record(path)).close()
     change(path, "PRAGMA user_version = 99")
+    log = EventLog(path)
     with pytest.raises(StoreError, match="newer version"):
-        EventLog(path)
+        await log.append_now("write", {})
+    await log.close()
 
 
-def test_a_file_that_is_no_store_is_refused_with_what_to_do(path: Path) -> None:
+@pytest.fixture
+def no_store(path: Path) -> Path:
     path.parent.mkdir()
     path.write_bytes(b"this is a text, and no database at all" * 100)
+    return path
+
+
+async def test_a_file_that_is_no_store_is_refused_with_what_to_do(no_store: Path) -> None:
+    path = no_store
+    log = EventLog(path)
+    log.append("read", {})  # goes on without the store
     with pytest.raises(StoreError, match="not a database") as caught:
-        EventLog(path)
+        await log.append_now("write", {})
     assert "move the file away" in (caught.value.hint or "")
+    await log.close()
 
 
 async def test_many_writers_in_one_host_share_commits(path: Path) -> None:

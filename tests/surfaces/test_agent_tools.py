@@ -309,11 +309,11 @@ async def test_an_exception_keeps_its_type(port: Gloveport) -> None:
 async def test_an_agent_is_told_to_ask_the_user_and_not_how_to_change_the_rules() -> None:
     async with Gloveport(sources=[ShutSource()]) as port:
         answer = await AgentTools(port).call("execute", {"code": "await tools.shop.pay({})"})
-        assert answer.text.splitlines()[0].startswith("denied: `tools.shop.pay` is not allowed: it writes")
+        assert answer.text.splitlines()[0].startswith("denied: `tools.shop.pay` needs a person's approval")
         assert "hint: Ask the user whether it may be made." in answer.text
         assert "writes =" not in f"{answer.text}{answer.data}" and "setting" not in answer.data["error"]
         error = (await port.run("await tools.shop.pay({})")).error
-        assert error is not None and 'writes = ["pay"]' in (error.setting or "")
+        assert error is not None and 'gloveport policy set allow "shop.pay"' in (error.setting or "")
 
 
 @pytest.mark.integration

@@ -49,6 +49,9 @@ class ApprovalDesk:
         self._waiting: dict[str, _Waiting] = {}
         self._standing: dict[str, StandingApproval] = {}
         self._listeners: list[Listener] = []
+        # Set by the link to a store: there, the standing approvals are those of all hosts.
+        self.stored_standing: Callable[[ApprovalRequest], Awaitable[list[StandingApproval]]] | None = None
+        self.keep_standing: Callable[[StandingApproval], None] | None = None
 
     @property
     def waiting(self) -> tuple[ApprovalRequest, ...]:
@@ -65,16 +68,19 @@ class ApprovalDesk:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def find_standing(self, request: ApprovalRequest) -> StandingApproval | None:
+    async def find_standing(self, request: ApprovalRequest) -> StandingApproval | None:
         """Return the standing approval that covers a request, if there is one."""
-        return next((one for one in self._standing.values() if one.covers(request)), None)
+        given = list(self._standing.values())
+        if self.stored_standing is not None:
+            given += await self.stored_standing(request)
+        return next((one for one in given if one.covers(request)), None)
 
     async def ask(self, request: ApprovalRequest, check: ArgumentCheck = lambda args: None) -> Answer:
         """Return the answer to a request; raise ApprovalError when it expires. Cancelling this withdraws the request.
 
         `check` raises ToolError for changed arguments that the tool does not take.
         """
-        if standing := self.find_standing(request):
+        if standing := await self.find_standing(request):
             return Answer(True, standing.approver, "always" if standing.run is None else "run")
         if len(self._waiting) >= MAX_WAITING_REQUESTS:
             raise ApprovalError(f"{MAX_WAITING_REQUESTS:,} calls wait for a person already")
@@ -122,13 +128,15 @@ class ApprovalDesk:
         Raise ApprovalError for one that does not wait, that asks about another call, or that has expired.
         """
         found = self._check(id, digest)
+        if answer.scope != "once" and len(self._standing) >= MAX_STANDING_APPROVALS:
+            raise ApprovalError(f"there are {MAX_STANDING_APPROVALS:,} standing approvals: revoke some")
         if answer.args is not None:
             if answer.scope != "once":
                 raise ApprovalError("arguments can be changed for one call only, not for later ones")
             found.check(answer.args)
+        found.answered.set_result(answer)
         if answer.approved and answer.scope != "once":
             self._stand(found.request, answer)
-        found.answered.set_result(answer)
         return found.request
 
     def answer_group(self, seen: Mapping[str, str], answer: Answer) -> tuple[ApprovalRequest, ...]:
@@ -161,11 +169,12 @@ class ApprovalDesk:
         return found
 
     def _stand(self, request: ApprovalRequest, answer: Answer) -> None:
-        if len(self._standing) >= MAX_STANDING_APPROVALS:
-            raise ApprovalError(f"there are {MAX_STANDING_APPROVALS:,} standing approvals: revoke some")
         run = request.run if answer.scope == "run" else None
         made = StandingApproval(request.tool, request.agent, shape_of(request.args), answer.approver, self._clock(), run)
-        self._standing[made.id] = made
+        if self.keep_standing is not None and run is None:
+            self.keep_standing(made)
+        else:
+            self._standing[made.id] = made
 
     def _tell(self, what: Literal["asked", "answered", "expired", "withdrawn"], request: ApprovalRequest) -> None:
         for listener in list(self._listeners):

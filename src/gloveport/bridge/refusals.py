@@ -35,6 +35,12 @@ def not_answered(path: str, error: ApprovalError) -> ToolError:
     return ToolError(f"`tools.{path}` was not made: {error.message}", code="denied", tool=path, hint=hint)
 
 
+def too_large_to_ask(path: str, limit: int) -> ToolError:
+    """Return the error of a call whose arguments are too large to be shown to a person."""
+    message = f"`tools.{path}` needs a person's approval, and its arguments have more than {limit // 1024} KiB"
+    return ToolError(message, code="denied", tool=path, hint="Make several calls with less in each.")
+
+
 def budget_used_up(path: str, budget: Budget) -> ToolError:
     """Return the error of a call for which a budget has nothing left."""
     message = f"`tools.{path}` is not allowed: the budget for `{budget.pattern}` is used up"

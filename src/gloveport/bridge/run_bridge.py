@@ -16,11 +16,11 @@ from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
 from gloveport.bridge.received_errors import ReceivedErrors
-from gloveport.bridge.refusals import budget_used_up, denied_by_person, denied_by_rules, not_answered
+from gloveport.bridge.refusals import budget_used_up, denied_by_person, denied_by_rules, not_answered, too_large_to_ask
 from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
-from gloveport.errors import ApprovalError, CallLimit, Origin, ToolError, label
-from gloveport.large_values import LARGE_BYTES, is_large, off_loop_if, off_loop_soon
+from gloveport.errors import ApprovalError, CallLimit, Origin, StoreError, ToolError, label
+from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.sources.functions.threads import left_running
 from gloveport.types import (
     CallApproval,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
     from gloveport.bridge.bridge import Bridge
     from gloveport.rules.budgets import Budget
+    from gloveport.store.run_audit import RunAudit
 
 OnCall = Callable[[CallEvent, CallRecord], None]
 
@@ -48,6 +49,7 @@ QUESTION_COST = {"search": 10, "describe": 10, "interface": 10, "interfaces": 10
 MAX_SUGGESTIONS = 50
 MAX_CUT_SEARCHES = 10
 MAX_NAME_CHARS = 5000
+MAX_ASKED_BYTES = 256 * 1024  # of arguments that a person is asked about
 MAX_RECORDED_ARGUMENT_BYTES = 2 * 1024 * 1024
 ARGUMENTS_NOT_RECORDED = {"…": "not kept: too large"}
 
@@ -63,6 +65,7 @@ class RunContext:
     began: float | None = None
     on_call: OnCall | None = None
     line_of: Callable[[str], int | None] = lambda tool: None
+    audit: RunAudit | None = None
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -181,10 +184,14 @@ class RunBridge:
         contract, made = admitted.contract, None
         try:
             made = self._start(call, admitted)
+            if self._context.audit is not None:
+                await self._record_start(self._context.audit, made, admitted)
             found = await contract.call(contract.tool, admitted.sent)
             value = await _large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
                 raise _run_ended_error(contract.path)
+            if self._context.audit is not None:
+                await off_loop_if(is_large(value), self._context.audit.call_ended, made.id, "ok", None, value)
             self._finish(made, None)
             return value
         except BaseException as problem:
@@ -201,6 +208,17 @@ class RunBridge:
                 self._release_slot()
             else:
                 self._slots_in_use -= 1
+
+    async def _record_start(self, audit: RunAudit, made: _Call, admitted: _Admitted) -> None:
+        """Record that a call is made. Raise ToolError if it writes and can't be recorded: no record, no action."""
+        tool, sent = admitted.contract.tool, admitted.sent
+        try:
+            if is_large(sent):
+                sent = await off_loop(audit.encoded, sent)
+            await audit.call_started(made.id, tool.address, sent, writes=tool.writes)
+        except StoreError as error:
+            message = f"`tools.{made.tool}` was not made, because it can't be recorded: {error.message}"
+            raise ToolError(message, code="store-unavailable", tool=made.tool, hint=error.hint) from None
 
     async def _ask(self, call: ToolCall) -> Any:
         """Return the result of a built-in. One that goes through tools or schemas does so away from the event loop."""
@@ -300,7 +318,11 @@ class RunBridge:
         made = self._record(call, admitted)
         try:
             if decision.verdict == "deny" or desk is None:
+                if self._context.audit is not None:
+                    self._context.audit.denied(call.id, contract.tool.address, _recorded(args, call), decision)
                 raise denied_by_rules(contract.path, decision)
+            if call.size > MAX_ASKED_BYTES or is_large(args):
+                raise too_large_to_ask(contract.path, MAX_ASKED_BYTES)
             made.status = "waiting"
             self._tell("call-waiting", made)
             answer, approval = await self._ask_person(desk, request, made, decision)
@@ -336,6 +358,9 @@ class RunBridge:
             rule=decision.rule,
             line=self._context.line_of(made.tool),
         )
+        audit = self._context.audit
+        if audit is not None:
+            audit.asked(made.id, question.tool, question.args, question.id)
         self._waiting_for_person += 1
         if self._waiting_for_person == 1:
             self.on_waiting(True)
@@ -347,6 +372,14 @@ class RunBridge:
             self._waiting_for_person -= 1
             if self._waiting_for_person == 0:
                 self.on_waiting(False)
+        if audit is not None:
+            told = {
+                "approved": answer.approved,
+                "approver": answer.approver,
+                "scope": answer.scope,
+                "reason": answer.reason,
+            }
+            audit.answered(made.id, question.id, told, answer.args)
         changed = question.args if answer.args is not None else None
         return answer, CallApproval(answer.approver, time.time() - asked, answer.scope, changed)
 
@@ -418,6 +451,8 @@ class RunBridge:
                 "cancelled: the call was cancelled" if cancelled else f"{label(error.code, error.origin)}: {error.message}"
             )
             call.error = f"{what}{location}"
+            if self._context.audit is not None:
+                self._context.audit.call_ended(call.id, "failed", call.error)
         self._tell("call-ended", call)
 
 
@@ -430,6 +465,11 @@ async def _large_to_data(value: Any, contract: Contract) -> Any:
 
 def _estimated_size(call: ToolCall) -> float:
     return math.inf if is_large(call.args) else LARGE_BYTES
+
+
+def _recorded(args: Any, call: ToolCall) -> Any:
+    """Return arguments that can be recorded on the event loop."""
+    return ARGUMENTS_NOT_RECORDED if call.size > LARGE_BYTES or is_large(args) else args
 
 
 def _run_ended_error(tool: str) -> ToolError:

@@ -25,9 +25,9 @@ RulesArgument = Rules | Iterable[Rule | Budget] | str
 """What `Gloveport(rules=…)` takes: rules, or the name of a preset."""
 
 
-def desk_from(settings: Config, on_approval: OnApproval | None, answered_elsewhere: bool) -> ApprovalDesk | None:
+def desk_from(settings: Config, on_approval: OnApproval | None, store: Path | None) -> ApprovalDesk | None:
     """Return the desk of a port; None where nobody can be asked."""
-    if on_approval is None and not answered_elsewhere:
+    if on_approval is None and store is None:
         return None
     minutes = settings.governance.expiry_minutes
     return ApprovalDesk(on_approval, DEFAULT_EXPIRY_SECONDS if minutes is None else minutes * 60)

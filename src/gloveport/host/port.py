@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gloveport.approvals.desk import ApprovalDesk, OnApproval
@@ -33,6 +34,7 @@ from gloveport.host.failures import (
 from gloveport.host.governance import Governance, RulesArgument, desk_from
 from gloveport.host.held_runs import HeldRuns
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
+from gloveport.host.port_store import PortStore
 from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
 from gloveport.host.run_request import OnEvent, RunPort, RunRequest, closed_outcome, outcome_of
 from gloveport.host.source_set import SourceArgument, SourceSet
@@ -91,7 +93,7 @@ class Gloveport:
         journal: Journal | None = None,
         rules: RulesArgument | None = None,
         on_approval: OnApproval | None = None,
-        answered_elsewhere: bool = False,
+        store: str | os.PathLike[str] | None = None,
     ) -> None:
         settings = config_from(config)
         allow_eval = settings.sandbox.get("allow_eval", False) if allow_eval is False else allow_eval
@@ -102,7 +104,9 @@ class Gloveport:
         self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum, settings)
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
-        self._desk = desk_from(settings, on_approval, answered_elsewhere)
+        path = settings.governance.store if store is None else Path(store)
+        self._store = None if path is None else PortStore(path)
+        self._desk = desk_from(settings, on_approval, path)
         self._governance = Governance(settings, rules, self._desk)
         self._governance.connect(self._sources.catalog, self._sources.writes)
         self._held = HeldRuns(self._desk) if self._desk is not None and on_approval is None else None
@@ -207,6 +211,19 @@ class Gloveport:
         return self._loop.block(lambda: self.run(code, **options))
 
     async def _run(self, request: RunRequest, on_call: OnCall | None = None) -> Outcome:
+        if self._store is None:
+            return await self._run_program(request, on_call)
+        audit = self._store.audit(self._desk, request.run, request.agent)
+        audit.started(request.code, request.language, request.options.engine)
+        try:
+            outcome = await self._run_program(replace(request, audit=audit), on_call)
+        except BaseException:
+            audit.ended("cancelled", None)
+            raise
+        audit.ended(outcome.status, outcome.error.code if outcome.error else None)
+        return outcome
+
+    async def _run_program(self, request: RunRequest, on_call: OnCall | None) -> Outcome:
         if self._log_code:
             logger.info("run %s: %s program %r", request.run, request.language, request.code)
         if self._closed:  # since `run` was called
@@ -282,7 +299,9 @@ class Gloveport:
         self, request: RunRequest, program: Program, worker: Worker, bridge: Bridge, on_call: OnCall | None
     ) -> Outcome:
         began = time.monotonic()
-        context = RunContext(request.run, began, request.listener(on_call), partial(call_line, program.source))
+        context = RunContext(
+            request.run, began, request.listener(on_call), partial(call_line, program.source), request.audit
+        )
         port = RunPort(request, bridge.for_run(request.limits, context))
         port.bridge.on_waiting = lambda waits: worker.pause_clock() if waits else worker.resume_clock()
         has_input = request.input is not NO_INPUT
@@ -315,7 +334,9 @@ class Gloveport:
 
     async def _call(self, tool: str, args: Mapping[str, Any] | None, agent: str) -> Any:
         await self._sources.open(naming=tool)
-        run = (await self._bridge(agent)).for_run(self.limits, RunContext(secrets.token_hex(16)))
+        name = secrets.token_hex(16)
+        audit = self._store.audit(self._desk, name, agent) if self._store is not None else None
+        run = (await self._bridge(agent)).for_run(self.limits, RunContext(name, audit=audit))
         try:
             return await run.call(ToolCall(1, tool, [dict(args or {})]))
         finally:
@@ -402,6 +423,8 @@ class Gloveport:
             await pool.close()
         await self._programs.tasks.close()
         await self._sources.close()
+        if self._store is not None:
+            await self._store.close()
         if self._types is not None:
             await self._types.close()
 

@@ -14,6 +14,7 @@ from gloveport.host.failures import internal_error, run_failure, with_waiting_pl
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.run_attempt import AttemptResult
+from gloveport.store.run_audit import RunAudit
 from gloveport.types import (
     DEFAULT_AGENT,
     CallEvent,
@@ -47,6 +48,7 @@ class RunRequest:
     env: Mapping[str, str]
     on_event: OnEvent | None
     agent: str = DEFAULT_AGENT
+    audit: RunAudit | None = None
 
     @property
     def subset(self) -> str | None:

@@ -29,6 +29,35 @@ MIGRATIONS = (
         at INTEGER NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE approvals (
+        id TEXT PRIMARY KEY,
+        host TEXT NOT NULL,        -- the chain of the host that holds the run
+        process TEXT NOT NULL,     -- its process, to see whether it lives
+        digest TEXT NOT NULL,      -- of the tool and its arguments
+        request TEXT NOT NULL,     -- JSON
+        expires REAL NOT NULL,     -- seconds since 1970
+        state TEXT NOT NULL,       -- waiting, answered (by an approver), taken (by the host), expired, withdrawn
+        answer TEXT,               -- JSON
+        problem TEXT               -- why the host has refused the last answer
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_by_state ON approvals (state, host);
+    CREATE TABLE standing_approvals (
+        id TEXT PRIMARY KEY,
+        tool TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        shape TEXT NOT NULL,
+        approver TEXT NOT NULL,
+        given REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE tokens (
+        name TEXT NOT NULL,
+        role TEXT NOT NULL,        -- agent or approver
+        hash BLOB NOT NULL,        -- of the token, which has 256 random bits
+        created REAL NOT NULL,
+        PRIMARY KEY (role, name)
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import secrets
 import sqlite3
@@ -31,7 +32,11 @@ MAX_BATCH_EVENTS = 2000
 LINK_SECONDS = 60.0
 LINKED_CHAINS = 16
 RETRY_SECONDS = 1.0
+LINGER_SECONDS = 0.05
 GENESIS = bytes(32)
+
+
+logger = logging.getLogger("gloveport")
 
 
 class _Event(NamedTuple):
@@ -63,18 +68,20 @@ def event_hash(before: bytes, place: EventPlace, body: bytes) -> bytes:
 
 
 class EventLog:
-    """The chain of this host in the store at a path."""
+    """The chain of this host in the store at a path. Its thread opens the file, and writes events in groups."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.chain = secrets.token_hex(8)
-        self._connection = open_database(path)
+        self._connection: sqlite3.Connection | None = None
         self._number, self._hash = 0, GENESIS
         self._waiting: deque[_Event] = deque()
         self._lost = 0
         self._closing = False
+        self._urgent = False
         self._linked = 0.0
         self._durable = False
+        self._failing = False
         self._wake = threading.Condition()
         self.append("opened", {"pid": os.getpid()})
         self._thread = threading.Thread(target=self._run, name="gloveport-store", daemon=True)
@@ -107,7 +114,10 @@ class EventLog:
             if len(self._waiting) >= MAX_WAITING_EVENTS:
                 self._drop_one()
             self._waiting.append(event)
-            self._wake.notify()
+            if stored is not None:
+                self._urgent = True
+            if self._urgent or len(self._waiting) == 1:
+                self._wake.notify()
 
     def _drop_one(self) -> None:
         gone = self._waiting.popleft()
@@ -122,23 +132,35 @@ class EventLog:
             with self._wake:
                 while not self._waiting and not self._closing:
                     self._wake.wait()
+                if not self._urgent and not self._closing:
+                    self._wake.wait(LINGER_SECONDS)  # more events come soon: one commit for all of them
+                self._urgent = False
                 batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_EVENTS))]
                 lost, self._lost = self._lost, 0
             if not batch:
-                self._connection.close()
+                if self._connection is not None:
+                    self._connection.close()
                 return
             try:
-                self._write(batch, lost)
+                if self._connection is None:
+                    self._connection = open_database(self.path)
+                self._write(self._connection, batch, lost)
             except sqlite3.Error as error:
+                self._keep(
+                    batch, lost, StoreError(f"the store {self.path} can't be written: {error}", hint=hint_for(error))
+                )
+            except StoreError as error:
                 self._keep(batch, lost, error)
             else:
                 for event in batch:
                     if event.stored is not None and event.stored.set_running_or_notify_cancel():
                         event.stored.set_result(None)
 
-    def _keep(self, batch: Sequence[_Event], lost: int, error: sqlite3.Error) -> None:
+    def _keep(self, batch: Sequence[_Event], lost: int, problem: StoreError) -> None:
         """Refuse the events that somebody waits for, and try the others again later."""
-        problem = StoreError(f"the store {self.path} can't be written: {error}", hint=hint_for(error))
+        if not self._failing:
+            logger.error("%s; writes are refused, and what else happens is kept in memory", problem.message)
+        self._failing = True
         kept = [event for event in batch if event.stored is None]
         for event in batch:
             if event.stored is not None and event.stored.set_running_or_notify_cancel():
@@ -152,44 +174,44 @@ class EventLog:
             if all(event.stored is None for event in self._waiting):
                 self._wake.wait(RETRY_SECONDS)
 
-    def _write(self, batch: Sequence[_Event], lost: int) -> None:
+    def _write(self, connection: sqlite3.Connection, batch: Sequence[_Event], lost: int) -> None:
         events = list(batch)
         if lost:
             events.insert(0, _Event("lost", orjson.dumps({"events": lost}), batch[0].at, (), None))
         durable = any(event.stored is not None for event in events)
         if durable != self._durable:
-            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._durable = durable
-        self._connection.execute("BEGIN IMMEDIATE")
+        connection.execute("BEGIN IMMEDIATE")
         try:
             if time.monotonic() > self._linked + LINK_SECONDS or self._number == 0:
-                events.append(_Event("linked", orjson.dumps({"heads": self._heads()}), batch[-1].at, (), None))
+                events.append(_Event("linked", orjson.dumps({"heads": self._heads(connection)}), batch[-1].at, (), None))
                 self._linked = time.monotonic()
             number, before, rows = self._number, self._hash, []
             for event in events:
                 number += 1
                 before = event_hash(before, EventPlace(self.chain, number, event.at, event.kind), event.body)
                 rows.append((self.chain, number, event.at, event.kind, event.body.decode(), before))
-            self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
             payloads = [(name, content, event.at) for event in events for name, content in event.payloads]
             if payloads:
-                self._connection.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?, ?)", payloads)
-            self._connection.execute("COMMIT")
+                connection.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?, ?)", payloads)
+            connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             self._linked = 0.0
             raise
-        self._number, self._hash = number, before
+        self._number, self._hash, self._failing = number, before, False
 
-    def _heads(self) -> dict[str, list[Any]]:
+    def _heads(self, connection: sqlite3.Connection) -> dict[str, list[Any]]:
         """Return the last event of each of the latest other chains: its number and hash."""
-        latest = self._connection.execute(
+        latest = connection.execute(
             "SELECT chain, max(number), max(at) AS at FROM events WHERE chain != ? GROUP BY chain ORDER BY at DESC LIMIT ?",
             (self.chain, LINKED_CHAINS),
         ).fetchall()
         heads: dict[str, list[Any]] = {}
         for chain, number, _ in latest:
-            row = self._connection.execute("SELECT hash FROM events WHERE chain = ? AND number = ?", (chain, number))
+            row = connection.execute("SELECT hash FROM events WHERE chain = ? AND number = ?", (chain, number))
             heads[chain] = [number, row.fetchone()[0].hex()]
         return heads

@@ -1,0 +1,35 @@
+"""What a port has in the store: the record of its runs, and its requests for approval. The first run opens the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gloveport.approvals.desk import ApprovalDesk
+from gloveport.approvals.shelf_link import ShelfLink
+from gloveport.store.event_log import EventLog
+from gloveport.store.run_audit import RunAudit
+
+
+class PortStore:
+    """The store of one port, at a path."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log: EventLog | None = None
+        self._link: ShelfLink | None = None
+
+    def audit(self, desk: ApprovalDesk | None, run: str, agent: str) -> RunAudit:
+        """Return the record of a new run. From now on, what waits at the desk can be answered by other processes."""
+        if self._log is None:
+            self._log = EventLog(self._path)
+            if desk is not None:
+                self._link = ShelfLink(desk, self._path, self._log.chain)
+        return RunAudit(self._log, run, agent)
+
+    async def close(self) -> None:
+        """Write what is left, and close the file."""
+        log, link, self._log, self._link = self._log, self._link, None, None
+        if link is not None:
+            await link.close()
+        if log is not None:
+            await log.close()

@@ -1,0 +1,167 @@
+"""Requests in the store: other processes answer them, once, for what they have seen, while the host lives (B7, B8, M11)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gloveport import Answer, ApprovalRequest, Gloveport, tool
+from gloveport.approvals.shelf import ApprovalShelf, ShelvedRequest
+from gloveport.errors import ApprovalError
+from tests.sources.mcp.support import eventually
+
+pytestmark = pytest.mark.integration
+
+PAID: list[Any] = []
+PROGRAM = "return await tools.pay({amount: 5, note: 'caf\u00e9 \u202e x'})"
+
+
+@tool(writes=True)
+def pay(amount: int, note: str = "") -> str:
+    """Pay."""
+    PAID.append(amount)
+    return f"paid {amount}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_paid() -> None:
+    PAID.clear()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+async def waiting(store: Path, count: int = 1) -> list[ShelvedRequest]:
+    """What an approver in another process sees."""
+    shelf = ApprovalShelf(store)
+    try:
+        await eventually(lambda: len(shelf.waiting()) >= count)
+        return shelf.waiting()
+    finally:
+        shelf.close()
+
+
+def answer_elsewhere(store: Path, id: str, digest: str, answer: str) -> None:
+    """Answer in another process, as `gloveport approvals` does."""
+    code = (
+        "import sys; from pathlib import Path; from gloveport import Answer; from gloveport.approvals.shelf import ApprovalShelf;"
+        f"ApprovalShelf(Path(sys.argv[1])).answer({{sys.argv[2]: sys.argv[3]}}, {answer})"
+    )
+    subprocess.run([sys.executable, "-c", code, str(store), id, digest], check=True, timeout=60)
+
+
+async def test_another_process_answers_and_the_call_continues_within_a_second(store: Path) -> None:
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run(PROGRAM)
+        assert outcome.status == "waiting"
+        (found,) = await waiting(store)
+        assert found.request == port.approvals.waiting[0]
+        assert found.request.args["note"] == "caf\u00e9 \u202e x"
+        await asyncio.to_thread(answer_elsewhere, store, found.request.id, found.request.digest, "Answer(True, 'ada')")
+        answered = time.monotonic()
+        outcome = await port.resume(outcome.run)
+        assert time.monotonic() - answered < 5  # one second is measured by the benchmark; this machine may be busy
+        assert (outcome.value, PAID) == ("paid 5", [5])
+        assert await waiting(store, 0) == []
+
+
+async def test_a_resume_answers_nothing(store: Path) -> None:
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run(PROGRAM)
+        for _ in range(3):
+            assert (await port.resume(outcome.run)).status == "waiting"
+    assert PAID == []
+
+
+async def test_an_answer_with_arguments_that_the_tool_does_not_take_lets_the_request_wait_on(store: Path) -> None:
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run(PROGRAM)
+        (found,) = await waiting(store)
+        shelf = ApprovalShelf(store)
+        shelf.answer({found.request.id: found.request.digest}, Answer(True, "ada", args={"amount": "many"}))
+        await eventually(lambda: shelf.find(found.request.id).problem is not None)
+        assert "bad arguments" in (shelf.find(found.request.id[:8]).problem or "")
+        shelf.answer({found.request.id: found.request.digest}, Answer(True, "ada", args={"amount": 7}))
+        await eventually(lambda: not port.approvals.waiting)
+        outcome = await port.resume(outcome.run)
+        assert outcome.value == "paid 7"
+        shelf.close()
+
+
+async def test_a_standing_approval_holds_in_other_hosts_until_it_is_revoked(store: Path) -> None:
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        first = await port.run("return await tools.pay({amount: 1})")
+        (found,) = await waiting(store)
+        shelf = ApprovalShelf(store)
+        shelf.answer({found.request.id: found.request.digest}, Answer(True, "ada", "always"))
+        await eventually(lambda: bool(shelf.standing()))
+        assert (await port.resume(first.run)).value == "paid 1"
+    async with Gloveport(tools=[pay], store=store, spare=1) as other:
+        assert (await other.run("return await tools.pay({amount: 2})")).value == "paid 2"
+        assert (await other.run("return await tools.pay({amount: 2, note: 'x'})")).status == "waiting"
+        (standing,) = shelf.standing()
+        shelf.revoke(standing.id)
+        assert (await other.run("return await tools.pay({amount: 3})")).status == "waiting"
+    with pytest.raises(ApprovalError):
+        shelf.revoke(standing.id)
+    shelf.close()
+    assert PAID == [1, 2]
+
+
+async def test_no_answer_is_used_twice_late_or_for_something_else(store: Path) -> None:
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run(PROGRAM)
+        (found,) = await waiting(store)
+        request, shelf, yes = found.request, ApprovalShelf(store), Answer(True, "ada")
+        other = replace(request, args={"amount": 6})
+        for seen in ({request.id: other.digest}, {"0" * 32: request.digest}, {request.id: ""}, {"": request.digest}):
+            with pytest.raises(ApprovalError):
+                shelf.answer(seen, yes)
+        with pytest.raises(ApprovalError):
+            shelf.answer({request.id: request.digest, "0" * 32: request.digest}, yes)  # all or none
+        assert (await port.resume(outcome.run)).status == "waiting"
+        shelf.answer({request.id: request.digest}, Answer(False, "ada", reason="no"))
+        with pytest.raises(ApprovalError):
+            shelf.answer({request.id: request.digest}, yes)
+        await eventually(lambda: not port.approvals.waiting)
+        outcome = await port.resume(outcome.run)
+        assert outcome.error is not None
+        assert outcome.error.code == "denied"
+        with pytest.raises(ApprovalError):
+            shelf.answer({request.id: request.digest}, yes)
+        shelf.close()
+    assert PAID == []
+
+
+def test_a_request_that_was_changed_in_the_file_or_whose_host_is_dead_is_not_shown(store: Path) -> None:
+    now = time.time()
+    requests = [ApprovalRequest("run", n, "shop.pay", {"amount": n}, "default", now, now + 60) for n in range(3)]
+    shelf = ApprovalShelf(store)
+    for request in requests:
+        shelf.put(request, "host")
+    assert len(shelf.waiting()) == 3
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE approvals SET process = '4194999 1' WHERE id = ?", (requests[0].id,))
+        connection.execute("UPDATE approvals SET expires = ? WHERE id = ?", (now - 1, requests[1].id))
+    connection.close()
+    assert [one.request.id for one in shelf.waiting()] == [requests[2].id]
+    with pytest.raises(ApprovalError):
+        shelf.answer({requests[1].id: requests[1].digest}, Answer(True, "ada"))
+    with sqlite3.connect(store) as connection:
+        connection.execute(
+            "UPDATE approvals SET request = replace(request, 'shop.pay', 'shop.all') WHERE id = ?", (requests[2].id,)
+        )
+    connection.close()
+    with pytest.raises(ApprovalError, match="was changed"):
+        shelf.find(requests[2].id)
+    shelf.close()

@@ -1,0 +1,117 @@
+"""What a port records of its runs: complete, chained, without secrets, and before a write leaves (B11, D5, D6)."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from gloveport import Answer, Gloveport, Rule, tool
+from gloveport.store.database import open_database
+from gloveport.store.verification import damaged_payloads, verify
+
+pytestmark = pytest.mark.integration
+
+
+def read(text: str) -> str:
+    """Read."""
+    return text.upper()
+
+
+def events(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    connection = open_database(path)
+    try:
+        report = verify(connection)
+        assert report.problems == ()
+        assert damaged_payloads(connection) == ()
+        rows = connection.execute("SELECT kind, body FROM events ORDER BY at, number").fetchall()
+        return [(kind, orjson.loads(body)) for kind, body in rows if kind not in ("opened", "closed", "linked")]
+    finally:
+        connection.close()
+
+
+def payload(path: Path, digest: str) -> Any:
+    connection = open_database(path)
+    try:
+        (content,) = connection.execute(
+            "SELECT content FROM payloads WHERE digest = ?", (bytes.fromhex(digest),)
+        ).fetchone()
+        return orjson.loads(content)
+    finally:
+        connection.close()
+
+
+async def test_a_run_its_calls_and_its_answers_are_recorded(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+
+    @tool(writes=True)
+    def pay(amount: int) -> str:
+        """Pay: by then, the call is on the disk."""
+        assert ("call-started", True) in [(kind, body.get("writes")) for kind, body in events(store)]
+        return "paid"
+
+    code = (
+        "await tools.read({text: 'a'}); await tools.pay({amount: 5}); return tools.read({text: 'b'}).catch(() => 'denied')"
+    )
+    async with Gloveport(
+        tools=[pay, read],
+        store=store,
+        rules=[Rule("local.read", "deny", when="args.text == 'b'", reason="no b")],
+        on_approval=lambda request: Answer(True, "ada", args={"amount": 4}),
+        spare=1,
+    ) as port:
+        outcome = await port.run(code)
+    assert outcome.value == "denied"
+    found = events(store)
+    assert {(body["run"], body["agent"]) for _, body in found} == {(outcome.run, "default")}
+    assert [kind for kind, _ in found] == [
+        *("run-started", "call-started", "call-ended", "call-asked", "call-answered", "call-started", "call-ended"),
+        *("call-denied", "call-ended", "run-ended"),
+    ]
+    by_kind = dict(reversed(found))
+    assert payload(store, found[1][1]["args"]) == {"text": "a"}
+    assert payload(store, found[2][1]["result"]) == "A"
+    assert payload(store, by_kind["call-asked"]["args"]) == {"amount": 5}
+    assert payload(store, by_kind["call-answered"]["args"]) == {"amount": 4}
+    assert payload(store, found[5][1]["args"]) == {"amount": 4}
+    assert (by_kind["call-answered"]["approver"], by_kind["call-answered"]["approved"]) == ("ada", True)
+    assert "local.read" in by_kind["call-denied"]["rule"]
+    assert by_kind["run-ended"]["status"] == "completed"
+    assert oct(store.stat().st_mode & 0o777) == "0o600"
+
+
+def test_without_a_store_no_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with Gloveport(tools=[read], spare=1) as port:
+        assert port.run_sync("return await tools.read({text: 'a'})").value == "A"
+    assert list(tmp_path.rglob("*.sqlite*")) == []
+
+
+async def test_where_nothing_can_be_recorded_writes_are_refused_and_reads_go_on(tmp_path: Path) -> None:
+    store, paid = tmp_path / "store.sqlite", []
+
+    @tool(writes=True)
+    def pay() -> None:
+        """Pay."""
+        paid.append(1)
+
+    locked = sqlite3.connect(store, isolation_level=None)
+    locked.execute("PRAGMA journal_mode = WAL")
+    locked.execute("BEGIN IMMEDIATE")
+    try:
+        code = "return [await tools.read({text: 'a'}), await tools.pay().catch((e) => [e.code, e.message])]"
+        async with Gloveport(tools=[pay, read], store=store, rules=[Rule("*", "allow")], spare=1) as port:
+            outcome = await port.run(code, limits={"wall_seconds": 60})
+            assert outcome.error is None, outcome.error
+            text, (reason, message) = outcome.value
+            assert (text, reason, paid) == ("A", "store-unavailable", [])
+            assert "was not made, because it can't be recorded" in message
+            locked.execute("ROLLBACK")
+            assert (await port.run("return (await tools.pay()) ?? 'made'")).value == "made"
+    finally:
+        locked.close()
+    assert paid == [1]
+    assert [kind for kind, _ in events(store)].count("run-ended") == 2  # what was kept in memory is there, too
