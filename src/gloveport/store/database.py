@@ -65,7 +65,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     """Return a connection to the store, which is created if it does not exist; raise StoreError."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _create(path)
         connection = sqlite3.connect(path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} can't be opened: {error}") from None
@@ -80,6 +80,18 @@ def open_database(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _create(path: Path) -> None:
+    """Create the file, which only its owner may read. One that exists is not opened here.
+
+    To close any descriptor of a file ends all locks that this process has on it, those of SQLite included.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if path.stat().st_mode & 0o077 and path.is_file():
+            path.chmod(0o600)
 
 
 def hint_for(error: sqlite3.Error) -> str | None:
