@@ -283,7 +283,8 @@ def test_ids_are_random_and_what_is_kept_is_bounded() -> None:
         ("execute", {"code": "1", "language": "ruby"}, "language"),
         ("execute", {"result_id": "x", "offset": -1}, "offset"),
         ("execute", {"result_id": "x", "offset": 10**30}, "there is no result `x`"),
-        ("resume", {}, "there is no tool `resume`"),
+        ("approve", {}, "there is no tool `approve`"),
+        ("resume", {}, "`run` is missing"),
     ],
 )
 async def test_arguments_that_make_no_sense_are_refused_with_what_is_wrong(

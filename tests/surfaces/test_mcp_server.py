@@ -68,8 +68,8 @@ async def test_mistakes_come_back_as_errors_that_say_where_and_what_to_do(way: s
         assert (blank.is_error, blank.content[0].text.partition("\n")[0]) == (True, "bad-option: `code` is blank")
         raised = await client.call_tool("execute", {"code": "{}['ttl']", "language": "python"})
         assert raised.content[0].text.startswith("program-failed: KeyError: 'ttl'\n")
-        with pytest.raises(MCPError, match="there is no tool 'resume'"):
-            await client.call_tool("resume", {})
+        with pytest.raises(MCPError, match="there is no tool 'approve'"):
+            await client.call_tool("approve", {})
 
 
 async def test_emitted_values_become_content_of_their_own_type(way: str, mode: str) -> None:

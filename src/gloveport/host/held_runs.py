@@ -13,7 +13,7 @@ from typing import Any
 
 from gloveport.approvals.desk import ApprovalDesk
 from gloveport.errors import OptionError
-from gloveport.host.run_request import RunRequest, closed_outcome
+from gloveport.host.run_request import NO_INPUT, RunRequest, closed_outcome
 from gloveport.types import CallEvent, CallRecord, Outcome
 from gloveport.values import encode
 
@@ -120,7 +120,8 @@ class HeldRuns:
 
 def _key(request: RunRequest) -> tuple[str, bytes]:
     try:
-        given = encode([request.code, request.language, request.input, dict(request.env)])
+        given = [] if request.input is NO_INPUT else [request.input]
+        content = encode([request.code, request.language, given, dict(request.env)])
     except Exception:  # noqa: BLE001 - an input that can't cross ends the run; it waits for nothing
-        given = request.run.encode()
-    return request.agent, hashlib.sha256(given).digest()
+        content = request.run.encode()
+    return request.agent, hashlib.sha256(content).digest()

@@ -36,7 +36,7 @@ from gloveport.host.held_runs import HeldRuns
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.port_store import PortStore
 from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
-from gloveport.host.run_request import OnEvent, RunPort, RunRequest, closed_outcome, outcome_of
+from gloveport.host.run_request import NO_INPUT, OnEvent, RunPort, RunRequest, closed_outcome, outcome_of
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.journal.memory import Journal, RunRecorder
@@ -69,7 +69,6 @@ from gloveport.types import (
 logger = logging.getLogger("gloveport")
 
 MAX_POOLS = 8
-NO_INPUT: Any = object()
 PYTHON_DELAY_SECONDS = 3.0  # a port that is closed before need not start the engine
 
 
@@ -130,6 +129,10 @@ class Gloveport:
         """What programs can call now. A source is in it once it is open."""
         return self._sources.catalog
 
+    async def catalog_of(self, agent: str) -> Catalog:
+        """Return what the programs of an agent can call now."""
+        return (await self._loop.run(lambda: self._bridge(agent))).catalog
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """The sources that could not be opened, and warnings about the others."""
@@ -178,10 +181,12 @@ class Gloveport:
         engine: str | None = None,
         on_event: OnEvent | None = None,
         agent: str = DEFAULT_AGENT,
+        attach: bool = False,
     ) -> Outcome:
         """Run a program and return its outcome. It never raises for what the program did. Cancelling it cancels the run.
 
-        The outcome is `waiting` when the run waits for a person who answers elsewhere; `resume` returns the next one.
+        The outcome is `waiting` when the run waits for a person who answers elsewhere; `resume` returns the next one. With
+        `attach`, the same program of the same agent is not started again while it waits.
         """
         check_run(code, language)
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
@@ -194,7 +199,14 @@ class Gloveport:
         held = self._held
         if held is None:
             return await self._loop.run(lambda: self._run(request))
+        if attach and (same := held.same(request)) is not None:
+            return await self._loop.run(lambda: held.resume(same.request.run, agent))
         return await self._loop.run(lambda: held.start(request, lambda run: self._run(request, run.call_happened)))
+
+    @property
+    def holds_runs(self) -> bool:
+        """Whether a run goes on while it waits for a person: then `run` returns `waiting`."""
+        return self._held is not None
 
     async def resume(self, run: str, *, agent: str = DEFAULT_AGENT) -> Outcome:
         """Return the outcome of a run that was `waiting`, or `waiting` again. It never answers what is asked."""

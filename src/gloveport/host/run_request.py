@@ -31,6 +31,7 @@ from gloveport.types import (
 
 logger = logging.getLogger("gloveport")
 
+NO_INPUT: Any = object()
 OnEvent = Callable[[Event], None]
 
 

@@ -1,4 +1,4 @@
-"""The texts and schemas of the three agent tools, written so that a model uses them well.
+"""The texts and schemas of the agent tools, written so that a model uses them well.
 
 They are in an agent's context all the time, so together they stay below 1,000 tokens, whatever is connected: the part that
 depends on the catalog is cut at a fixed number of bytes, and states how much was left out.
@@ -35,11 +35,13 @@ class AgentTool:
 
 def describe_tools(port: Gloveport, *, opening: bool = False) -> tuple[AgentTool, ...]:
     """Return the tools; their descriptions name the sources that are connected now, and those that failed."""
-    return (
+    tools = (
         AgentTool("search", "Find tools", f"{_SEARCH}\n{_connected(port, opening)}", _SEARCH_INPUT, _SEARCH_OUTPUT, True),
         AgentTool("describe", "Show how tools are called", _DESCRIBE, _DESCRIBE_INPUT, _DESCRIBE_OUTPUT, True),
         AgentTool("execute", "Run a program", _EXECUTE, _EXECUTE_INPUT, _EXECUTE_OUTPUT, False),
+        AgentTool("resume", "Go on with a program", _RESUME, _RESUME_INPUT, _EXECUTE_OUTPUT, False),
     )
+    return tools if port.holds_runs else tools[:-1]
 
 
 def _connected(port: Gloveport, opening: bool) -> str:
@@ -91,6 +93,8 @@ loop, filter, join, and return only what you need.
 - No network, files or packages: tools and the standard library. `emit(value)` shows something to the user; \
 `emit({type: "image", mimeType: "image/png", data: bytes})` an image.
 - A long result comes with a result_id; read on with {result_id, offset}."""
+
+_RESUME = "Get the result of a program whose status was `waiting`, after the user has answered. It approves nothing."
 
 _LANGUAGE = {"type": "string", "enum": list(LANGUAGES), "default": "typescript"}
 _SEARCH_INPUT = {
@@ -168,6 +172,12 @@ _EXECUTE_INPUT = {
     },
     "additionalProperties": False,
 }
+_RESUME_INPUT = {
+    "type": "object",
+    "properties": {"run": {"type": "string", "description": "The run that was waiting."}},
+    "required": ["run"],
+    "additionalProperties": False,
+}
 _EXECUTE_OUTPUT = {
     "type": "object",
     "properties": {
@@ -186,6 +196,7 @@ _EXECUTE_OUTPUT = {
         },
         "warnings": {"type": "array", "items": {"type": "string"}},
         "run": {"type": "string"},
+        "waiting": {"type": "integer", "description": "How many calls a person has to approve."},
     },
     "required": ["status"],
 }
@@ -193,4 +204,5 @@ INPUT_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "search": _SEARCH_INPUT,
     "describe": _DESCRIBE_INPUT,
     "execute": _EXECUTE_INPUT,
+    "resume": _RESUME_INPUT,
 }

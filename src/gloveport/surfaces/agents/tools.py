@@ -1,4 +1,4 @@
-"""The tools of an agent over a port: `search`, `describe` and `execute`.
+"""The tools of an agent over a port: `search`, `describe`, `execute` and `resume`.
 
 The MCP server and `code_tool` use the same implementation. Each answer is plain data and a text for the model. Both are
 bounded, and nothing is cut silently: a cut answer says so, and `execute({result_id, offset})` reads on.
@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema_rs
 
 from gloveport.bridge.validation_errors import describe_errors
-from gloveport.catalog import UnknownPart
+from gloveport.catalog import Catalog, UnknownPart
 from gloveport.catalog.descriptions import declare
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
@@ -25,9 +25,10 @@ from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.agents.tool_descriptions import DEFAULT_SEARCH_LIMIT, INPUT_SCHEMAS, AgentTool, describe_tools
 from gloveport.surfaces.documents import failure_document, to_text
 from gloveport.surfaces.terminal import visible_line
-from gloveport.types import Outcome, Tool
+from gloveport.types import DEFAULT_AGENT, Outcome, Problem, Tool
 from gloveport.values import to_json
 
+HOW_TO_ANSWER = "gloveport approvals list"
 MAX_TEXT_CHARS = 24_000
 MAX_SUMMARY_CHARS = 200
 MAX_ROWS = 50
@@ -49,8 +50,9 @@ class AgentAnswer:
 class AgentTools:
     """The tools of one agent over a port. Results that are too long for one text are stored here, for this agent alone."""
 
-    def __init__(self, port: Gloveport, *, max_chars: int = MAX_TEXT_CHARS) -> None:
+    def __init__(self, port: Gloveport, *, agent: str = DEFAULT_AGENT, max_chars: int = MAX_TEXT_CHARS) -> None:
         self._port = port
+        self._agent = agent
         self._max_chars = max_chars
         self._results = ResultStore()
 
@@ -62,10 +64,15 @@ class AgentTools:
         """Return the answer of a tool; raises OptionError for invalid arguments."""
         _check(name, args)
         await self._port.connect(naming=" ".join([args.get("code", ""), args.get("source", ""), *args.get("paths", ())]))
+        if name == "resume":
+            return await self._outcome_answer(await self._port.resume(args["run"], agent=self._agent))
+        if name == "execute":
+            return await self._execute(args, on_event)
+        catalog = await self._port.catalog_of(self._agent)
         if name == "search":
-            await self._port.catalog.prepare_search()
-            return await off_loop(self._search, args)
-        return await off_loop(self._describe, args) if name == "describe" else await self._execute(args, on_event)
+            await catalog.prepare_search()
+            return await off_loop(self._search, catalog, args)
+        return await off_loop(self._describe, catalog, args)
 
     def fit(self, text: str) -> tuple[str, dict[str, Any]]:
         """Return the text, or its beginning and how to read on if it is too long."""
@@ -75,10 +82,9 @@ class AgentTools:
         result_id = self._results.put(text)
         return text[: self._max_chars], {"result_id": result_id, "next_offset": self._max_chars, "length": len(text)}
 
-    def _search(self, args: Mapping[str, Any]) -> AgentAnswer:
+    def _search(self, catalog: Catalog, args: Mapping[str, Any]) -> AgentAnswer:
         source = args.get("source")
-        self._check_source(source)
-        catalog = self._port.catalog
+        self._check_source(catalog, source)
         found = catalog.search(args["query"], source=source, limit=args.get("limit", DEFAULT_SEARCH_LIMIT))
         rows = [
             {
@@ -94,14 +100,18 @@ class AgentTools:
         lines += [f"tools.{row['path']}{' [writes]' if row['writes'] else ''} - {row['description']}" for row in rows]
         if not rows:
             lines.append("Nothing matches; try other words, or an empty query for everything.")
-        lines += [f"NOT connected: {visible_line(one.message)}" for one in self._port.problems[:MAX_ROWS] if one.broken]
+        lines += [f"NOT connected: {visible_line(one.message)}" for one in self._problems(catalog)[:MAX_ROWS]]
         return AgentAnswer({"tools": rows, "total": found.total}, "\n".join(lines))
 
-    def _check_source(self, source: str | None) -> None:
-        names = self._port.catalog.source_names
+    def _problems(self, catalog: Catalog) -> list[Problem]:
+        """Return the problems of sources that are not connected, as far as they concern the agent."""
+        return [one for one in self._port.problems if one.broken and catalog.source_problem(one.source) is not None]
+
+    def _check_source(self, catalog: Catalog, source: str | None) -> None:
+        names = catalog.source_names
         if source is None or source in names:
             return
-        broken = next((one for one in self._port.problems if one.broken and one.source == source), None)
+        broken = next((one for one in self._problems(catalog) if one.source == source), None)
         if broken:
             raise OptionError(f"the source `{source}` is not connected: {visible_line(broken.message)}", hint=broken.hint)
         known = f"the sources are {', '.join(names)}" if names else "no source is connected"
@@ -109,8 +119,8 @@ class AgentTools:
             f"there is no source `{visible_line(source)[:60]}`", hint=did_you_mean(source[:60], names) or known
         )
 
-    def _describe(self, args: Mapping[str, Any]) -> AgentAnswer:
-        catalog, is_python = self._port.catalog, args.get("language") == "python"
+    def _describe(self, catalog: Catalog, args: Mapping[str, Any]) -> AgentAnswer:
+        is_python = args.get("language") == "python"
         found: dict[str, Tool] = {}
         missing = []
         for path in dict.fromkeys(args["paths"]):
@@ -147,9 +157,34 @@ class AgentTools:
             return self._read_on(args["result_id"], args.get("offset", 0))
         language = args.get("language", "typescript")
         given = args.get("input", NO_INPUT)
-        outcome = await self._port.run(args["code"], language=language, input=given, on_event=on_event)
+        code, agent = args["code"], self._agent
+        outcome = await self._port.run(code, language=language, input=given, on_event=on_event, agent=agent, attach=True)
+        return await self._outcome_answer(outcome)
+
+    async def _outcome_answer(self, outcome: Outcome) -> AgentAnswer:
+        if outcome.status == "waiting":
+            return self._waiting_answer(outcome)
         shown = (outcome.value, outcome.error and (outcome.error.message, outcome.error.data))
         return await off_loop_if(is_large(shown), self._to_answer, outcome)
+
+    def _waiting_answer(self, outcome: Outcome) -> AgentAnswer:
+        """Return what an agent is told while a person is asked: what waits, and what to do. It is no failure."""
+        waiting = [call for call in outcome.calls if call.status == "waiting"]
+        rows = [f"tools.{call.tool} {to_text(to_json(call.args), indented=False)}" for call in waiting]
+        count = "1 call" if len(rows) == 1 else f"{len(rows):,} calls"
+        text, rest = self.fit(
+            "\n".join(
+                [
+                    f"The program waits for a person to approve {count}:",
+                    *(f"- {visible_line(row)}" for row in rows),
+                    f"Ask the user to answer in a terminal: {HOW_TO_ANSWER}",
+                    f'Then call resume({{run: "{outcome.run}"}}). Don\'t run the program again: it goes on where it is.',
+                    "It waits in this server, and ends with it.",
+                ]
+            )
+        )
+        data = {"status": "waiting", "run": outcome.run, "calls": _calls(outcome), "waiting": len(rows), **rest}
+        return AgentAnswer(data, text + _read_on_text(rest))
 
     def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
@@ -203,7 +238,7 @@ def _validator(name: str) -> jsonschema_rs.Validator:
 def _calls(outcome: Outcome) -> list[dict[str, Any]]:
     """Return how many calls of each tool succeeded and failed: a program may make a thousand calls."""
     ok = Counter(call.tool for call in outcome.calls if call.status == "ok")
-    failed = Counter(call.tool for call in outcome.calls if call.status != "ok")
+    failed = Counter(call.tool for call in outcome.calls if call.status not in ("ok", "waiting"))
     tools = list(dict.fromkeys(call.tool for call in outcome.calls))
     rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MAX_ROWS]]
     rest = len(tools) - len(rows)

@@ -18,6 +18,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 
+from gloveport.folders import store_file
 from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.sources.detection import check, likely_name
@@ -59,7 +60,8 @@ class ServedSources:
         settings = load_settings(self.config, named=[name for text in self.sources if (name := likely_name(text))])
         options = SourceOptions(self.private, ("*",) if self.writes else (), self.trust_annotations)
         sources = [SourceSpec(text, options) for text in self.sources]
-        return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True)
+        store = settings.governance.store or store_file()
+        return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True, store=store)
 
 
 SERVED_OPTIONS = tuple(each.name for each in fields(ServedSources))
