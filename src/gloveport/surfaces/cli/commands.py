@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import gloveport
+from gloveport.surfaces.cli.approvals.group import approvals
 from gloveport.surfaces.cli.groups import GROUP_SETTINGS, config, tools
 from gloveport.surfaces.cli.help import PageCommand, PageGroup, help_command, page_of
 from gloveport.surfaces.cli.options import (
@@ -171,6 +172,7 @@ def sources(**view: Any) -> int:
 
 cli.add_command(tools)
 cli.add_command(config)
+cli.add_command(approvals)
 
 
 @cli.command(

@@ -1,0 +1,147 @@
+"""`gloveport approvals`: a person at another terminal answers the calls of a stdio server that an MCP client started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from gloveport.approvals.shelf import ApprovalShelf
+from tests.sources.mcp.support import eventually
+from tests.surfaces.agents import MODES
+from tests.surfaces.command import COMMAND, environment, gloveport, terminal
+
+pytestmark = pytest.mark.integration
+
+TOOLS = """
+from gloveport import tool
+
+@tool(writes=True)
+def pay(amount: int, to: str) -> str:
+    \"\"\"Pay somebody.\"\"\"
+    return f"paid {amount} to {to}"
+"""
+PAY = 'return await tools.bank.pay({amount: 5, to: "Bo\\u202e\\u001b[2J"})'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """Folders of a user whose tools can pay."""
+    (tmp_path / "bank.py").write_text(TOOLS)
+    return {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("DATA", "CONFIG", "CACHE", "STATE")}
+
+
+@contextlib.asynccontextmanager
+async def client(home: dict[str, str], tmp_path: Path, mode: str = MODES[-1]) -> AsyncIterator[Client]:
+    """Yield a client that has started `gloveport mcp` with the tools."""
+    args = [*COMMAND[1:], "mcp", str(tmp_path / "bank.py")]
+    start = StdioServerParameters(command=COMMAND[0], args=args, env=environment(**home), cwd=tmp_path)
+    async with Client(start, mode=mode) as opened:
+        yield opened
+
+
+async def asked(home: dict[str, str], count: int = 1) -> list[dict[str, Any]]:
+    """Return what `approvals list` shows, once so many calls wait."""
+    shelf = ApprovalShelf(Path(home["XDG_DATA_HOME"]) / "gloveport" / "store.sqlite")
+    try:
+        await eventually(lambda: len(shelf.waiting()) >= count)
+    finally:
+        shelf.close()
+    listed = await asyncio.to_thread(gloveport, "approvals", "list", "--json", **home)
+    return json.loads(listed.out)["waiting"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_asks_a_person_approves_elsewhere_and_the_client_gets_the_result(
+    mode: str, home: dict[str, str], tmp_path: Path
+) -> None:
+    async with client(home, tmp_path, mode) as opened:
+        answer = await opened.call_tool("execute", {"code": PAY})
+        assert not answer.is_error
+        told = answer.structured_content
+        assert told is not None
+        assert told["status"] == "waiting"
+        (request,) = await asked(home)
+        assert (request["tool"], request["args"]["amount"], request["run"]) == ("bank.pay", 5, told["run"])
+
+        def approve() -> tuple[int, str]:
+            with terminal("approvals", "approve", request["id"][:8], NO_COLOR="1", **home) as screen:
+                shown = screen.until(r"Approve this call\?")
+                screen.press(b"y\r")
+                code, rest = screen.rest()
+                return code, shown + rest
+
+        code, shown = await asyncio.to_thread(approve)
+        assert code == 0, shown
+        assert "tools.bank.pay" in shown
+        assert "\u202e" not in shown  # hostile text is made visible
+        assert "\x1b[2J" not in shown
+        assert "the run goes on" in shown
+        done = await opened.call_tool("resume", {"run": told["run"]})
+        assert done.structured_content is not None
+        assert done.structured_content["value"].startswith("paid 5 to Bo")
+
+
+async def test_an_answer_needs_a_terminal_or_the_token_of_an_approver(home: dict[str, str], tmp_path: Path) -> None:
+    async with client(home, tmp_path) as opened:
+        told = (await opened.call_tool("execute", {"code": PAY})).structured_content
+        assert told is not None
+        (request,) = await asked(home)
+
+        def answer(*args: str, **env: str) -> int:
+            return gloveport("approvals", *args, request["id"], "--yes", **home, **env).code
+
+        for forged in ({}, {"GLOVEPORT_APPROVER_TOKEN": "gp_" + "x" * 43}):
+            assert await asyncio.to_thread(answer, "approve", **forged) == 5
+
+        def token() -> str:
+            with terminal("approvals", "add-approver", "oncall", **home) as screen:
+                code, shown = screen.rest()
+                assert code == 0, shown
+                return shown.split()[0]
+
+        oncall = await asyncio.to_thread(token)
+        assert await asyncio.to_thread(answer, "deny", "--reason", "not today", GLOVEPORT_APPROVER_TOKEN=oncall) == 0
+        done = await opened.call_tool("resume", {"run": told["run"]})
+        assert done.is_error
+        assert "was denied by oncall: not today" in str(done.content)
+        store = Path(home["XDG_DATA_HOME"]) / "gloveport" / "store.sqlite"
+        assert oncall.encode() not in await asyncio.to_thread(store.read_bytes)
+
+
+async def test_a_group_of_a_run_is_approved_with_changed_arguments_refused_for_it(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    code = "return (await Promise.all([1, 2, 3].map((n) => tools.bank.pay({amount: n, to: 'Bo'})))).length"
+    async with client(home, tmp_path) as opened:
+        told = (await opened.call_tool("execute", {"code": code})).structured_content
+        assert told is not None
+        assert told["waiting"] == 3
+        await asked(home, 3)
+
+        def approve() -> tuple[int, str]:
+            with terminal("approvals", "approve", "--run", told["run"][:8], **home) as screen:
+                shown = screen.until(r"Approve these 3 calls\?")
+                screen.press(b"y\r")
+                code, rest = screen.rest()
+                return code, shown + rest
+
+        exit_code, shown = await asyncio.to_thread(approve)
+        assert exit_code == 0, shown
+        done = await opened.call_tool("resume", {"run": told["run"]})
+        assert done.structured_content is not None
+        assert done.structured_content["value"] == 3
+
+
+def test_mistakes_are_told(home: dict[str, str]) -> None:
+    assert "no call waits" in gloveport("approvals", "list", **home).err
+    assert gloveport("approvals", "show", "abc", **home).code == 5
+    refused = gloveport("approvals", "approve", "abc", "--args", "{}", "--always", **home)
+    assert refused.code == 2
+    assert "--args changes the arguments of one call" in refused.err
