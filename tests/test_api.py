@@ -28,8 +28,8 @@ def imported(tree: ast.Module) -> set[str]:
 
 def test_the_public_names_are_these() -> None:
     assert gloveport.__all__ == [
-        "CallRecord", "Divergence", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "MemoryJournal", "OptionError",
-        "Outcome", "SandboxError", "SourceConfig", "SourceError", "ToolError", "Usage", "code_tool", "tool",
+        "Answer", "ApprovalRequest", "Budget", "CallRecord", "Divergence", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "MemoryJournal", "OptionError",
+        "Outcome", "Rule", "Rules", "SandboxError", "SourceConfig", "SourceError", "ToolError", "Usage", "code_tool", "tool",
     ]  # fmt: skip
     assert gloveport.__all__ == sorted(gloveport.__all__)
     for name in gloveport.__all__:
