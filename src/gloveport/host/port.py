@@ -104,6 +104,7 @@ class Gloveport:
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         path = settings.governance.store if store is None else Path(store)
+        self.store_path = path
         self._store = None if path is None else PortStore(path)
         self._desk = desk_from(settings, on_approval, path)
         self._governance = Governance(settings, rules, self._desk)
@@ -128,6 +129,10 @@ class Gloveport:
     def catalog(self) -> Catalog:
         """What programs can call now. A source is in it once it is open."""
         return self._sources.catalog
+
+    def check_agent(self, name: str) -> None:
+        """Raise OptionError for an agent that the settings don't name."""
+        self._governance.agent(name)
 
     async def catalog_of(self, agent: str) -> Catalog:
         """Return what the programs of an agent can call now."""

@@ -31,7 +31,7 @@ class TokenStore:
     def add(self, name: str, role: Role) -> str:
         """Create a token and return it; it can't be read again. Raise OptionError if the name has one."""
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
-        row = (name, role, _digest(token), time.time())
+        row = (name, role, token_digest(token), time.time())
         try:
             self._connection.execute("INSERT INTO tokens (name, role, hash, created) VALUES (?, ?, ?, ?)", row)
         except sqlite3.IntegrityError:
@@ -53,10 +53,17 @@ class TokenStore:
         """Return who has a token, and since when."""
         return self._connection.execute("SELECT name, created FROM tokens WHERE role = ? ORDER BY name", (role,)).fetchall()
 
+    def digests(self, role: Role) -> list[tuple[str, bytes]]:
+        """Return the names and digests of the tokens of a role."""
+        try:
+            return self._connection.execute("SELECT name, hash FROM tokens WHERE role = ?", (role,)).fetchall()
+        except sqlite3.Error as error:
+            raise self._unavailable(error) from None
+
     def find(self, token: str, role: Role) -> str | None:
         """Return whose token this is; None for a wrong one. Every token of the role is compared."""
-        given, found = _digest(token), None
-        for name, known in self._connection.execute("SELECT name, hash FROM tokens WHERE role = ?", (role,)):
+        given, found = token_digest(token), None
+        for name, known in self.digests(role):
             if hmac.compare_digest(given, known):
                 found = name
         return found
@@ -65,5 +72,6 @@ class TokenStore:
         return StoreError(f"the store {self._path} can't be used: {error}", hint=hint_for(error))
 
 
-def _digest(token: str) -> bytes:
+def token_digest(token: str) -> bytes:
+    """Return what is kept of a token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()

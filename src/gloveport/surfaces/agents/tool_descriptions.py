@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gloveport.catalog import Catalog
 from gloveport.host.port import Gloveport
 from gloveport.surfaces.terminal import visible_line
 from gloveport.types import LANGUAGES, Tool
@@ -33,10 +34,12 @@ class AgentTool:
     reads_only: bool
 
 
-def describe_tools(port: Gloveport, *, opening: bool = False) -> tuple[AgentTool, ...]:
-    """Return the tools; their descriptions name the sources that are connected now, and those that failed."""
+def describe_tools(port: Gloveport, catalog: Catalog, *, opening: bool = False) -> tuple[AgentTool, ...]:
+    """Return the tools; their descriptions name the sources of a catalog, and those that failed."""
     tools = (
-        AgentTool("search", "Find tools", f"{_SEARCH}\n{_connected(port, opening)}", _SEARCH_INPUT, _SEARCH_OUTPUT, True),
+        AgentTool(
+            "search", "Find tools", f"{_SEARCH}\n{_connected(port, catalog, opening)}", _SEARCH_INPUT, _SEARCH_OUTPUT, True
+        ),
         AgentTool("describe", "Show how tools are called", _DESCRIBE, _DESCRIBE_INPUT, _DESCRIBE_OUTPUT, True),
         AgentTool("execute", "Run a program", _EXECUTE, _EXECUTE_INPUT, _EXECUTE_OUTPUT, False),
         AgentTool("resume", "Go on with a program", _RESUME, _RESUME_INPUT, _EXECUTE_OUTPUT, False),
@@ -44,8 +47,8 @@ def describe_tools(port: Gloveport, *, opening: bool = False) -> tuple[AgentTool
     return tools if port.holds_runs else tools[:-1]
 
 
-def _connected(port: Gloveport, opening: bool) -> str:
-    lines = [_truncate(line, MAX_SOURCE_BYTES) for line in (*_broken(port), *_sources(port))]
+def _connected(port: Gloveport, catalog: Catalog, opening: bool) -> str:
+    lines = [_truncate(line, MAX_SOURCE_BYTES) for line in (*_broken(port, catalog), *_sources(port, catalog))]
     shown: list[str] = []
     used = 0
     for line in lines:
@@ -58,22 +61,22 @@ def _connected(port: Gloveport, opening: bool) -> str:
     return "\n".join(["Connected:", *shown]) if shown else "Nothing is connected."
 
 
-def _sources(port: Gloveport) -> Iterator[str]:
+def _sources(port: Gloveport, catalog: Catalog) -> Iterator[str]:
     tools: dict[str, list[Tool]] = {}
-    for tool in port.catalog.tools:
+    for tool in catalog.tools:
         tools.setdefault(tool.source, []).append(tool)
-    for source in port.catalog.sources:
+    for source in catalog.sources:
         if mine := tools.get(source.name):
             opened = port.opened_source(source.name)
             title = visible_line(opened.info.title) if opened else ""
-            names = [port.catalog.path_of(tool).removeprefix(f"{source.name}.") for tool in mine[:NAMED_TOOLS]]
+            names = [catalog.path_of(tool).removeprefix(f"{source.name}.") for tool in mine[:NAMED_TOOLS]]
             about = title or ", ".join(names) + (", …" if len(mine) > len(names) else "")
             yield f"- {source.name} ({len(mine):,} {'tool' if len(mine) == 1 else 'tools'}): {about}"
 
 
-def _broken(port: Gloveport) -> Iterator[str]:
+def _broken(port: Gloveport, catalog: Catalog) -> Iterator[str]:
     for problem in port.problems:
-        if problem.broken:
+        if problem.broken and catalog.source_problem(problem.source) is not None:
             yield f"- NOT connected: {visible_line(problem.source)}: {visible_line(problem.message)}"
 
 

@@ -56,9 +56,9 @@ class AgentTools:
         self._max_chars = max_chars
         self._results = ResultStore()
 
-    def descriptions(self, *, opening: bool = False) -> tuple[AgentTool, ...]:
-        """Return the tools as models see them; their descriptions name the sources that are connected now."""
-        return describe_tools(self._port, opening=opening)
+    def descriptions(self, catalog: Catalog | None = None, *, opening: bool = False) -> tuple[AgentTool, ...]:
+        """Return the tools as models see them; their descriptions name the sources of the agent's catalog."""
+        return describe_tools(self._port, catalog or self._port.catalog, opening=opening)
 
     async def call(self, name: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> AgentAnswer:
         """Return the answer of a tool; raises OptionError for invalid arguments."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import gloveport
+from gloveport.surfaces.cli.agents.group import agents
 from gloveport.surfaces.cli.approvals.group import approvals
 from gloveport.surfaces.cli.groups import GROUP_SETTINGS, config, tools
 from gloveport.surfaces.cli.help import PageCommand, PageGroup, help_command, page_of
@@ -173,6 +174,7 @@ def sources(**view: Any) -> int:
 cli.add_command(tools)
 cli.add_command(config)
 cli.add_command(approvals)
+cli.add_command(agents)
 
 
 @cli.command(
@@ -272,6 +274,7 @@ def serve(**options: Any) -> int:
 @TRUST_ANNOTATIONS
 @CONFIG
 @minimum_option(default=None)
+@click.option("--agent", default="default", metavar="NAME", help="Serve the agent of [agents.NAME]: its tools and rules.")
 def mcp(**options: Any) -> int:
     """Serve MCP on standard input and output."""
     from gloveport.surfaces.mcp.stdio import ServedSources, mcp_command

@@ -69,7 +69,8 @@ def serve_command(options: ServeOptions) -> int:
     ready = None if options.as_json else partial(_show_ready, out, err, port, document)
     try:
         with redirect_stdout(sys.stderr):  # shows at once what tools print
-            serving = _serve(options, port, listening, TokenCheck(token), log.record if log else None, ready)
+            check = TokenCheck(token, port.store_path, port.check_agent)
+            serving = _serve(options, port, listening, check, log.record if log else None, ready)
             run_interruptible(serving, grace_seconds=options.grace)
     finally:
         if log is not None:

@@ -10,5 +10,7 @@ from __future__ import annotations
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8484
+AGENT_SCOPE_KEY = "gloveport.agent"
+"""Where the guard notes, in the scope of a request, the agent whose token it has."""
 MCP_PATH = "/mcp"
 DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}{MCP_PATH}"

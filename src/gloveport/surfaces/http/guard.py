@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gloveport.errors import CODES, GloveportError, http_status
+from gloveport.errors import CODES, GloveportError, OptionError, http_status
 from gloveport.surfaces.documents import problem_document
-from gloveport.surfaces.http import MCP_PATH
+from gloveport.surfaces.http import AGENT_SCOPE_KEY, MCP_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import mark_authenticated
 from gloveport.surfaces.http.token import TokenCheck
@@ -93,8 +93,13 @@ class Guard:
         # Our own pages have this very origin; other sites, local files and sandboxed frames (`null`) do not.
         if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
             raise _refusal("wrong-origin", "the request comes from another origin")
-        if not self._token.accepts(headers.get("authorization", "")):
-            raise _refusal("unauthorized", "the request needs the server's token")
+        try:
+            agent = self._token.agent_of(headers.get("authorization", ""))
+        except OptionError as error:
+            raise _refusal("unauthorized", error.message) from None
+        if agent is None:
+            raise _refusal("unauthorized", "the request needs the server's token, or that of an agent")
+        scope[AGENT_SCOPE_KEY] = agent
         mark_authenticated(scope)
         if scope["path"] not in GUARDED_PATHS:
             raise _refusal("not-found", "there is nothing at this path")

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
+import logging
+import math
 import os
 import secrets
 import stat
 import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-from gloveport.errors import OptionError
+from gloveport.errors import OptionError, StoreError
 from gloveport.folders import data_folder
 from gloveport.policy.credentials import Secret
+from gloveport.store.tokens import TokenStore, token_digest
+from gloveport.types import DEFAULT_AGENT
 
 TOKEN_FILE_NAME = "token"
+READ_SECONDS = 1.0
 MIN_TOKEN_CHARS, MAX_TOKEN_CHARS = 32, 4096
+
+logger = logging.getLogger("gloveport")
 
 
 def own_token_file() -> Path:
@@ -58,13 +67,43 @@ def own_token() -> Secret:
 
 
 class TokenCheck:
-    """Compares tokens with the right one, of which it holds only the digest."""
+    """Knows the caller by its token: the server's own is that of the agent `default`, the others are in the store.
 
-    def __init__(self, token: Secret) -> None:
-        self._digest = hashlib.sha256(token.reveal().encode()).digest()
+    It holds only digests. A token that was added or removed counts from the next second on.
+    """
 
-    def accepts(self, authorization: str) -> bool:
-        """Return True for `Bearer` and the token; takes the same time whatever is wrong."""
+    def __init__(
+        self, token: Secret, store: Path | None = None, check_agent: Callable[[str], None] = lambda name: None
+    ) -> None:
+        self._check_agent = check_agent  # raises OptionError for an agent that the settings don't name
+        self._digest = token_digest(token.reveal())
+        self._store = store
+        self._agents: list[tuple[str, bytes]] = []
+        self._read_at = -math.inf
+
+    def agent_of(self, authorization: str) -> str | None:
+        """Return the agent of `Bearer` and a token; takes the same time whatever is wrong.
+
+        Raise OptionError for an agent that has a token and is not in the settings.
+        """
         scheme, _, given = authorization.partition(" ")
-        digest = hashlib.sha256(given.strip().encode("utf-8", "replace")).digest()
-        return hmac.compare_digest(digest, self._digest) and scheme.lower() == "bearer"
+        digest = token_digest(given.strip())
+        found = DEFAULT_AGENT if hmac.compare_digest(digest, self._digest) else None
+        for name, known in self._known():
+            if hmac.compare_digest(digest, known):
+                found = name
+        if found is None or scheme.lower() != "bearer":
+            return None
+        self._check_agent(found)
+        return found
+
+    def _known(self) -> list[tuple[str, bytes]]:
+        now = time.monotonic()
+        if self._store is not None and now > self._read_at + READ_SECONDS and self._store.exists():
+            self._read_at = now
+            try:
+                with closing(TokenStore(self._store)) as tokens:
+                    self._agents = tokens.digests("agent")
+            except StoreError as error:
+                logger.warning("tokens of agents can't be read: %s", error.message)
+        return self._agents

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -40,10 +41,11 @@ from gloveport.sandbox.jail.strength import JailReport
 from gloveport.surfaces.activity_log import Activity
 from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
 from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
+from gloveport.surfaces.http import AGENT_SCOPE_KEY
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.mcp.content import to_content
 from gloveport.surfaces.mcp.progress import ProgressReporter
-from gloveport.types import Event
+from gloveport.types import DEFAULT_AGENT, Event
 
 logger = logging.getLogger("gloveport")
 
@@ -66,13 +68,15 @@ class AgentServer:
         port: Gloveport,
         admission: Admission | None = None,
         *,
+        agent: str = DEFAULT_AGENT,
         on_activity: OnActivity | None = None,
         on_ready: OnReady | None = None,
     ) -> None:
         self._port = port
+        self._agent = agent
         self._on_activity = on_activity
         self._on_ready = on_ready
-        self._tools = AgentTools(port)
+        self._tools: dict[str, AgentTools] = {}
         self._admission = admission or Admission()
         self._bus = InMemorySubscriptionBus()
         self._sessions: OrderedDict[str, _ClientSession] = OrderedDict()
@@ -119,9 +123,9 @@ class AgentServer:
         connecting, _ = self.open()
         await asyncio.wait([connecting], timeout=LIST_TIMEOUT_SECONDS)
         self._session(context).change_listener = context.session
-        return ListToolsResult(
-            tools=[_to_mcp_tool(tool) for tool in self._tools.descriptions(opening=not connecting.done())]
-        )
+        catalog = await self._port.catalog_of(self._agent_of(context))
+        described = self._tools_of(context).descriptions(catalog, opening=not connecting.done())
+        return ListToolsResult(tools=[_to_mcp_tool(tool) for tool in described])
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         if params.name not in INPUT_SCHEMAS:
@@ -129,47 +133,43 @@ class AgentServer:
         progress = ProgressReporter(context, self._session(context).level)
         try:
             async with progress:
-                answer = await _finish(self._answer(params, progress, _agent(context)))
+                answer = await _finish(self._answer(params, progress, context))
         except GloveportError as error:
             return _error_result(error)
         except Exception as error:  # the outer edge: report a defect of ours without host details
             reference = secrets.token_hex(4)
             logger.error("%s: internal error %s", params.name, reference, exc_info=error)
             return _error_result(GloveportError(f"internal error in Gloveport (reference {reference})"))
-        content = await off_loop_if(is_large(answer.emitted), to_content, answer, self._fit)
+        content = await off_loop_if(is_large(answer.emitted), to_content, answer, partial(self._fit, context))
         return CallToolResult(content=content, structured_content=dict(answer.data), is_error=answer.failed)
 
-    async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter, agent: str) -> AgentAnswer:
-        args = params.arguments or {}
+    async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter, context: Context) -> AgentAnswer:
+        args, tools = params.arguments or {}, self._tools_of(context)
         if "code" not in args:
-            return await self._tools.call(params.name, args)
+            return await tools.call(params.name, args)
         async with self._admission.run_slot():
             if self._on_activity is None:
-                return await self._tools.call(params.name, args, progress.on_event if progress.wanted else None)
-            return await self._run_logged(params.name, args, progress, _RunActivity(agent, self._on_activity))
+                return await tools.call(params.name, args, progress.on_event if progress.wanted else None)
+            activity = _RunActivity(self._shown_agent(context), self._on_activity)
+            return await _run_logged(tools, params.name, args, progress, activity)
 
-    async def _run_logged(
-        self, name: str, args: dict[str, Any], progress: ProgressReporter, activity: _RunActivity
-    ) -> AgentAnswer:
-        def on_event(event: Event) -> None:
-            activity.on_event(event)
-            if progress.wanted:
-                progress.on_event(event)
+    def _agent_of(self, context: Context) -> str:
+        """Return the agent whose token came with the request; over stdio, the one that the command line names."""
+        scope = getattr(context.request, "scope", {})
+        return scope.get(AGENT_SCOPE_KEY, self._agent)
 
-        try:
-            answer = await self._tools.call(name, args, on_event)
-        except GloveportError as error:
-            activity.ended("failed", error.code)
-            raise
-        except asyncio.CancelledError:
-            activity.ended("cancelled", None)
-            raise
-        activity.run = str(answer.data.get("run", ""))
-        activity.ended(str(answer.data.get("status")), dict(answer.data.get("error") or {}).get("code"))
-        return answer
+    def _tools_of(self, context: Context) -> AgentTools:
+        agent = self._agent_of(context)
+        if agent not in self._tools:
+            self._tools[agent] = AgentTools(self._port, agent=agent)
+        return self._tools[agent]
 
-    def _fit(self, text: str) -> str:
-        shown, rest = self._tools.fit(text)
+    def _shown_agent(self, context: Context) -> str:
+        agent = self._agent_of(context)
+        return _client_name(context) if agent == DEFAULT_AGENT else agent
+
+    def _fit(self, context: Context, text: str) -> str:
+        shown, rest = self._tools_of(context).fit(text)
         return f"{shown}\n[the rest: result_id {rest['result_id']}]" if rest else shown
 
     async def _set_level(self, context: Context, params: SetLevelRequestParams) -> EmptyResult:
@@ -230,6 +230,27 @@ class _RunActivity:
         self._report(Activity("run", self._agent, self.run, "execute", status, seconds, self._calls, error))
 
 
+async def _run_logged(
+    tools: AgentTools, name: str, args: dict[str, Any], progress: ProgressReporter, activity: _RunActivity
+) -> AgentAnswer:
+    def on_event(event: Event) -> None:
+        activity.on_event(event)
+        if progress.wanted:
+            progress.on_event(event)
+
+    try:
+        answer = await tools.call(name, args, on_event)
+    except GloveportError as error:
+        activity.ended("failed", error.code)
+        raise
+    except asyncio.CancelledError:
+        activity.ended("cancelled", None)
+        raise
+    activity.run = str(answer.data.get("run", ""))
+    activity.ended(str(answer.data.get("status")), dict(answer.data.get("error") or {}).get("code"))
+    return answer
+
+
 class _Protocol(Server[Any]):
     """The library's server; it declares on every transport that its list of tools can change."""
 
@@ -241,7 +262,7 @@ class _Protocol(Server[Any]):
         return super().create_initialization_options(options, *args, **keywords)
 
 
-def _agent(context: Context) -> str:
+def _client_name(context: Context) -> str:
     """Return what the client calls itself; a dash if it does not say."""
     known = context.session.client_params
     return (known.client_info.name if known else "") or "-"

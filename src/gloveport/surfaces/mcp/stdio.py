@@ -28,7 +28,7 @@ from gloveport.surfaces.mcp.server import AgentServer
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_message
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import claim_stdout, stream
-from gloveport.types import Strength
+from gloveport.types import DEFAULT_AGENT, Strength
 
 READ_BYTES = 256 * 1024
 MAX_QUEUED_LINES = 64
@@ -40,7 +40,8 @@ class ServedSources:
     """What to serve: sources in addition to those of the configuration, the configuration, and the weakest allowed sandbox.
 
     With `private`, the sources in `sources` may reach loopback and private addresses. With `writes`, programs may call the
-    tools of theirs that write. With `trust_annotations`, MCP servers among them say which of their tools only read.
+    tools of theirs that write. With `trust_annotations`, MCP servers among them say which of their tools only read. `agent`
+    is the agent on the other side of standard input and output.
     """
 
     sources: tuple[str, ...]
@@ -49,6 +50,7 @@ class ServedSources:
     private: bool
     writes: bool = False
     trust_annotations: bool = False
+    agent: str = DEFAULT_AGENT
 
     def port(self) -> Gloveport:
         """Return the port; it type-checks programs before they run.
@@ -61,10 +63,12 @@ class ServedSources:
         options = SourceOptions(self.private, ("*",) if self.writes else (), self.trust_annotations)
         sources = [SourceSpec(text, options) for text in self.sources]
         store = settings.governance.store or store_file()
-        return Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True, store=store)
+        port = Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True, store=store)
+        port.check_agent(self.agent)
+        return port
 
 
-SERVED_OPTIONS = tuple(each.name for each in fields(ServedSources))
+SERVED_OPTIONS = tuple(each.name for each in fields(ServedSources) if each.name != "agent")
 
 
 def mcp_command(serving: ServedSources) -> int:
@@ -75,14 +79,14 @@ def mcp_command(serving: ServedSources) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with redirect_stdout(sys.stderr):  # what tools print is shown at once
         port = serving.port()
-        run_interruptible(_serve(port, requests, out))
+        run_interruptible(_serve(port, requests, out, serving.agent))
     return 0
 
 
-async def _serve(port: Gloveport, requests: int, out: TextIO) -> None:
+async def _serve(port: Gloveport, requests: int, out: TextIO, agent: str) -> None:
     if os.isatty(requests):
         stream(sys.stderr).line(TERMINAL_NOTICE)  # only now does Ctrl-C end it cleanly
-    server = AgentServer(port)
+    server = AgentServer(port, agent=agent)
     try:
         lines = _Lines(requests)
         stdin = cast(anyio.AsyncFile[str], lines)

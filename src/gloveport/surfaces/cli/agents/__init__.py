@@ -1,0 +1,1 @@
+"""`gloveport agents`: tokens of named agents, by which `gloveport serve` knows them."""

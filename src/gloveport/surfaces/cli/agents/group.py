@@ -1,0 +1,69 @@
+"""The commands of `gloveport agents`: their arguments and help texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gloveport.surfaces.cli.groups import GROUP_SETTINGS
+from gloveport.surfaces.cli.help import PageCommand, PageGroup
+from gloveport.surfaces.cli.options import view_options
+
+
+@click.group(
+    "agents",
+    cls=PageGroup,
+    help="Give agents names and tokens, so that each has its own tools, rules and budgets.",
+    context_settings=GROUP_SETTINGS,
+    invoke_without_command=True,
+)
+@click.pass_context
+def agents(ctx: click.Context) -> None:
+    """Show the help page of the group when no command is given."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@agents.command(
+    "add",
+    cls=PageCommand,
+    help="Create the token of an agent, and print it once.",
+    examples=("gloveport agents add reviewer",),
+)
+@click.argument("name", metavar="NAME")
+@view_options
+def agents_add(name: str, **view: Any) -> int:
+    """Create the token of an agent."""
+    from gloveport.surfaces.cli.agents.command import ViewOptions, add_command
+
+    return add_command(ViewOptions(**view), name)
+
+
+@agents.command(
+    "list",
+    cls=PageCommand,
+    help="List the agents: those of the settings, and those that have a token.",
+    examples=("gloveport agents list",),
+)
+@view_options
+def agents_list(**view: Any) -> int:
+    """List agents."""
+    from gloveport.surfaces.cli.agents.command import ViewOptions, list_command
+
+    return list_command(ViewOptions(**view))
+
+
+@agents.command(
+    "remove",
+    cls=PageCommand,
+    help="Delete the token of an agent: a server refuses it within a second.",
+    examples=("gloveport agents remove reviewer",),
+)
+@click.argument("name", metavar="NAME")
+@view_options
+def agents_remove(name: str, **view: Any) -> int:
+    """Delete the token of an agent."""
+    from gloveport.surfaces.cli.agents.command import ViewOptions, remove_command
+
+    return remove_command(ViewOptions(**view), name)

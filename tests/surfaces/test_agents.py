@@ -1,0 +1,140 @@
+"""Named agents over HTTP: known by their token, each with its own tools, results and waiting runs (M11, M12)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from gloveport import Gloveport, tool
+from gloveport.policy.credentials import Secret
+from gloveport.store.tokens import TokenStore
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.guard import ServerNames
+from gloveport.surfaces.http.server import HttpServer, listen
+from gloveport.surfaces.http.token import TokenCheck
+from tests.surfaces.agents import TOKEN, url_of
+from tests.surfaces.command import gloveport as command
+
+pytestmark = pytest.mark.integration
+
+SETTINGS = """
+[agents.reader]
+tools = ["local.read"]
+[agents.clerk]
+tools = ["local.*"]
+"""
+
+
+@tool(writes=True)
+def pay(amount: int) -> str:
+    """Pay somebody."""
+    return f"paid {amount}"
+
+
+def read() -> str:
+    """Read a long text."""
+    return "text " * 10_000
+
+
+class Served:
+    """A server, and the tokens of its agents."""
+
+    def __init__(self, url: str, store: Path) -> None:
+        self.url = url
+        with closing(TokenStore(store)) as tokens:
+            self.tokens = {name: tokens.add(name, "agent") for name in ("reader", "clerk", "stranger")} | {"default": TOKEN}
+
+    @contextlib.asynccontextmanager
+    async def client(self, agent: str) -> AsyncIterator[Client]:
+        """Yield a client with the token of an agent."""
+        headers = {"Authorization": f"Bearer {self.tokens[agent]}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
+            async with Client(streamable_http_client(f"{self.url}/mcp", http_client=http), mode="legacy") as opened:
+                yield opened
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    settings, store = tmp_path / "gloveport.toml", tmp_path / "store.sqlite"
+    await asyncio.to_thread(settings.write_text, SETTINGS)
+    port = Gloveport(tools=[pay, read], config=settings, store=store, spare=1)
+    listening = listen("127.0.0.1", 0, None)
+    check = TokenCheck(Secret(TOKEN, "token"), store, port.check_agent)
+    server = HttpServer(port, ServerNames(), check, Admission(), 30)
+    serving = asyncio.create_task(server.serve(listening))
+    try:
+        yield Served(url_of(listening), store)
+    finally:
+        server.stop()
+        server.stop()
+        await serving
+
+
+async def test_an_agent_sees_its_tools_and_nothing_tells_of_the_others(served: Served) -> None:
+    async with served.client("reader") as reader, served.client("clerk") as clerk:
+        description = str((await reader.list_tools()).tools[0].description)
+        found = await reader.call_tool("search", {"query": ""})
+        missing = await reader.call_tool("describe", {"paths": ["pay", "local.pay"]})
+        failed = await reader.call_tool("execute", {"code": "await tools.pay({amount: 1})"})
+        for answer in (description, found.structured_content, missing.structured_content):
+            assert "Pay somebody" not in str(answer)
+        assert found.structured_content is not None
+        assert [row["path"] for row in found.structured_content["tools"]] == ["read"]
+        assert failed.is_error
+        seen = (await clerk.call_tool("search", {"query": ""})).structured_content
+        assert seen is not None
+        assert seen["total"] == 2
+
+
+async def test_results_and_waiting_runs_belong_to_the_agent_that_made_them(served: Served) -> None:
+    async with served.client("clerk") as clerk, served.client("reader") as reader, served.client("default") as default:
+        long = (await clerk.call_tool("execute", {"code": "return await tools.read()"})).structured_content
+        told = (await clerk.call_tool("execute", {"code": "return await tools.pay({amount: 1})"})).structured_content
+        assert long is not None
+        assert told is not None
+        assert told["status"] == "waiting"
+        for other in (reader, default):
+            assert (await other.call_tool("resume", {"run": told["run"]})).is_error
+            assert (await other.call_tool("execute", {"result_id": long["result_id"], "offset": 0})).is_error
+        assert not (await clerk.call_tool("resume", {"run": told["run"]})).is_error
+
+
+async def test_a_token_counts_only_for_a_configured_agent_and_until_it_is_removed(served: Served, tmp_path: Path) -> None:
+    async def status(token: str) -> int:
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            return (await http.post(f"{served.url}/mcp", json=body)).status_code
+
+    assert await status(served.tokens["stranger"]) == 401
+    assert await status("gp_" + "x" * 43) == 401
+    assert await status(served.tokens["reader"]) != 401
+    with closing(TokenStore(tmp_path / "store.sqlite")) as tokens:
+        tokens.remove("reader", "agent")
+    async with asyncio.timeout(30):
+        while await status(served.tokens["reader"]) != 401:  # noqa: ASYNC110 - it counts from the next second on
+            await asyncio.sleep(0.1)
+
+
+def test_tokens_are_made_listed_and_removed(tmp_path: Path) -> None:
+    home = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("DATA", "CONFIG", "CACHE")}
+    made = command("agents", "add", "reviewer", "--json", cwd=tmp_path, **home)
+    assert made.document["token"].startswith("gp_")
+    assert command("agents", "add", "reviewer", cwd=tmp_path, **home).code == 2
+    assert command("agents", "add", "default", cwd=tmp_path, **home).code == 2
+    assert command("agents", "add", "a b", cwd=tmp_path, **home).code == 2
+    listed = command("agents", "list", "--json", cwd=tmp_path, **home).document["agents"]
+    assert [(row["name"], row["configured"]) for row in listed] == [("reviewer", False)]
+    assert made.document["token"] not in command("agents", "list", cwd=tmp_path, **home).out
+    assert command("agents", "remove", "reviewer", cwd=tmp_path, **home).code == 0
+    assert command("agents", "remove", "reviewer", cwd=tmp_path, **home).code == 2
+    refused = command("mcp", "--agent", "nobody", cwd=tmp_path, **home)
+    assert "there is no agent 'nobody'" in refused.err
