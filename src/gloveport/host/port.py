@@ -230,15 +230,7 @@ class Gloveport:
     async def _run(self, request: RunRequest, on_call: OnCall | None = None) -> Outcome:
         if self._store is None:
             return await self._run_program(request, on_call)
-        audit = self._store.audit(self._desk, request.run, request.agent)
-        audit.started(request.code, request.language, request.options.engine)
-        try:
-            outcome = await self._run_program(replace(request, audit=audit), on_call)
-        except BaseException:
-            audit.ended("cancelled", None)
-            raise
-        audit.ended(outcome.status, outcome.error.code if outcome.error else None)
-        return outcome
+        return await self._store.record(self._desk, request, lambda recorded: self._run_program(recorded, on_call))
 
     async def _run_program(self, request: RunRequest, on_call: OnCall | None) -> Outcome:
         if self._log_code:

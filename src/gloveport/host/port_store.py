@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from gloveport.approvals.desk import ApprovalDesk
 from gloveport.approvals.shelf_link import ShelfLink
+from gloveport.host.run_request import RunRequest
 from gloveport.store.event_log import EventLog
 from gloveport.store.run_audit import RunAudit
+from gloveport.types import Outcome
 
 
 class PortStore:
@@ -25,6 +29,20 @@ class PortStore:
             if desk is not None:
                 self._link = ShelfLink(desk, self._path, self._log.chain)
         return RunAudit(self._log, run, agent)
+
+    async def record(
+        self, desk: ApprovalDesk | None, request: RunRequest, run: Callable[[RunRequest], Awaitable[Outcome]]
+    ) -> Outcome:
+        """Return the outcome of a run, of which start, calls and end are recorded."""
+        audit = self.audit(desk, request.run, request.agent)
+        audit.started(request.code, request.language, request.options.engine)
+        try:
+            outcome = await run(replace(request, audit=audit))
+        except BaseException:
+            audit.ended("cancelled", None)
+            raise
+        audit.ended(outcome.status, outcome.error.code if outcome.error else None)
+        return outcome
 
     async def close(self) -> None:
         """Write what is left, and close the file."""
