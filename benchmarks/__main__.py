@@ -24,6 +24,7 @@ from benchmarks import (
     openapi,
     openapi_call,
     quickjs,
+    search,
     sustained,
 )
 from benchmarks.bars import missed
@@ -190,6 +191,7 @@ async def measure(rounds: int) -> list[Row]:
     rows += await idle.rows(max(3, rounds // 4))
     rows += await sustained.rows()
     rows += await catalog.rows(rounds)
+    rows += await search.rows()
     rows += await egress.rows(rounds)
     rows += await openapi.rows(rounds)
     rows += await openapi_call.rows(rounds)

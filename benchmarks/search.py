@@ -145,7 +145,7 @@ async def rows() -> list[Row]:
     out: list[Row] = []
     for what, find, some in (
         ("search by words, all questions", searches.words, asked),
-        ("search by words, descriptions of a task", searches.words, tasks),
+        ("search by words, tasks in a sentence", searches.words, tasks),
         ("search by meaning, all questions", searches.semantic, asked),
     ):
         ours, floor = Hits.of(find, some), Hits.of(searches.fts5, some)

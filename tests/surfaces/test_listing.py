@@ -149,7 +149,12 @@ def test_a_search_of_5000_tools_in_a_fresh_process_takes_little_time(folder: Pat
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     start = min(cpu_seconds(sys.executable, "-c", "pass") for _ in range(3))
-    assert min(cpu_seconds(*COMMAND, "tools", "search", "refund 17") for _ in range(3)) - start < MAX_CPU_SECONDS
+    for query in (
+        "refund 17",
+        "rfund 17",
+        "find the orders of the customer who wants a refund for what was broken on the way",
+    ):
+        assert min(cpu_seconds(*COMMAND, "tools", "search", query) for _ in range(3)) - start < MAX_CPU_SECONDS
 
 
 @pytest.mark.integration
