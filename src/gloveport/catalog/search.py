@@ -27,6 +27,8 @@ _LEVELS = tuple((level + 0.5) / WEIGHT_LEVELS for level in range(WEIGHT_LEVELS +
 LENGTH_SHARE = 0.75  # of a word's weight that depends on the length of its field
 SYNONYM_FACTOR, COMPLETION_FACTOR, CORRECTION_FACTOR = 0.5, 0.5, 0.4
 MAX_QUERY_CHARS, MAX_QUERY_WORDS = 1000, 32
+MIN_SCORE_SHARE = 0.3
+"""Of the best score: below it are tools that share only the most common words with the query. They are no matches."""
 MAX_CORRECTED_WORDS = 6
 """A longer query is not corrected: its other words find the tool, and its names of people and places are no mistakes."""
 MAX_COMPLETIONS = 20
@@ -160,14 +162,15 @@ class SearchIndex(Generic[T]):
             found = [tool for tool in self._tools if source in (None, tool.source)]
             return SearchResult(tuple(found[:limit]), len(found))
         scores = self._scores(wanted, is_corrected=len(asked) <= MAX_CORRECTED_WORDS)
-        named = self._named(query, asked)
         if source is not None:
             scores = {index: score for index, score in scores.items() if self._tools[index].source == source}
+        named = self._named(query, asked) & scores.keys()
+        least = MIN_SCORE_SHARE * max(scores.values(), default=0.0)
+        scores = {index: score for index, score in scores.items() if score >= least or index in named}
         total = len(scores)
         if self._embeddings is not None:
-            scores = {index: 0.0 for index in named if index in scores} | self._embeddings.fuse(
-                query, scores, source, limit
-            )
+            fused = self._embeddings.fuse(query, scores, source, limit)
+            scores = dict.fromkeys(named, 0.0) | fused
         best = heapq.nsmallest(
             limit, scores, key=lambda index: (index not in named, -scores[index], len(self._tools[index].address), index)
         )
