@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import platform
 import subprocess
@@ -222,7 +221,6 @@ def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
 
 
 def main() -> None:
-    logging.disable(logging.INFO)  # wordllama enables it globally, and httpx2 then logs every request
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(try_engines()))
     text = table(asyncio.run(measure(rounds)), calibration(), jails)
