@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import platform
 import subprocess
@@ -24,6 +23,7 @@ from benchmarks import (
     openapi,
     openapi_call,
     quickjs,
+    search,
     sustained,
 )
 from benchmarks.bars import missed
@@ -190,6 +190,7 @@ async def measure(rounds: int) -> list[Row]:
     rows += await idle.rows(max(3, rounds // 4))
     rows += await sustained.rows()
     rows += await catalog.rows(rounds)
+    rows += await search.rows()
     rows += await egress.rows(rounds)
     rows += await openapi.rows(rounds)
     rows += await openapi_call.rows(rounds)
@@ -220,7 +221,6 @@ def table(rows: list[Row], loop_seconds: float, jails: str) -> str:
 
 
 def main() -> None:
-    logging.disable(logging.INFO)  # wordllama enables it globally, and httpx2 then logs every request
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     jails = ", ".join(f"{engine.name} {engine.strength}" for engine in asyncio.run(try_engines()))
     text = table(asyncio.run(measure(rounds)), calibration(), jails)

@@ -39,7 +39,7 @@ POLL_SECONDS = 0.01
 MAX_ARGUMENT_BYTES = 100_000  # the kernel passes no more than 128 KiB in one
 MODULES = (
     *(found.name for found in pkgutil.walk_packages(gloveport.__path__, "gloveport.") if not LAZY.search(found.name)),
-    *("wordllama.inference", "safetensors.numpy", "tokenizers"),
+    *("numpy", "safetensors.numpy", "tokenizers"),
 )
 """All that a command may import when it runs: a fork must not spend its time on that."""
 TOOLS = '''def echo(value: object = None) -> object:

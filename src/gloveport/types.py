@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +20,8 @@ LANGUAGES: tuple[Language, ...] = ("typescript", "javascript", "python")
 GENERIC_TYPES = frozenset({"Error", "ToolError", "ProgramError", "SandboxError", "SyntaxError", "InternalError", "string"})
 MAX_SHOWN_CAUSES = 8
 MAX_SHOWN_CHARS = 2000  # of a value, in the text of an outcome
+
+MAX_PARAMETER_TEXT_CHARS = 1500
 
 KIB = 1024
 MIB = 1024 * 1024
@@ -242,7 +244,8 @@ def _shown(frame: bytes | None) -> str:
 class Tool:
     """A tool that programs can call. `address` is `source.path.name`; schemas are JSON Schema objects.
 
-    A schema may be a mapping that loads on first use; `named` then gives the parameters without loading it.
+    A schema may be a mapping that loads on first use; `named` and `described` then give the names and the descriptions of
+    the parameters without loading it.
     `pages` is true for a tool whose result is one page of many: `tools.x.list.pages(args)` iterates over all of them.
     """
 
@@ -255,6 +258,7 @@ class Tool:
     deprecated: bool = False
     pages: bool = False
     named: tuple[str, ...] | None = None
+    described: str | None = None
 
     @property
     def source(self) -> str:
@@ -265,6 +269,26 @@ class Tool:
     def parameters(self) -> tuple[str, ...]:
         """The parameter names in the order of the schema."""
         return tuple(self.input_schema.get("properties", {})) if self.named is None else self.named
+
+    @property
+    def parameter_text(self) -> str:
+        """The descriptions of the parameters in one text, in the order of the schema."""
+        if self.described is not None:
+            return self.described
+        schemas = self.input_schema.get("properties", {}).values()
+        return join_descriptions(schema.get("description") for schema in schemas if isinstance(schema, Mapping))
+
+
+def join_descriptions(descriptions: Iterable[object]) -> str:
+    """Return the descriptions of parameters as one text, as far as a search reads it; what is no text is left out."""
+    found, size = list[str](), 0
+    for text in descriptions:
+        if isinstance(text, str) and text:
+            found.append(text[:MAX_PARAMETER_TEXT_CHARS])
+            size += len(text)
+            if size > MAX_PARAMETER_TEXT_CHARS:
+                break
+    return "\n".join(found)[:MAX_PARAMETER_TEXT_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,6 @@ def test_only_tools_of_the_source_that_was_asked_for_are_found() -> None:
     assert all(address.startswith("weather.") for address in found("purchase payment", source="weather"))
 
 
-def test_what_ranks_high_in_either_list_ranks_high_in_the_result() -> None:
-    assert semantic.fuse_rankings([1, 2, 3], [3, 4]) == [3, 1, 2, 4]
-    assert semantic.fuse_rankings([], [5]) == [5]
-
-
 def test_without_the_package_search_uses_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(semantic, "load_model", semantic.load_model.__wrapped__)  # another test may have loaded it
@@ -86,3 +81,29 @@ async def test_the_first_search_loads_the_model_outside_the_event_loop(way: str,
             assert "tools.greet" in (await agent.call("search", {"query": "hello"})).text
     assert threads
     assert threading.get_ident() not in threads
+
+
+def test_a_source_whose_tools_fit_the_query_comes_before_another() -> None:
+    kitchen = [Tool(f"kitchen.{name}", text, {}) for name, text in (("run", "Start."), ("bake", "Bake bread and cakes"))]
+    garage = [Tool(f"garage.{name}", text, {}) for name, text in (("run", "Start."), ("repair", "Repair cars and engines"))]
+    for tools in ([*kitchen, *garage], [*garage, *kitchen]):
+        index = SearchIndex(tools)
+        assert index.search("start a pastry", None, 1).tools[0].address == "kitchen.run"
+        assert index.search("start a vehicle", None, 1).tools[0].address == "garage.run"
+
+
+def test_every_text_of_a_tool_has_a_meaning() -> None:
+    schema = {"type": "object", "properties": {"x": {"description": "The dog or cat that is ill"}}}
+    tools = [
+        Tool("a.one", "Do it.", schema),
+        Tool("a.two", "Do it.\n\nFor ships on the sea.", {}),
+        Tool("a.three", "Do it.", {}),
+    ]
+    index = SearchIndex(tools)
+    assert index.search("pets", None, 1).tools[0].address == "a.one"
+    assert index.search("ocean vessels", None, 1).tools[0].address == "a.two"
+
+
+def test_tools_without_words_are_no_error() -> None:
+    assert SearchIndex([]).search("anything", None, 3).tools == ()
+    assert len(SearchIndex([Tool("_._", "", {})]).search("anything", None, 3).tools) == 0

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from gloveport.config import load_config
+from gloveport.folders import cache_folder
 from gloveport.sources.pins import PinnedDefinition, Pins
 from gloveport.surfaces.cli.tools.tool_lists import cached_lists
 from tests.surfaces.command import COMMAND, REPOSITORY, environment, gloveport, terminal
@@ -109,11 +112,25 @@ def test_a_list_that_is_damaged_is_read_again_from_its_source(folder: Path) -> N
     (folder / "shop.json").write_text(definition("orders"))
     assert gloveport("add", "shop.json", "--yes").code == 0
     (cached,) = cached_lists(load_config().sources).values()
-    for text in ("[[1]]", "not JSON", "[[1, 2, 3, 4, 5, 6]]"):
+    for text in ("[[1]]", "not JSON", "[[1, 2, 3, 4, 5, 6, 7]]", '[["a.b", "", "", 0, 0, [], 7]]'):
         cached.path.write_text(text)
         assert "shop.orders" in gloveport("tools", "search", "orders").out
         cached.path.write_text(text)
         assert "shop.orders" in gloveport("tools", "list").out
+
+
+@pytest.mark.integration
+def test_an_index_that_is_damaged_is_built_again(folder: Path) -> None:
+    (folder / "shop.json").write_text(definition("orders"))
+    assert gloveport("add", "shop.json", "--yes").code == 0
+    assert "shop.orders" in gloveport("tools", "search", "orders").out
+    (index,) = (cache_folder() / "tools").glob("*.sqlite")
+    for damage in ("UPDATE words SET weights = x'00'", "UPDATE words SET tools = x'ffffffff'", "DROP TABLE words"):
+        with closing(sqlite3.connect(index)) as database, database:
+            database.execute(damage)
+        for _ in range(2):
+            found = gloveport("tools", "search", "orders")
+            assert (found.code, found.out.count("shop.orders")) == (0, 1), damage
 
 
 @pytest.mark.integration
@@ -132,7 +149,12 @@ def test_a_search_of_5000_tools_in_a_fresh_process_takes_little_time(folder: Pat
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     start = min(cpu_seconds(sys.executable, "-c", "pass") for _ in range(3))
-    assert min(cpu_seconds(*COMMAND, "tools", "search", "refund 17") for _ in range(3)) - start < MAX_CPU_SECONDS
+    for query in (
+        "refund 17",
+        "rfund 17",
+        "find the orders of the customer who wants a refund for what was broken on the way",
+    ):
+        assert min(cpu_seconds(*COMMAND, "tools", "search", query) for _ in range(3)) - start < MAX_CPU_SECONDS
 
 
 @pytest.mark.integration

@@ -12,8 +12,9 @@ from gloveport.catalog.confusables import find_confusable, skeleton
 from gloveport.catalog.descriptions import ToolDescription, describe_tool
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.catalog.guest_globals import GUEST_GLOBALS
-from gloveport.catalog.search import SearchIndex, SearchResult, words
+from gloveport.catalog.search import SearchIndex, SearchResult
 from gloveport.catalog.tool_filter import ToolFilter
+from gloveport.catalog.words import words
 from gloveport.errors import OptionError
 from gloveport.sources import Source
 from gloveport.suggestions import Sieve, distance, fold, tolerated

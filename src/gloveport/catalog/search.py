@@ -1,66 +1,79 @@
-"""Search tools by what they do. SearchIndex has a small interface, so that another index can replace it."""
+"""Search tools by what they do: by the words of their texts and, with an extra, by meaning.
+
+The words are ranked as BM25F does it: a rare word counts more, a word in a name more than one in a long text, and a word
+that is there often little more than one that is there once. The same code ranks tools in memory and in an index on disk.
+"""
 
 from __future__ import annotations
 
 import bisect
 import heapq
 import math
-import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Generic, Protocol, TypeVar, cast
+from functools import cached_property
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
-from gloveport.catalog.semantic import EmbeddingIndex, embed_tools, fuse_rankings
+from gloveport.catalog.semantic import EmbeddingIndex, embed_tools
+from gloveport.catalog.words import SYNONYMS, SearchedText, joined, significant, split, words
 from gloveport.suggestions import Sieve, distance, tolerated
 from gloveport.types import Tool
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-# The weight of a word in a tool's name, the path above it, its summary, its parameters and the rest of its text. It is less
-# where the word is one of many.
-NAME_WEIGHT, PATH_WEIGHT, SUMMARY_WEIGHT, PARAMETER_WEIGHT, TEXT_WEIGHT = 5.0, 3.0, 4.0, 1.0, 0.7
-LENGTH_PENALTY = tuple(1 / (1 + 0.35 * math.log(1 + count)) for count in range(200))
-# A word is common if more tools have it than both of these, as a share and as a number.
-COMMON_WORD_SHARE, COMMON_WORD_TOOLS = 0.05, 100
-MAX_QUERY_CHARS, MAX_QUERY_WORDS = 400, 16
-MAX_TEXT_CHARS = 240
+SATURATION = 1.2
+WEIGHT_LEVELS = 256
+_LEVELS = tuple((level + 0.5) / WEIGHT_LEVELS for level in range(WEIGHT_LEVELS + 1))
+"""All weights that a word can have in a tool: a catalog has a million weights, and they share these objects."""
+LENGTH_SHARE = 0.75  # of a word's weight that depends on the length of its field
+SYNONYM_FACTOR, COMPLETION_FACTOR, CORRECTION_FACTOR = 0.5, 0.5, 0.4
+MAX_QUERY_CHARS, MAX_QUERY_WORDS = 1000, 32
+MIN_SCORE_SHARE = 0.3
+"""Of the best score: below it are tools that share only the most common words with the query. They are no matches."""
+MAX_CORRECTED_WORDS = 6
+"""A longer query is not corrected: its other words find the tool, and its names of people and places are no mistakes."""
 MAX_COMPLETIONS = 20
-MAX_FUSED = 60
-_STOP_WORDS = "a am an and are as at by do for from get i in into is it me my of on or please that the this to want with"
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-# Words that people use as synonyms when they search for a tool.
-_SYNONYM_GROUPS = """repo repository/org organization organisation/pr pull/delete remove destroy/create add new make
-get read fetch show retrieve/update edit change modify set/run execute trigger start dispatch/stop cancel end
-config configuration setting/doc document documentation/auth authentication authorization/current authenticated"""
+MAX_SELECTING_WEIGHTS, MAX_WEIGHTS = 10_000, 150_000
+"""That one query reads, from the rarest word on: words after the first number select no tools, those after the second are
+left out."""
+MAX_VOCABULARY = 30_000
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a name or sentence: camelCase and snake_case split, lower case, singular."""
-    return list(map(_normalize, WORD.findall(text)))
+class _Field(NamedTuple):
+    """A part of a tool's text: its weight, and the number of words that it has in most tools."""
+
+    weight: float
+    usual_words: float
 
 
-@lru_cache(maxsize=20_000)
-def _normalize(word: str) -> str:
-    word = word.lower()
-    if len(word) > 3 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
+# Of a `SearchedText`, in its order. `benchmarks.search` measures these weights.
+_FIELDS = (
+    _Field(3, 3),  # name
+    _Field(2, 2),  # path
+    _Field(1, 1),  # source
+    _Field(2, 10),  # summary
+    _Field(1, 40),  # text
+    _Field(0.7, 6),  # parameters
+    _Field(0.7, 80),  # parameter_text
+)
 
-
-def _synonyms() -> dict[str, tuple[str, ...]]:
-    groups = [group.split() for group in re.split(r"[/\n]", _SYNONYM_GROUPS)]
-    return {word: tuple(other for other in group if other != word) for group in groups for word in group}
-
-
-SYNONYMS = _synonyms()
 Scores = dict[int, float]
-Postings = Mapping[str, Scores]
-"""For each word the tools that have it, by index, each with the weight of the word in it."""
+"""Tools by index, each with a weight or a score."""
+
+
+class Postings(Protocol):
+    """For each word of a catalog the tools that have it, each with the weight of the word in it."""
+
+    def get(self, word: str) -> Scores | None:
+        """Return the tools that have the word; None when none has."""
+        ...
+
+    def starting_with(self, word: str, limit: int) -> list[str]:
+        """Return the first longer words that start with this one, in alphabetical order."""
+        ...
+
+    def vocabulary(self) -> Sequence[str]:
+        """Return all words."""
+        ...
 
 
 class Addressed(Protocol):
@@ -88,95 +101,133 @@ class SearchResult(Generic[T]):
     total: int
 
 
-def index_words(tools: Iterable[Tool]) -> Postings:
-    """Return the postings of all words in the names, texts and parameters of the tools."""
-    postings: dict[str, Scores] = defaultdict(dict)
+class WordIndex:
+    """The postings of tools in memory."""
 
-    def add(index: int, text: list[str], weight: float) -> None:
-        unique = set(text)
-        weight *= LENGTH_PENALTY[min(len(unique), len(LENGTH_PENALTY) - 1)]
-        for word in unique:
-            weights = postings[word]
-            weights[index] = weights.get(index, 0.0) + weight
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.by_word: dict[str, Scores] = {}
+        for index, tool in enumerate(tools):
+            for word, weight in _weights(SearchedText.of(tool, len(tools))).items():
+                weights = self.by_word.get(word)
+                if weights is None:
+                    if len(self.by_word) == MAX_VOCABULARY:
+                        continue
+                    weights = self.by_word[word] = {}
+                weights[index] = weight
+        self._vocabulary = sorted(self.by_word)
 
-    for index, tool in enumerate(tools):
-        source, _, address = tool.address.partition(".")
-        above, _, leaf = address.rpartition(".")
-        summary, _, text = tool.description.partition("\n")
-        add(index, words(leaf), NAME_WEIGHT)
-        add(index, words(above), PATH_WEIGHT)
-        add(index, words(summary[:MAX_TEXT_CHARS]), SUMMARY_WEIGHT)
-        add(index, words(" ".join(tool.parameters)), PARAMETER_WEIGHT)
-        add(index, words(f"{source} {text[:MAX_TEXT_CHARS]}"), TEXT_WEIGHT)
-    return dict(postings)
+    def get(self, word: str) -> Scores | None:
+        """Return the tools that have the word; None when none has."""
+        return self.by_word.get(word)
+
+    def starting_with(self, word: str, limit: int) -> list[str]:
+        """Return the first longer words that start with this one, in alphabetical order."""
+        start = bisect.bisect_right(self._vocabulary, word)
+        return [other for other in self._vocabulary[start : start + limit] if other.startswith(word)]
+
+    def vocabulary(self) -> Sequence[str]:
+        """Return all words, in alphabetical order."""
+        return self._vocabulary
+
+
+def _weights(tool: SearchedText) -> Mapping[str, float]:
+    """Return the weight of each word in a tool."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for field, value in zip(_FIELDS, tool, strict=True):
+        listed = words(value)
+        length = 1 - LENGTH_SHARE + LENGTH_SHARE * len(listed) / field.usual_words
+        for word, count in Counter(listed).items():
+            found[word] += field.weight * count / length
+    return {word: _LEVELS[int(WEIGHT_LEVELS * weight / (SATURATION + weight))] for word, weight in found.items()}
 
 
 class SearchIndex(Generic[T]):
-    """Ranks tools by the words they share with a query: rare words, and words of names and summaries, weigh more.
-
-    With the postings of an index on disk, it ranks by words alone; else also by meaning, if that extra is installed.
-    """
+    """Finds tools for a query. With the postings of an index on disk, it ranks by words alone."""
 
     def __init__(self, tools: Sequence[T], postings: Postings | None = None) -> None:
         self._tools = tools
         self._is_stored = postings is not None
-        self._postings = index_words(cast(Sequence[Tool], tools)) if postings is None else postings
-        self._vocabulary = sorted(self._postings)
+        self._postings = WordIndex(cast(Sequence[Tool], tools)) if postings is None else postings
 
     def prepare(self) -> None:
         """Load what the first search would load."""
-        _ = self._embeddings
+        _ = self._embeddings, self._sieve
 
     def search(self, query: str, source: str | None, limit: int) -> SearchResult[T]:
         """Return the matching tools, best first; for a query without words all tools, in their order."""
-        wanted = list(dict.fromkeys(words(query[:MAX_QUERY_CHARS])))[:MAX_QUERY_WORDS]
-        significant = [word for word in wanted if word not in STOP_WORDS] or wanted
-        if not significant:
+        query = query[:MAX_QUERY_CHARS]
+        asked = list(dict.fromkeys(words(query)))
+        wanted = significant(asked)[:MAX_QUERY_WORDS]
+        if not wanted:
             found = [tool for tool in self._tools if source in (None, tool.source)]
             return SearchResult(tuple(found[:limit]), len(found))
-        scores = self._scores(significant)
+        scores = self._scores(wanted, is_corrected=len(asked) <= MAX_CORRECTED_WORDS)
         if source is not None:
             scores = {index: score for index, score in scores.items() if self._tools[index].source == source}
-        wide = limit if self._embeddings is None else max(limit, MAX_FUSED)
-        best = heapq.nsmallest(wide, scores, key=lambda index: (-scores[index], len(self._tools[index].address), index))
+        named = self._named(query, asked) & scores.keys()
+        least = MIN_SCORE_SHARE * max(scores.values(), default=0.0)
+        scores = {index: score for index, score in scores.items() if score >= least or index in named}
+        total = len(scores)
         if self._embeddings is not None:
-            near = self._embeddings.nearest(query, MAX_FUSED)
-            best = fuse_rankings(best, [index for index in near if source in (None, self._tools[index].source)])
-        return SearchResult(tuple(self._tools[index] for index in best[:limit]), max(len(scores), min(limit, len(best))))
+            fused = self._embeddings.fuse(query, scores, source, limit)
+            scores = dict.fromkeys(named, 0.0) | fused
+        best = heapq.nsmallest(
+            limit, scores, key=lambda index: (index not in named, -scores[index], len(self._tools[index].address), index)
+        )
+        return SearchResult(tuple(self._tools[index] for index in best), max(total, len(best)))
 
-    def _scores(self, wanted: list[str]) -> Scores:
-        """Score the tools. Rare words select them; common words then only change their order."""
-        readings = sorted((reading for word in wanted if (reading := self._readings(word))), key=_posting_count)
+    def _named(self, query: str, asked: Iterable[str]) -> set[int]:
+        """Return the tools whose name the query is: an address, a path in its source, or a last part of several words."""
+        rarest = min((self._postings.get(word) or {} for word in asked), key=len)
+        name, found = joined(query), set[int]()
+        for index in rarest:
+            address = self._tools[index].address
+            if address.replace(".", "").replace("_", "").lower().endswith(name):
+                path = address.partition(".")[2]
+                last = path.rpartition(".")[2]
+                if name in (joined(address), joined(path)) or (name == joined(last) and len(split(last)) > 1):
+                    found.add(index)
+        return found
+
+    def _scores(self, wanted: list[str], *, is_corrected: bool) -> Scores:
+        """Score the tools. Rare words select them; words beyond what may be read for that only change their order."""
+        readings = [reading for word in wanted if (reading := self._readings(word, is_corrected))]
         scores: Scores = {}
-        for reading in readings:
-            common = scores and _posting_count(reading) > max(COMMON_WORD_TOOLS, COMMON_WORD_SHARE * len(self._tools))
-            for index, score in self._best(reading, scores if common else None).items():
-                scores[index] = scores.get(index, 0.0) + score + 2  # each further word of the query that matches counts
+        read = 0
+        for reading in sorted(readings, key=_weight_count):
+            among = scores if scores and read + _weight_count(reading) > MAX_SELECTING_WEIGHTS else None
+            read += sum(len(weights) if among is None else min(len(weights), len(among)) for weights, _ in reading)
+            if scores and read > MAX_WEIGHTS:
+                break
+            for index, score in self._best(reading, among).items():
+                scores[index] = scores.get(index, 0.0) + score
         return scores
 
     def _best(self, reading: list[tuple[Scores, float]], among: Scores | None) -> Scores:
         best: Scores = {}
         for weights, factor in reading:
-            rarity = factor * math.log(1 + len(self._tools) / len(weights))
-            for index in weights if among is None else among:
+            rarity = factor * math.log(1 + (len(self._tools) - len(weights) + 0.5) / (len(weights) + 0.5))
+            few = weights if among is None or len(weights) < len(among) else among
+            for index in few:
                 score = weights.get(index, 0.0) * rarity
-                if score > best.get(index, 0.0):
+                if score > best.get(index, 0.0) and (among is None or index in among):
                     best[index] = score
         return best
 
-    def _readings(self, word: str) -> list[tuple[Scores, float]]:
+    def _readings(self, word: str, is_corrected: bool) -> list[tuple[Scores, float]]:
         """Return the postings of a query word and of words that it may stand for, each with a factor for its weight."""
-        exact = [(word, 1.0)] if word in self._postings else []
-        others = [(other, 0.5) for other in SYNONYMS.get(word, ()) if other in self._postings]
-        others += [(other, 0.5) for other in self._starting_with(word)] if len(word) >= 3 else []
-        if not exact and len(word) >= 4:
-            similar, max_distance = [self._vocabulary[index] for index in self._sieve.like(word)], min(2, tolerated(word))
-            others += [(other, 0.4) for other in similar if distance(word, other, max_distance) <= max_distance]
-        return [(self._postings[other], factor) for other, factor in exact + others]
-
-    def _starting_with(self, word: str) -> list[str]:
-        start = bisect.bisect_right(self._vocabulary, word)
-        return [other for other in self._vocabulary[start : start + MAX_COMPLETIONS] if other.startswith(word)]
+        exact = self._postings.get(word)
+        others = [(other, SYNONYM_FACTOR) for other in SYNONYMS.get(word, ())]
+        if len(word) >= 3:
+            others += [(other, COMPLETION_FACTOR) for other in self._postings.starting_with(word, MAX_COMPLETIONS)]
+        if exact is None and is_corrected and len(word) >= 4:
+            vocabulary, max_distance = self._postings.vocabulary(), min(2, tolerated(word))
+            similar = [vocabulary[index] for index in self._sieve.like(word)]
+            others += [
+                (other, CORRECTION_FACTOR) for other in similar if distance(word, other, max_distance) <= max_distance
+            ]
+        found = [(weights, factor) for other, factor in others if (weights := self._postings.get(other))]
+        return [(exact, 1.0), *found] if exact else found
 
     @cached_property
     def _embeddings(self) -> EmbeddingIndex | None:
@@ -184,8 +235,8 @@ class SearchIndex(Generic[T]):
 
     @cached_property
     def _sieve(self) -> Sieve:
-        return Sieve(self._vocabulary)
+        return Sieve(self._postings.vocabulary())
 
 
-def _posting_count(reading: list[tuple[Scores, float]]) -> int:
+def _weight_count(reading: list[tuple[Scores, float]]) -> int:
     return sum(len(weights) for weights, _ in reading)

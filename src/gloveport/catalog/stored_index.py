@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gloveport.catalog.search import Postings, Scores
+from gloveport.catalog.search import Scores, WordIndex
 
 _TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
@@ -38,7 +38,7 @@ class StoredTool(NamedTuple):
         return self.address.partition(".")[0]
 
 
-def store_index(path: Path, tools: Sequence[StoredTool], postings: Postings) -> None:
+def store_index(path: Path, tools: Sequence[StoredTool], words: WordIndex) -> None:
     """Write an index; a disk that is full or read-only is no error, because the index can be built again."""
     draft = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
     try:
@@ -50,7 +50,7 @@ def store_index(path: Path, tools: Sequence[StoredTool], postings: Postings) -> 
             database.executemany("INSERT INTO tools VALUES (?, ?, ?, ?, ?)", tools)
             rows = (
                 (word, array("I", found).tobytes(), array("f", found.values()).tobytes())
-                for word, found in postings.items()
+                for word, found in words.by_word.items()
             )
             database.executemany("INSERT INTO words VALUES (?, ?, ?)", rows)
             database.execute("COMMIT")
@@ -62,7 +62,7 @@ def store_index(path: Path, tools: Sequence[StoredTool], postings: Postings) -> 
             draft.unlink()
 
 
-def load_index(path: Path) -> tuple[list[StoredTool], Postings] | None:
+def load_index(path: Path) -> tuple[list[StoredTool], StoredPostings] | None:
     """Return the tools and the postings in this file; None where there are none that can be read."""
     if not path.is_file():
         return None
@@ -70,34 +70,39 @@ def load_index(path: Path) -> tuple[list[StoredTool], Postings] | None:
         database = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
         rows = database.execute("SELECT * FROM tools ORDER BY rowid")
         tools = [StoredTool(address, text, kind, bool(writes), bool(shut)) for address, text, kind, writes, shut in rows]
-        return tools, _StoredPostings(database)
+        return tools, StoredPostings(database)
     except (sqlite3.Error, ValueError, TypeError):
         with suppress(OSError):
             path.unlink()
         return None
 
 
-class _StoredPostings(Mapping[str, Scores]):
+class StoredPostings:
     """The postings of each word, read when they are asked for."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        self._words = {word for (word,) in database.execute("SELECT word FROM words")}
+        self._read: dict[str, Scores | None] = {}
 
-    def __getitem__(self, word: str) -> Scores:
-        row = self._database.execute("SELECT tools, weights FROM words WHERE word = ?", (word,)).fetchone()
-        if row is None:
-            raise KeyError(word)
-        tools, weights = array("I"), array("f")
-        tools.frombytes(row[0])
-        weights.frombytes(row[1])
-        return dict(zip(tools, weights, strict=True))
+    def get(self, word: str) -> Scores | None:
+        """Return the tools that have the word; None when none has."""
+        if word not in self._read:
+            row = self._database.execute("SELECT tools, weights FROM words WHERE word = ?", (word,)).fetchone()
+            self._read[word] = None if row is None else _weights(*row)
+        return self._read[word]
 
-    def __contains__(self, word: object) -> bool:
-        return word in self._words
+    def starting_with(self, word: str, limit: int) -> list[str]:
+        """Return the first longer words that start with this one, in alphabetical order."""
+        rows = self._database.execute("SELECT word FROM words WHERE word > ? ORDER BY word LIMIT ?", (word, limit))
+        return [other for (other,) in rows if other.startswith(word)]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._words)
+    def vocabulary(self) -> Sequence[str]:
+        """Return all words, in alphabetical order."""
+        return [word for (word,) in self._database.execute("SELECT word FROM words ORDER BY word")]
 
-    def __len__(self) -> int:
-        return len(self._words)
+
+def _weights(packed_tools: bytes, packed_weights: bytes) -> Scores:
+    tools, weights = array("I"), array("f")
+    tools.frombytes(packed_tools)
+    weights.frombytes(packed_weights)
+    return dict(zip(tools, weights, strict=True))

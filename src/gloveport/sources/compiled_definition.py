@@ -16,7 +16,10 @@ TOO_LARGE_SCHEMA = {"description": "Incomplete: this part of the definition is t
 
 
 class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The part of a tool that stays in memory: enough to list it, search for it and check its argument names."""
+    """The part of a tool that stays in memory: enough to list it, search for it and check its argument names.
+
+    `described` has the descriptions of the parameters.
+    """
 
     address: str
     description: str
@@ -25,6 +28,7 @@ class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     writes: bool = False
     deprecated: bool = False
     pages: bool = False
+    described: str = ""
 
 
 class CredentialSlot(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -10,6 +10,7 @@ from gloveport.bridge.arguments import Contract
 from gloveport.catalog import typescript_stubs
 from gloveport.errors import ToolError
 from gloveport.sources.context import SourceContext
+from gloveport.sources.graphql import row_check
 from gloveport.sources.graphql.compile.roots import root_fields
 from gloveport.sources.graphql.opening import open_graphql
 from gloveport.sources.graphql.source import GraphQLSource
@@ -222,3 +223,18 @@ async def test_defaults_stay_within_their_budget(outside: SourceContext) -> None
         fields = [word for word in text.split() if word not in "{}"]
         assert len(fields) <= 3 + 60
         assert "o0 { id name" in text
+
+
+async def test_the_descriptions_of_all_arguments_are_kept_for_search(outside: SourceContext) -> None:
+    text = 'type Query { find("The name of the book" title: String, isbn: ID, "Its year" year: Int): String }'
+    (found,) = (await opened(outside, text)).tools()
+    assert found.named == ("title", "isbn", "year")
+    assert found.described == "The name of the book\nIts year"
+
+
+async def test_descriptions_for_search_are_bounded_and_never_refuse_a_schema(
+    outside: SourceContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_check, "MAX_DESCRIBED_BYTES", 20)
+    text = 'type Query { one("ten letters" a: Int): Int two("more words" a: Int): Int }'
+    assert [tool.described for tool in (await opened(outside, text)).tools()] == ["ten letters", ""]

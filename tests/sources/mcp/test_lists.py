@@ -14,6 +14,7 @@ from gloveport.catalog.fingerprint import fingerprint
 from gloveport.errors import ToolError
 from gloveport.sources.mcp.compile.tools import compile_tools
 from gloveport.sources.mcp.pagination import MAX_LIST_ITEMS
+from gloveport.sources.mcp.tool_rows import check_rows
 from tests.sources.mcp.support import LIBRARY, WAYS, call, eventually, library, on_stdio, opened, paths, raw, tool
 
 pytestmark = pytest.mark.integration
@@ -169,3 +170,10 @@ async def test_a_tool_whose_headers_clash_is_left_out_with_a_warning() -> None:
         assert len(source.source_info().warnings) == 1
         assert "'twice'" in source.source_info().warnings[0]
         assert "x-mcp-header" in source.source_info().warnings[0]
+
+
+def test_the_descriptions_of_all_parameters_are_kept_for_search() -> None:
+    takes = {"type": "object", "properties": {"to": {"type": "string", "description": "Who gets it"}, "any": {}}}
+    row = {"row": "tool", "name": "send", "identifier": "send", "description": "Send it.", "takes": takes, "gives": None}
+    found, _ = check_rows("it", [msgspec.json.encode([row])], {"send": False}, trust_annotations=False)
+    assert found["it.send"].tool.described == "Who gets it"

@@ -213,3 +213,12 @@ def test_fingerprints_do_not_depend_on_the_order_of_the_document() -> None:
     turned = document | {"paths": dict(reversed(document["paths"].items()))}
     turned["components"] = {"schemas": dict(reversed(document["components"]["schemas"].items()))}
     assert Compiled(document).heads == Compiled(turned).heads
+
+
+def test_the_descriptions_of_all_parameters_are_kept_for_search() -> None:
+    schema = {"type": "object", "properties": {"size": {"type": "string", "description": "How large"}, "any": True}}
+    parameters = [{"name": "id", "in": "path", "required": True, "schema": {}, "description": "Which one"}]
+    body = {"content": {"application/json": {"schema": schema}}}
+    (head,) = Compiled(operation("put", "/things/{id}", parameters=parameters, requestBody=body)).heads.values()
+    assert head.parameters == ("id", "size", "any")
+    assert head.described == "Which one\nHow large"

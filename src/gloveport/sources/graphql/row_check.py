@@ -19,12 +19,14 @@ from gloveport.sources.compiled_definition import ToolHead, shared_schema_names
 from gloveport.sources.graphql import rows
 from gloveport.sources.graphql.rows import AnyRow
 from gloveport.tool_names import problem_with
-from gloveport.types import MIB
+from gloveport.types import MIB, join_descriptions
 
 MAX_COMPILED_BYTES = 128 * MIB
 MAX_ROWS = 500_000
 MAX_TOOLS = 10_000
 MAX_HEADS_BYTES = 4 * MIB
+MAX_DESCRIBED_BYTES = 4 * MIB
+"""Of the descriptions of arguments that a search reads; the tools after that are found without."""
 MAX_DESCRIPTION_CHARS = 2000
 MAX_DEFAULT_CHARS = 20_000
 MAX_WARNING_CHARS = 2000
@@ -99,7 +101,7 @@ class CheckedRows:
 
     def __init__(self, batches: Iterable[bytes]) -> None:
         self._batches = batches
-        self._tools: list[tuple[rows.ToolRow, tuple[str, ...], str]] = []
+        self._tools: list[tuple[rows.ToolRow, tuple[str, ...], str, str]] = []
         self._addresses: set[str] = set()
         self._inputs: dict[str, _Input] = {}
         self._answers: dict[str, str] = {}
@@ -131,8 +133,8 @@ class CheckedRows:
     def heads(self) -> Iterator[ToolHead]:
         """Yield the heads of the tools, with fingerprints that are computed here."""
         closures = _Closures(self._inputs)
-        size = 0
-        for row, parameters, shown in self._tools:
+        size = described_size = 0
+        for row, parameters, shown, described in self._tools:
             if row.answer not in self._answers:
                 raise _refused("an answer has no schema")
             names = tuple(dict.fromkeys(shared_schema_names(bytes(row.schema))))
@@ -150,7 +152,8 @@ class CheckedRows:
             size += len(head.description.encode()) + sum(map(len, parameters)) + len(head.address)
             if size > MAX_HEADS_BYTES:
                 raise SourceError("its tools have too many arguments, or too long descriptions", hint="give a part of it")
-            yield head
+            described_size += len(described.encode())
+            yield msgspec.structs.replace(head, described=described) if described_size <= MAX_DESCRIBED_BYTES else head
 
     def facts(self) -> dict[str, Any]:
         """Return the root types and the warnings."""
@@ -217,7 +220,8 @@ class CheckedRows:
         parameters = tuple(properties)
         # `select` names every field of a type: a new field there is no change of this tool.
         properties.pop(row.select or "", None)
-        self._tools.append((row, parameters, _digest(schema)))
+        described = join_descriptions(one.description for one in properties.values())
+        self._tools.append((row, parameters, _digest(schema), described))
 
 
 class _Input(msgspec.Struct, frozen=True):

@@ -96,6 +96,7 @@ class GraphQLSource:
             deprecated=head.deprecated,
             pages=head.pages,
             named=head.parameters,
+            described=head.described,
         )
 
 

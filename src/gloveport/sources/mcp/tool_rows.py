@@ -110,7 +110,8 @@ def _checked(address: str, row: ServerToolRow, writes: bool) -> ServerTool:
     texts = bytes(row.takes), bytes(row.gives)
     decode = msgspec.json.decode
     output = None if gives is None else LazySchema(decode, texts[1])
-    kept = replace(tool, input_schema=LazySchema(decode, texts[0]), output_schema=output, named=tool.parameters)
+    taken = LazySchema(decode, texts[0])
+    kept = replace(tool, input_schema=taken, output_schema=output, named=tool.parameters, described=tool.parameter_text)
     return ServerTool(kept, row.name, fingerprint(tool), *texts)
 
 

@@ -39,6 +39,7 @@ from gloveport.sources.openapi.method_override import is_override, may_override
 from gloveport.sources.openapi.operation import Operation, StoredOperation
 from gloveport.sources.texts import clean
 from gloveport.tool_names import problem_with
+from gloveport.types import join_descriptions
 
 MAX_ADDRESS_CHARS = 1000
 MAX_PATH_CHARS = 20_000
@@ -51,10 +52,16 @@ PARAMETER_STYLES = frozenset({"simple", "label", "matrix", "form", "spaceDelimit
 _SCHEMA_NAME = re.compile(r"[A-Za-z0-9_]{1,400}")
 
 
-class _Properties(msgspec.Struct):
-    """The names of the arguments in an input schema."""
+class _Property(msgspec.Struct):
+    """The description of an argument."""
 
-    properties: dict[str, msgspec.Raw] = {}
+    description: Any = None
+
+
+class _Properties(msgspec.Struct):
+    """The names and the descriptions of the arguments in an input schema."""
+
+    properties: dict[str, _Property | bool] = {}
 
 
 class _Tool(msgspec.Struct, frozen=True, gc=False):
@@ -66,6 +73,7 @@ class _Tool(msgspec.Struct, frozen=True, gc=False):
     writes: bool
     deprecated: bool
     pages: bool
+    described: str
 
 
 class CheckedFrames:
@@ -91,10 +99,10 @@ class CheckedFrames:
             try:
                 head = msgspec.json.decode(line, type=CompiledHead)
                 stored = msgspec.json.decode(text, type=StoredOperation)
-                names = tuple(msgspec.json.decode(stored.input_schema, type=_Properties).properties)
+                properties = msgspec.json.decode(stored.input_schema, type=_Properties).properties
             except (msgspec.DecodeError, RecursionError):
                 raise self._refusal("describes a tool in an unknown form") from None
-            operation = stored.operation
+            operation, names = stored.operation, tuple(properties)
             self._check_tool(head, operation, names)
             self._tools[head.address] = _Tool(
                 description=clean(head.description, MAX_DESCRIPTION_CHARS),
@@ -103,6 +111,7 @@ class CheckedFrames:
                 writes=is_writing(operation, names),
                 deprecated=head.deprecated,
                 pages=head.pages and operation.method == "GET",
+                described=join_descriptions(one.description for one in properties.values() if isinstance(one, _Property)),
             )
             if len(self._tools) > MAX_OPERATIONS:
                 raise self._refusal(f"has more than {MAX_OPERATIONS:,} operations")
@@ -134,6 +143,7 @@ class CheckedFrames:
                 writes=tool.writes,
                 deprecated=tool.deprecated,
                 pages=tool.pages,
+                described=tool.described,
             )
 
     def facts(self) -> dict[str, Any]:

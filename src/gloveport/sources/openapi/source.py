@@ -170,6 +170,7 @@ class OpenApiSource:
             deprecated=head.deprecated,
             pages=head.pages,
             named=named,
+            described=head.described,
         )
 
     def _input_schema(self, address: str) -> dict[str, Any]:

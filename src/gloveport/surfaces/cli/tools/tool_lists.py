@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,17 +18,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gloveport.catalog.search import SearchIndex, SearchResult, index_words
+from gloveport.catalog.search import SearchIndex, SearchResult, WordIndex
 from gloveport.catalog.stored_index import StoredTool, load_index, store_index
 from gloveport.config import SourceConfig
 from gloveport.folders import accepted_file, cache_folder
 from gloveport.trust_store import digest_of
 from gloveport.types import Tool
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_AGE_SECONDS = 24 * 3600
 MAX_UNUSED_DAYS = 30
-MAX_INDEXED_CHARS = 600
+MAX_INDEXED_CHARS = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,10 @@ class CachedList:
 
 
 def _read(  # noqa: PLR0917 - one row
-    address: str, text: str, kind: str, writes: bool, suspended: bool, names: list[str]
+    address: str, text: str, kind: str, writes: bool, suspended: bool, names: list[str], described: str
 ) -> tuple[StoredTool, Tool]:
     shown = StoredTool(address, text.partition("\n")[0], kind, writes, suspended)
-    return shown, Tool(address, text, {}, named=tuple(names))
+    return shown, Tool(address, text, {}, named=tuple(names), described=described.strip())
 
 
 def cached_lists(configs: Iterable[SourceConfig]) -> dict[str, CachedList]:
@@ -92,8 +93,8 @@ def keep_list(config: SourceConfig, tools: Iterable[Tool], suspended: Mapping[st
         return
     rows = []
     for tool in tools:
-        text = tool.description[:MAX_INDEXED_CHARS]
-        rows.append((tool.address, text, tool.kind, tool.writes, tool.address in suspended, tool.parameters))
+        text, is_suspended = tool.description[:MAX_INDEXED_CHARS], tool.address in suspended
+        rows.append((tool.address, text, tool.kind, tool.writes, is_suspended, tool.parameters, tool.parameter_text))
     path = _path(config)
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,13 +112,13 @@ def search_lists(lists: Sequence[CachedList], query: str, limit: int) -> tuple[S
     """
     parts = [f"{each.path.name} {each.written}" for each in lists]
     path = _folder() / f"{hashlib.sha256(repr((FORMAT_VERSION, parts)).encode()).hexdigest()}.sqlite"
-    stored = load_index(path)
-    if stored is None:
-        tools = [pair for each in lists for pair in each.tools()]
-        shown, postings = [each for each, _ in tools], index_words(tool for _, tool in tools)
-        store_index(path, shown, postings)
-        stored = shown, postings
-    return SearchIndex(*stored).search(query, None, limit), len(stored[0])
+    if (stored := load_index(path)) is not None:
+        with suppress(sqlite3.Error, ValueError, IndexError):  # it is damaged where only a search reads it
+            return SearchIndex(*stored).search(query, None, limit), len(stored[0])
+    tools = [pair for each in lists for pair in each.tools()]
+    shown, indexed = [each for each, _ in tools], WordIndex([tool for _, tool in tools])
+    store_index(path, shown, indexed)
+    return SearchIndex(shown, indexed).search(query, None, limit), len(shown)
 
 
 def _path(config: SourceConfig) -> Path:
