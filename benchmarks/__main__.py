@@ -16,6 +16,7 @@ from benchmarks import (
     catalog,
     cpython,
     egress,
+    governance,
     graphql,
     idle,
     mcp,
@@ -192,6 +193,7 @@ async def measure(rounds: int) -> list[Row]:
     rows += await catalog.rows(rounds)
     rows += await search.rows()
     rows += await egress.rows(rounds)
+    rows += await governance.rows(rounds)
     rows += await openapi.rows(rounds)
     rows += await openapi_call.rows(rounds)
     rows += await graphql.rows(rounds)

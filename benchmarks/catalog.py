@@ -140,6 +140,7 @@ def carried(catalog: Catalog) -> Row:
         """A port with nothing but a catalog."""
 
         problems = ()
+        holds_runs = True
 
         def __init__(self, catalog: Catalog) -> None:
             self.catalog = catalog

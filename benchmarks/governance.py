@@ -65,7 +65,7 @@ def decisions() -> Row:
 
 async def beside(recorded: Gloveport, bare: Gloveport, name: str, code: str, rounds: int) -> Row:
     async def run(port: Gloveport) -> float:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)  # the record of the run before is written meanwhile
         began = time.perf_counter()
         outcome = await port.run(code, language="javascript")
         assert outcome.ok, outcome.error
