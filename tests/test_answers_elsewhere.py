@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import subprocess
 import sys
@@ -165,3 +166,31 @@ def test_a_request_that_was_changed_in_the_file_or_whose_host_is_dead_is_not_sho
     with pytest.raises(ApprovalError, match="was changed"):
         shelf.find(requests[2].id)
     shelf.close()
+
+
+@pytest.mark.parametrize("kind", ["command", "url"])
+async def test_a_person_is_told_about_each_new_request(kind: str, store: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    requests: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        requests.append(await reader.readexactly(size))
+        writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/asked"
+    command = ["/bin/sh", "-c", f"cat > {told}.new && mv {told}.new {told}"]
+    settings = tmp_path / "gloveport.toml"
+    notify = json.dumps(url if kind == "url" else command)
+    await asyncio.to_thread(settings.write_text, f"[approvals]\nnotify = {notify}\n")
+    async with server, Gloveport(tools=[pay], store=store, config=settings, spare=1) as port:
+        await port.run(PROGRAM)
+        (request,) = port.approvals.waiting
+        await eventually(lambda: bool(requests) or told.exists())
+    notice = json.loads(requests[0] if requests else told.read_bytes())
+    assert (notice["id"], notice["tool"], notice["agent"]) == (request.id, "local.pay", "default")
+    assert "args" not in notice

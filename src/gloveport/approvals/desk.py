@@ -56,7 +56,7 @@ class ApprovalDesk:
     @property
     def waiting(self) -> tuple[ApprovalRequest, ...]:
         """The requests that nobody has answered, the oldest first."""
-        return tuple(one.request for one in self._waiting.values())
+        return tuple(one.request for one in self._waiting.values() if not one.answered.done())
 
     @property
     def standing(self) -> tuple[StandingApproval, ...]:

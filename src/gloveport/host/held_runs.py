@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from gloveport.approvals.desk import ApprovalDesk
+from gloveport.approvals.request import ApprovalRequest
 from gloveport.errors import OptionError
 from gloveport.host.run_request import NO_INPUT, RunRequest, closed_outcome
 from gloveport.types import CallEvent, CallRecord, Outcome
@@ -24,8 +25,9 @@ MAX_ENDED_RUNS = 100
 class HeldRun:
     """One run that may wait: its task, and which of its calls wait or run now."""
 
-    def __init__(self, request: RunRequest) -> None:
+    def __init__(self, request: RunRequest, desk: ApprovalDesk) -> None:
         self.request = request
+        self._desk = desk
         self.task: asyncio.Task[Outcome] | None = None
         self.calls: dict[int, CallRecord] = {}
         self._changed = asyncio.Event()
@@ -33,13 +35,17 @@ class HeldRun:
     def call_happened(self, kind: CallEvent, record: CallRecord) -> None:
         """Follow the calls of the run."""
         self.calls[record.id] = record
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Note that something has changed that may end or begin its waiting."""
         self._changed.set()
 
     @property
     def is_waiting(self) -> bool:
-        """Whether nothing but a person can bring the run on."""
-        states = {record.status for record in self.calls.values()}
-        return "waiting" in states and "running" not in states
+        """Whether nothing but a person can bring the run on: an answer counts at once, before its call goes on."""
+        asks = any(request.run == self.request.run for request in self._desk.waiting)
+        return asks and all(record.status != "running" for record in self.calls.values())
 
     async def settled(self) -> None:
         """Return when the run waits for a person and makes no other call."""
@@ -61,10 +67,15 @@ class HeldRuns:
     def __init__(self, desk: ApprovalDesk) -> None:
         self._desk = desk
         self._runs: dict[str, HeldRun] = {}
+        desk.listen(self._asked_or_answered)
+
+    def _asked_or_answered(self, what: object, request: ApprovalRequest) -> None:
+        if held := self._runs.get(request.run):
+            held.look_again()
 
     async def start(self, request: RunRequest, work: Callable[[HeldRun], Coroutine[Any, Any, Outcome]]) -> Outcome:
         """Start a run, and return its outcome or `waiting`. Cancelling this cancels the run."""
-        held = HeldRun(request)
+        held = HeldRun(request, self._desk)
         held.task = asyncio.ensure_future(work(held))
         self._runs[request.run] = held
         try:

@@ -105,7 +105,7 @@ class Gloveport:
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         path = settings.governance.store if store is None else Path(store)
         self.store_path = path
-        self._store = None if path is None else PortStore(path)
+        self._store = None if path is None else PortStore(path, settings.governance.notify)
         self._desk = desk_from(settings, on_approval, path)
         self._governance = Governance(settings, rules, self._desk)
         self._governance.connect(self._sources.catalog, self._sources.writes)
@@ -133,6 +133,10 @@ class Gloveport:
     def check_agent(self, name: str) -> None:
         """Raise OptionError for an agent that the settings don't name."""
         self._governance.agent(name)
+
+    def trusts_elicitation(self, agent: str) -> bool:
+        """Return whether the client of an agent is trusted to ask its user about calls."""
+        return self.holds_runs and self._governance.agent(agent).elicitation
 
     async def catalog_of(self, agent: str) -> Catalog:
         """Return what the programs of an agent can call now."""

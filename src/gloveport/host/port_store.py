@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gloveport.approvals.desk import ApprovalDesk
 from gloveport.approvals.shelf_link import ShelfLink
+from gloveport.host.approval_notices import ApprovalNotices
 from gloveport.host.run_request import RunRequest
 from gloveport.store.event_log import EventLog
 from gloveport.store.run_audit import RunAudit
@@ -17,8 +18,10 @@ from gloveport.types import Outcome
 class PortStore:
     """The store of one port, at a path."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, notify: str | tuple[str, ...] | None = None) -> None:
         self._path = path
+        self._notify = notify
+        self._notices: ApprovalNotices | None = None
         self._log: EventLog | None = None
         self._link: ShelfLink | None = None
 
@@ -28,6 +31,7 @@ class PortStore:
             self._log = EventLog(self._path)
             if desk is not None:
                 self._link = ShelfLink(desk, self._path, self._log.chain)
+                self._notices = ApprovalNotices(desk, self._notify) if self._notify else None
         return RunAudit(self._log, run, agent)
 
     async def record(
@@ -47,6 +51,8 @@ class PortStore:
     async def close(self) -> None:
         """Write what is left, and close the file."""
         log, link, self._log, self._link = self._log, self._link, None, None
+        if self._notices is not None:
+            await self._notices.close()
         if link is not None:
             await link.close()
         if log is not None:

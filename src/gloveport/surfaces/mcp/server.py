@@ -24,6 +24,7 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     EmptyResult,
+    InputRequiredResult,
     ListToolsResult,
     LoggingLevel,
     PaginatedRequestParams,
@@ -44,6 +45,7 @@ from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.surfaces.http import AGENT_SCOPE_KEY
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.mcp.content import to_content
+from gloveport.surfaces.mcp.elicitation import ApprovalElicitation, state_boundary
 from gloveport.surfaces.mcp.progress import ProgressReporter
 from gloveport.types import DEFAULT_AGENT, Event
 
@@ -93,6 +95,7 @@ class AgentServer:
             on_call_tool=self._call,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
+        self.protocol.middleware.append(state_boundary(self._agent_of))
         self.protocol.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
         port.on_change = self._on_change
 
@@ -127,21 +130,37 @@ class AgentServer:
         described = self._tools_of(context).descriptions(catalog, opening=not connecting.done())
         return ListToolsResult(tools=[_to_mcp_tool(tool) for tool in described])
 
-    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         if params.name not in INPUT_SCHEMAS:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!a:.80}")
         progress = ProgressReporter(context, self._session(context).level)
         try:
             async with progress:
-                answer = await _finish(self._answer(params, progress, context))
+                answer = await _finish(self._settled_answer(params, progress, context))
         except GloveportError as error:
             return _error_result(error)
         except Exception as error:  # the outer edge: report a defect of ours without host details
             reference = secrets.token_hex(4)
             logger.error("%s: internal error %s", params.name, reference, exc_info=error)
             return _error_result(GloveportError(f"internal error in Gloveport (reference {reference})"))
+        if isinstance(answer, InputRequiredResult):
+            return answer
         content = await off_loop_if(is_large(answer.emitted), to_content, answer, partial(self._fit, context))
         return CallToolResult(content=content, structured_content=dict(answer.data), is_error=answer.failed)
+
+    async def _settled_answer(
+        self, params: CallToolRequestParams, progress: ProgressReporter, context: Context
+    ) -> AgentAnswer | InputRequiredResult:
+        """Return the answer to a call; where the client is trusted for it, its user is asked about calls that wait."""
+        tools = self._tools_of(context)
+        elicitation = ApprovalElicitation(self._port, self._agent_of(context), context, params)
+
+        async def resume(run: str) -> AgentAnswer:
+            return await tools.call("resume", {"run": run})
+
+        run = elicitation.resumed
+        answer = await (self._answer(params, progress, context) if run is None else resume(run))
+        return await elicitation.settle(answer, resume)
 
     async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter, context: Context) -> AgentAnswer:
         args, tools = params.arguments or {}, self._tools_of(context)

@@ -1,0 +1,125 @@
+"""Approvals by MCP elicitation, in both revisions: only where the settings trust the client, sealed and bound (B8, M12)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+from pydantic import TypeAdapter
+
+from gloveport import Gloveport, tool
+from tests.surfaces.agents import WAYS, client_of
+
+pytestmark = pytest.mark.integration
+
+PAID: list[int] = []
+CODE = "return [await tools.pay({amount: 1}), await tools.pay({amount: 2})]"
+
+
+@tool(writes=True)
+def pay(amount: int) -> str:
+    """Pay."""
+    PAID.append(amount)
+    return f"paid {amount}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_paid() -> None:
+    PAID.clear()
+
+
+class User:
+    """The user of a client, who answers what the client asks."""
+
+    def __init__(self, *answers: ElicitResult) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def answer(self, context: Any, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a question of the server."""
+        self.asked.append(params.message)
+        return self.answers.pop(0)
+
+
+@contextlib.asynccontextmanager
+async def asking(tmp_path: Path, user: User, way: str, mode: str, *, trusted: bool = True) -> AsyncIterator[Client]:
+    """Yield a client whose user can be asked."""
+    settings = tmp_path / "gloveport.toml"
+    settings.write_text(f"[agents.default]\nelicitation = {str(trusted).lower()}\n")
+    port = Gloveport(tools=[pay], config=settings, store=tmp_path / "store.sqlite", spare=1)
+    async with client_of(port, way, mode, elicitation_callback=user.answer) as client:
+        yield client
+
+
+YES = ElicitResult(action="accept", content={"decision": "approve"})
+NO = ElicitResult(action="accept", content={"decision": "deny", "reason": "not today"})
+
+
+@pytest.mark.parametrize(("way", "mode"), WAYS)
+async def test_a_trusted_client_asks_its_user_and_gets_the_result(tmp_path: Path, way: str, mode: str) -> None:
+    user = User(YES, YES)
+    async with asking(tmp_path, user, way, mode) as client:
+        done = await client.call_tool("execute", {"code": CODE})
+    assert done.structured_content is not None
+    assert done.structured_content["value"] == ["paid 1", "paid 2"]
+    assert PAID == [1, 2]
+    assert len(user.asked) == 2
+    assert 'tools.pay {"amount":1}' in user.asked[0].replace(": ", ":")
+
+
+@pytest.mark.parametrize(("way", "mode"), WAYS)
+async def test_a_user_denies(tmp_path: Path, way: str, mode: str) -> None:
+    async with asking(tmp_path, User(NO), way, mode) as client:
+        done = await client.call_tool("execute", {"code": CODE})
+    assert done.is_error
+    assert "was denied by the user of default: not today" in str(done.content)
+    assert PAID == []
+
+
+@pytest.mark.parametrize(("way", "mode"), WAYS)
+async def test_a_client_that_is_not_trusted_can_answer_nothing(tmp_path: Path, way: str, mode: str) -> None:
+    user = User(YES, YES)
+    async with asking(tmp_path, user, way, mode, trusted=False) as client:
+        done = await client.call_tool("execute", {"code": CODE})
+    assert done.structured_content is not None
+    assert done.structured_content["status"] == "waiting"
+    assert (user.asked, PAID) == ([], [])
+
+
+async def test_the_state_of_a_call_can_be_neither_forged_nor_used_for_another_call(tmp_path: Path) -> None:
+    async with asking(tmp_path, User(YES, YES), "http", "2026-07-28") as client:
+
+        async def send(code: str, state: str | None) -> Any:
+            answers = None if state is None else {"approval": YES}
+            params = CallToolRequestParams(
+                name="execute", arguments={"code": code}, request_state=state, input_responses=answers
+            )
+            adapter = TypeAdapter[CallToolResult | InputRequiredResult](CallToolResult | InputRequiredResult)
+            return await client.session.send_request(CallToolRequest(params=params), adapter)
+
+        asked = await send(CODE, None)
+        assert isinstance(asked, InputRequiredResult)
+        state = asked.request_state
+        assert state is not None
+        assert "run" not in state
+        for code, forged in ((CODE, "{}"), (CODE, state[:-4] + "AAAA"), (f"{CODE} ", state)):
+            with pytest.raises(MCPError):
+                await send(code, forged)
+        assert PAID == []
+        await send(CODE, state)
+        assert PAID == [1]
+        await send(CODE, state)  # used again: that call has been answered
+        assert PAID == [1]
