@@ -10,8 +10,9 @@ import click
 import gloveport
 from gloveport.surfaces.cli.agents.group import agents
 from gloveport.surfaces.cli.approvals.group import approvals
-from gloveport.surfaces.cli.groups import GROUP_SETTINGS, config, tools
-from gloveport.surfaces.cli.help import PageCommand, PageGroup, help_command, page_of
+from gloveport.surfaces.cli.audit.group import audit
+from gloveport.surfaces.cli.groups import config, tools
+from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup, help_command, page_of
 from gloveport.surfaces.cli.options import (
     COLOR,
     CONFIG,
@@ -25,6 +26,7 @@ from gloveport.surfaces.cli.options import (
     minimum_option,
     view_options,
 )
+from gloveport.surfaces.cli.policy.group import policy
 from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
 
 
@@ -138,6 +140,7 @@ def add(**options: Any) -> int:
 @cli.command(
     cls=PageCommand,
     help="Remove a source: shows the change to gloveport.toml, asks, and writes it.",
+    rare=True,
     examples=("gloveport remove github", "gloveport remove github --scope user --yes"),
 )
 @click.argument("name", metavar="NAME")
@@ -173,8 +176,10 @@ def sources(**view: Any) -> int:
 
 cli.add_command(tools)
 cli.add_command(config)
+cli.add_command(policy)
 cli.add_command(approvals)
 cli.add_command(agents)
+cli.add_command(audit)
 
 
 @cli.command(
@@ -300,6 +305,7 @@ def doctor(minimum: Any, as_json: bool, color: str) -> int:
 @cli.command(
     cls=PageCommand,
     help="List the engines that run programs, and what each can do.",
+    rare=True,
     examples=("gloveport engines", "gloveport engines --json"),
 )
 @JSON
@@ -314,6 +320,7 @@ def engines(as_json: bool, color: str) -> int:
 @cli.command(
     cls=PageCommand,
     help="Print the version of Gloveport and of what it uses.",
+    rare=True,
     examples=("gloveport version", "gloveport version --json"),
 )
 @JSON
@@ -327,6 +334,7 @@ def version(as_json: bool) -> int:
 @cli.command(
     cls=PageCommand,
     help="Print the script with which your shell completes commands and options.",
+    rare=True,
     examples=("gloveport completion bash >> ~/.bashrc", "gloveport completion fish | source"),
 )
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"], "shell"), metavar="bash|zsh|fish")
@@ -341,6 +349,7 @@ def completion(shell: str) -> int:
     "help",
     cls=PageCommand,
     help="Explain a command, the exit codes, the error codes or one error code.",
+    rare=True,
     examples=("gloveport help run", "gloveport help exit-codes", "gloveport help codes", "gloveport help time-limit"),
 )
 @click.argument("topic", nargs=-1, metavar="[TOPIC]")

@@ -6,10 +6,8 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.help import PAGE_COLUMNS, PageCommand, PageGroup
+from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
 from gloveport.surfaces.cli.options import COLOR, JSON, YES, view_options
-
-GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
 
 
 @click.group(

@@ -31,7 +31,7 @@ from gloveport.values import to_json
 
 def describe_command(view: ViewOptions, name: str, at: str | None) -> int:
     """Show a tool's declaration, or that of a part of its result; return the exit code."""
-    return with_port(view, lambda port: _describe(view, port, name, at), only=_named(view, name), naming=name)
+    return with_port(view, lambda port: _describe(view, port, name, at), only=source_named(view, name), naming=name)
 
 
 async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | None) -> int:
@@ -41,7 +41,7 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
     except UnknownPart as error:
         raise OptionError(f"--at: {error}", hint='give the place of a part of the result, such as "items[].spec"') from None
     if found is None:
-        raise await off_loop(_no_tool, port, path)
+        raise await off_loop(no_tool, port, path)
     entry = port.catalog.entry(path)
     if view.as_json:
         about = {
@@ -67,7 +67,7 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
 def call_command(view: ViewOptions, name: str, args: Sequence[str]) -> int:
     """Call a tool and show its result; return the exit code."""
     given = read_arguments(args)
-    return with_port(view, lambda port: _call(view, port, name, given), only=_named(view, name), naming=name)
+    return with_port(view, lambda port: _call(view, port, name, given), only=source_named(view, name), naming=name)
 
 
 async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any]) -> int:
@@ -181,7 +181,7 @@ def _done(view: ViewOptions, text: str, about: dict[str, Any]) -> None:
         view.err.line(f"{view.err.paint('✓', 'green')} {text}")
 
 
-def _named(view: ViewOptions, name: str) -> list[str] | None:
+def source_named(view: ViewOptions, name: str) -> list[str] | None:
     """Return the source that the name of a tool begins with; None where it begins with none, and may be a function's."""
     first = name.removeprefix("tools.").replace(":", ".").partition(".")[0]
     return [first] if any(config.name == first for config in view.settings().sources) else None
@@ -208,7 +208,8 @@ def exit_code_of(wrong: GloveportError | None) -> int:
     return exit_code(wrong.code) if wrong else 0
 
 
-def _no_tool(port: Gloveport, path: str) -> ToolError:
+def no_tool(port: Gloveport, path: str) -> ToolError:
+    """Return the error for a name that no tool has, with what may have been meant."""
     if broken := port.catalog.source_problem(path):
         return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
     meant = port.catalog.suggest(path)
