@@ -17,6 +17,7 @@ from gloveport.surfaces.cli.options import (
     COLOR,
     CONFIG,
     JSON,
+    NO_INPUT,
     PRIVATE,
     SOURCES,
     TRUST_ANNOTATIONS,
@@ -70,6 +71,7 @@ def cli(ctx: click.Context) -> None:
 @minimum_option(default=None)
 @click.option("--allow-eval", is_flag=True, help="Let the program use eval and new Function.")
 @click.option("--allow-wasm", is_flag=True, help="Let the program use WebAssembly.")
+@NO_INPUT
 @JSON
 @click.option("--fields", metavar="NAMES", help="Print only these fields of the JSON: --fields status,value.")
 @click.option("--quiet", is_flag=True, help="Hide logs, calls and warnings.")

@@ -104,7 +104,7 @@ def _take_out(edit: _RulesText, wanted: list[Any], at: int, pattern: str) -> Non
 
 
 class _RulesText:
-    """The lines of a settings file. A `[[rules]]` table ends with its last setting; a comment below belongs to what follows."""
+    """The lines of a settings file. A `[[rules]]` table ends with its last setting, before the comments of what follows."""
 
     def __init__(self, text: str) -> None:
         self._line_end = "\r\n" if "\r\n" in text else "\n"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
 from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
 from gloveport.types import MAX_SHOWN_CAUSES, Failure, Outcome
 from gloveport.values import to_json
 
-EXIT_APPROVAL_PENDING = 5
+EXIT_NOT_APPROVED = 5
 EXIT_CANCELLED = 130
+MAX_SHOWN_COMMANDS = 5
 # Settings of the library that `gloveport run` has an option for.
 OPTIONS = {
     "wall_seconds": "--timeout",
@@ -27,8 +33,37 @@ def exit_status(outcome: Outcome) -> int:
     if outcome.ok:
         return 0
     if outcome.status != "failed" or outcome.error is None:
-        return {"waiting": EXIT_APPROVAL_PENDING, "cancelled": EXIT_CANCELLED}.get(outcome.status, 1)
+        return {"waiting": EXIT_NOT_APPROVED, "cancelled": EXIT_CANCELLED}.get(outcome.status, 1)
+    if outcome.error.code == "denied" and outcome.error.origin == "gloveport" and _was_asked(outcome, outcome.error.tool):
+        return EXIT_NOT_APPROVED
     return exit_code(outcome.error.code, outcome.error.origin)
+
+
+def _was_asked(outcome: Outcome, tool: str | None) -> bool:
+    """Return whether a person was asked about a call of this tool that then failed."""
+    return any(call.tool == tool and call.approval is not None and call.status == "failed" for call in outcome.calls)
+
+
+def with_pending(outcome: Outcome) -> Outcome:
+    """Return the outcome of a run that waits where nobody can answer, with the error that says what to do."""
+    if outcome.status != "waiting":
+        return outcome
+    error = pending_error(call.tool for call in outcome.calls if call.status == "waiting")
+    failure = Failure(error.code, "Error", error.message, hint=error.hint)
+    return replace(outcome, error=failure)
+
+
+def pending_error(tools: Iterable[str]) -> GloveportError:
+    """Return the error of calls that wait for a person where nobody can answer."""
+    calls = Counter(tools)
+    count = sum(calls.values())
+    named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in calls.items())
+    what = "1 call waits" if count == 1 else f"{count:,} calls wait"
+    made = "was not made" if count == 1 else "were not made"
+    message = f"{what} for a person's approval, and {made}: {named}"
+    allow = "; ".join(f"`gloveport policy set allow {shlex.quote(tool)}`" for tool in list(calls)[:MAX_SHOWN_COMMANDS])
+    hint = f"run it in a terminal to answer, or allow such calls: {allow}"
+    return GloveportError(message, code="approval-pending", hint=hint)
 
 
 def write_value(out: Stream, outcome: Outcome) -> None:
@@ -48,6 +83,10 @@ def write_ending(err: Stream, outcome: Outcome, *, quiet: bool) -> None:
     if not quiet:
         for warning in outcome.warnings:
             err.line(f"{err.paint('!', 'yellow')} warning: {visible_line(warning)}")
+    for call in outcome.calls if outcome.status == "waiting" else ():
+        if call.status == "waiting":
+            args = visible_line(to_text(to_json(call.args), indented=False))
+            err.line(f"{err.paint('?', 'yellow')} {err.paint('call ', 'dim')} {visible_line(call.tool)}({args})")
     if outcome.error is not None:
         write_failure(err, outcome.error)
     if err.terminal and not quiet and outcome.usage.wall_seconds:  # zero when nothing ran

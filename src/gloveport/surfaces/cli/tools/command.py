@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gloveport.approvals.desk import OnApproval
+from gloveport.approvals.request import ApprovalRequest
 from gloveport.catalog import UnknownPart, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
@@ -19,6 +21,8 @@ from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files
 from gloveport.suggestions import question
 from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
+from gloveport.surfaces.cli.run.outcome_report import pending_error
 from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
@@ -64,10 +68,27 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
     return 0
 
 
-def call_command(view: ViewOptions, name: str, args: Sequence[str]) -> int:
+def call_command(view: ViewOptions, name: str, args: Sequence[str], *, no_input: bool) -> int:
     """Call a tool and show its result; return the exit code."""
     given = read_arguments(args)
-    return with_port(view, lambda port: _call(view, port, name, given), only=source_named(view, name), naming=name)
+    prompt = ApprovalPrompt(view.err) if can_ask(no_input=no_input) else None
+    pending: list[str] = []
+
+    async def refuse(request: ApprovalRequest) -> bool:
+        pending.append(request.tool)
+        return False
+
+    async def work(port: Gloveport) -> int:
+        if prompt is not None:
+            prompt.desk = port.approvals
+        try:
+            return await _call(view, port, name, given)
+        except ToolError:
+            if pending:
+                raise pending_error(pending) from None
+            raise
+
+    return with_port(view, work, only=source_named(view, name), naming=name, on_approval=prompt.ask if prompt else refuse)
 
 
 async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any]) -> int:
@@ -220,18 +241,28 @@ def no_tool(port: Gloveport, path: str) -> ToolError:
 Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
 
 
-def with_port(view: ViewOptions, work: Work, *, only: Collection[str] | None = None, naming: str | None = None) -> int:
+def with_port(
+    view: ViewOptions,
+    work: Work,
+    *,
+    only: Collection[str] | None = None,
+    naming: str | None = None,
+    on_approval: OnApproval | None = None,
+) -> int:
     """Return what `work` returns for a port with the configured sources open, or only those of the given names.
 
     `naming` names what it needs most. The list of tools of each source that is open is kept for later commands.
+    `on_approval` answers what asks.
     """
-    return run_interruptible(_work(view, work, only, naming))
+    return run_interruptible(_work(view, work, only, naming, on_approval))
 
 
-async def _work(view: ViewOptions, work: Work, only: Collection[str] | None, naming: str | None) -> int:
+async def _work(
+    view: ViewOptions, work: Work, only: Collection[str] | None, naming: str | None, on_approval: OnApproval | None
+) -> int:
     settings = view.settings()
     chosen = tuple(config for config in settings.sources if only is None or config.name in only)
-    port = Gloveport(config=replace(settings, sources=chosen), spare=0)
+    port = Gloveport(config=replace(settings, sources=chosen), spare=0, on_approval=on_approval)
     quiet = logging.NullHandler()  # problems are reported by the command, once
     logging.getLogger("gloveport").addHandler(quiet)
     try:
