@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest

@@ -289,7 +289,7 @@ def test_a_path_is_the_command_of_a_server_when_the_kind_says_so(project: Path, 
     added = gloveport("add", "--kind", "mcp", "--yes", "--", server)
     assert added.code == 0, added.err
     assert f'mcp = ["{server}"]' in (project / "gloveport.toml").read_text()
-    assert "those that may write are shut: add it with --writes or --trust-annotations" in added.err
+    assert "those that may write ask a person first: --writes or --trust-annotations allows them" in added.err
 
 
 def test_writes_and_annotations_are_opened_with_options(project: Path, server: str) -> None:
@@ -303,7 +303,7 @@ def test_writes_and_annotations_are_opened_with_options(project: Path, server: s
 def test_trusting_annotations_suspends_no_tool(project: Path, server: str) -> None:
     assert gloveport("add", "--kind", "mcp", "--yes", "--", server).code == 0
     refused = gloveport("tools", "call", "notes.read", '{"name": "a"}')
-    assert (refused.code, "trust_annotations = true" in refused.err) == (3, True)
+    assert (refused.code, "trust_annotations = true" in refused.err) == (5, True)
     file = project / "gloveport.toml"
     file.write_text(file.read_text() + "trust_annotations = true\n")
     assert gloveport("tools", "trust", "notes", "--yes").code == 0

@@ -119,9 +119,8 @@ async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource
     text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
     detected = await detect(text, context, name=options.name, kind=options.kind, allow_private=options.private)
     config = replace(detected.config, base_url=options.base_url)
-    opened = config.kind != "functions" and options.writes
     trusts = config.kind == "mcp" and options.trust_annotations
-    return replace(detected, config=replace(config, writes=("*",) if opened else (), trust_annotations=trusts))
+    return replace(detected, config=replace(config, writes=("*",) if options.writes else (), trust_annotations=trusts))
 
 
 def _is_source(word: str) -> bool:
@@ -201,7 +200,7 @@ def _about(opened: OpenedSource, config: SourceConfig) -> dict[str, Any]:
         "tools": len(tools),
         "reads": sum(not tool.writes for tool in tools),
         "writes": sum(tool.writes for tool in tools),
-        "writes_open": config.kind == "functions" or bool(config.writes),
+        "writes_open": bool(config.writes),
         "credentials": slots,
         "warnings": [*_unreachable(info, config), *info.warnings],
         "examples": [tool.address for tool in tools[:MAX_SHOWN_ROWS]],
@@ -237,7 +236,7 @@ def _show(err: Stream, about: dict[str, Any]) -> None:
         is_mcp = about["kind"] == "mcp"
         how = "--writes or --trust-annotations" if is_mcp else "--writes"
         what = "may write" if is_mcp else "write"
-        err.line(f"  those that {what} are shut: add it with {how}, or set `writes` in the file later")
+        err.line(f"  those that {what} ask a person first: {how} allows them, and so does `gloveport policy set` later")
     for example in about["examples"]:
         err.line(f"    tools.{example}")
     if about["tools"] > MAX_SHOWN_ROWS:

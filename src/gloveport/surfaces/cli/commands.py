@@ -52,10 +52,7 @@ def cli(ctx: click.Context) -> None:
 @cli.command(
     cls=PageCommand,
     help="Run a program. Its result goes to stdout, everything else to stderr.",
-    examples=(
-        "gloveport run script.ts --tools tools.py",
-        "gloveport run -e 'await tools.get_weather({city: \"Oslo\"})' --tools tools.py",
-    ),
+    examples=("gloveport run script.ts --tools tools.py",),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.option("-e", "--code", metavar="CODE", help="Run this text.")

@@ -27,7 +27,7 @@ def policy(ctx: click.Context) -> None:
 @policy.command(
     "list",
     cls=PageCommand,
-    help="List the rules in force with their places, the preset, the budgets, and what is ignored.",
+    help="List the rules and budgets in force, the preset, and what is ignored.",
     examples=("gloveport policy list",),
 )
 @view_options
@@ -42,7 +42,7 @@ def policy_list(**view: Any) -> int:
 @policy.command(
     "explain",
     cls=PageCommand,
-    help="Explain the decision on a call: the rule that wins, the others, and how to change it.",
+    help="Explain the decision on a call: which rule wins, and how to change it.",
     examples=(
         "gloveport policy explain shop.orders.create",
         """gloveport policy explain shop.refunds.create --args '{"amount": 500}' --as support""",

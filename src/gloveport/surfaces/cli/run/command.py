@@ -71,7 +71,7 @@ def run_command(options: RunOptions) -> int:
     for problem in port.problems if not options.quiet and not as_json else ():
         err.line(f"{err.paint('!', 'yellow')} {visible_line(problem.message)}")
     asked = {"language": language, "engine": options.engine, "input": input_, "env": env}
-    outcome = with_pending(run_interruptible(_run(port, view, code, asked)))
+    outcome = with_pending(run_interruptible(_run(port, view, code, asked)), port)
     if as_json:
         problems = [asdict(problem) for problem in port.problems]
         write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
-from gloveport.types import MAX_SHOWN_CAUSES, Failure, Outcome
+from gloveport.types import MAX_SHOWN_CAUSES, CallRequest, Failure, Outcome
 from gloveport.values import to_json
+
+if TYPE_CHECKING:
+    from gloveport.host.port import Gloveport
 
 EXIT_NOT_APPROVED = 5
 EXIT_CANCELLED = 130
@@ -44,26 +48,28 @@ def _was_asked(outcome: Outcome, tool: str | None) -> bool:
     return any(call.tool == tool and call.approval is not None and call.status == "failed" for call in outcome.calls)
 
 
-def with_pending(outcome: Outcome) -> Outcome:
+def with_pending(outcome: Outcome, port: Gloveport) -> Outcome:
     """Return the outcome of a run that waits where nobody can answer, with the error that says what to do."""
     if outcome.status != "waiting":
         return outcome
-    error = pending_error(call.tool for call in outcome.calls if call.status == "waiting")
-    failure = Failure(error.code, "Error", error.message, hint=error.hint)
+    error = pending_error([call.tool for call in outcome.calls if call.status == "waiting"], port)
+    failure = Failure(error.code, "ToolError", error.message, hint=error.hint, setting=error.setting)
     return replace(outcome, error=failure)
 
 
-def pending_error(tools: Iterable[str]) -> GloveportError:
+def pending_error(tools: Sequence[str], port: Gloveport) -> ToolError:
     """Return the error of calls that wait for a person where nobody can answer."""
     calls = Counter(tools)
-    count = sum(calls.values())
     named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in calls.items())
-    what = "1 call waits" if count == 1 else f"{count:,} calls wait"
-    made = "was not made" if count == 1 else "were not made"
-    message = f"{what} for a person's approval, and {made}: {named}"
-    allow = "; ".join(f"`gloveport policy set allow {shlex.quote(tool)}`" for tool in list(calls)[:MAX_SHOWN_COMMANDS])
+    waits = "1 call waits" if len(tools) == 1 else f"{len(tools):,} calls wait"
+    made = "was not made" if len(tools) == 1 else "were not made"
+    message = f"{waits} for a person's approval, and {made}: {named}"
+    shown = list(calls)[:MAX_SHOWN_COMMANDS]
+    allow = "; ".join(f"`gloveport policy set allow {shlex.quote(tool)}`" for tool in shown)
     hint = f"run it in a terminal to answer, or allow such calls: {allow}"
-    return GloveportError(message, code="approval-pending", hint=hint)
+    found = (port.catalog.entry(tool) for tool in shown)
+    settings = dict.fromkeys(port.rules.decide(CallRequest(entry.tool)).setting for entry in found if entry)
+    return ToolError(message, code="approval-pending", hint=hint, setting="; ".join(filter(None, settings)) or None)
 
 
 def write_value(out: Stream, outcome: Outcome) -> None:

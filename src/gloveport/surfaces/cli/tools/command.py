@@ -85,7 +85,7 @@ def call_command(view: ViewOptions, name: str, args: Sequence[str], *, no_input:
             return await _call(view, port, name, given)
         except ToolError:
             if pending:
-                raise pending_error(pending) from None
+                raise pending_error(pending, port) from None
             raise
 
     return with_port(view, work, only=source_named(view, name), naming=name, on_approval=prompt.ask if prompt else refuse)
