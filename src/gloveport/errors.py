@@ -204,7 +204,7 @@ CODES: Mapping[str, Code] = {
     "approval-pending": Code(
         5,
         409,
-        "Calls wait for a person's approval, and nobody can answer here.",
+        "Calls need a person's approval, and nobody can answer here.",
         "Run it in a terminal and answer, or allow the calls with `gloveport policy set`.",
     ),
     "audit-broken": Code(

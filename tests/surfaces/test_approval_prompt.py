@@ -98,7 +98,7 @@ def test_no_gives_the_program_an_error_with_the_reason(tools: Path, key: bytes) 
         code, rest = screen.rest()
     assert (code, made(tools)) == (0, [])
     assert '"denied"' in rest
-    assert re.search(r"`tools.shop.pay` was denied by terminal:\S+: Not Today", rest)
+    assert re.search(r"`tools.shop.pay` was denied by \w+: Not Today", rest)
     with running(tools, PAY) as screen:
         screen.until(ASKS)
         screen.press(b"n\n\n")
@@ -258,7 +258,8 @@ def test_without_a_terminal_nothing_is_made_and_the_calls_that_wait_are_named(to
     done = gloveport("run", "-e", PAY_ALL, "--tools", str(tools))
     assert (done.code, done.out, made(tools)) == (5, "", [])
     assert done.err.count('? call  shop.pay({"amount":') == 3
-    assert "✗ approval-pending: 3 calls wait for a person's approval, and were not made: shop.pay (× 3)" in done.err
+    assert "✗ approval-pending: 3 calls need a person's approval; they were not made" in done.err
+    assert "and the run has ended: shop.pay (× 3)" in done.err
     assert "hint: run it in a terminal to answer, or allow such calls: `gloveport policy set allow shop.pay`" in done.err
     found = gloveport("run", "-e", PAY, "--tools", str(tools), "--json").document
     assert (found["ok"], found["status"], found["error"]["code"]) == (False, "waiting", "approval-pending")
@@ -278,7 +279,7 @@ def test_a_tool_that_is_called_by_hand_asks_too(tools: Path) -> None:
     assert gloveport("add", str(tools), "--yes").code == 0
     done = gloveport("tools", "call", "shop.pay", "amount=5")
     assert (done.code, made(tools)) == (5, [])
-    assert "✗ approval-pending: 1 call waits for a person's approval" in done.err
+    assert "✗ approval-pending: 1 call needs a person's approval; it was not made" in done.err
     with terminal("tools", "call", "shop.pay", "amount=5", NO_COLOR="1") as screen:
         screen.until(ASKS)
         screen.press(b"y\n")

@@ -65,7 +65,7 @@ class ApprovalPrompt:
         self._paused = paused
         self._lines = program.split("\n")
         self._name = name
-        self._approver = f"terminal:{_user()}"
+        self._approver = _user()
         self._turn = asyncio.Lock()
         self._covered: set[tuple[str, str, str]] = set()  # what this person has approved for later calls
         self._ends: dict[str, str] = {}  # how requests have ended, by id

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gloveport.config import Config
 from gloveport.errors import GloveportError
+from gloveport.folders import store_file
 from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
@@ -94,7 +95,7 @@ def _port(options: RunOptions, settings: Config, limits: Limits, prompt: Approva
         minimum=options.minimum,
         spare=0,  # one run needs one sandbox
         on_approval=prompt.ask if prompt else None,
-        answered_elsewhere=prompt is None,
+        store=settings.governance.store or store_file(),
     )
     if prompt is not None:
         prompt.desk = port.approvals

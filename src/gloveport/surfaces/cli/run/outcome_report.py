@@ -49,7 +49,7 @@ def _was_asked(outcome: Outcome, tool: str | None) -> bool:
 
 
 def with_pending(outcome: Outcome, port: Gloveport) -> Outcome:
-    """Return the outcome of a run that waits where nobody can answer, with the error that says what to do."""
+    """Return the outcome of a run that waited where nobody can answer, with the error that says what to do."""
     if outcome.status != "waiting":
         return outcome
     error = pending_error([call.tool for call in outcome.calls if call.status == "waiting"], port)
@@ -58,12 +58,12 @@ def with_pending(outcome: Outcome, port: Gloveport) -> Outcome:
 
 
 def pending_error(tools: Sequence[str], port: Gloveport) -> ToolError:
-    """Return the error of calls that wait for a person where nobody can answer."""
+    """Return the error of calls that need approval where nobody can answer."""
     calls = Counter(tools)
     named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in calls.items())
-    waits = "1 call waits" if len(tools) == 1 else f"{len(tools):,} calls wait"
-    made = "was not made" if len(tools) == 1 else "were not made"
-    message = f"{waits} for a person's approval, and {made}: {named}"
+    need = "1 call needs" if len(tools) == 1 else f"{len(tools):,} calls need"
+    made = "it was not made" if len(tools) == 1 else "they were not made"
+    message = f"{need} a person's approval; {made}, and the run has ended: {named}"
     shown = list(calls)[:MAX_SHOWN_COMMANDS]
     allow = "; ".join(f"`gloveport policy set allow {shlex.quote(tool)}`" for tool in shown)
     hint = f"run it in a terminal to answer, or allow such calls: {allow}"

@@ -13,6 +13,7 @@ from gloveport.approvals.request import ApprovalRequest
 from gloveport.catalog import UnknownPart, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
+from gloveport.folders import store_file
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
@@ -262,7 +263,8 @@ async def _work(
 ) -> int:
     settings = view.settings()
     chosen = tuple(config for config in settings.sources if only is None or config.name in only)
-    port = Gloveport(config=replace(settings, sources=chosen), spare=0, on_approval=on_approval)
+    store = settings.governance.store or store_file()  # opened by the first call
+    port = Gloveport(config=replace(settings, sources=chosen), spare=0, on_approval=on_approval, store=store)
     quiet = logging.NullHandler()  # problems are reported by the command, once
     logging.getLogger("gloveport").addHandler(quiet)
     try:
