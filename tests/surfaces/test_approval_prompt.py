@@ -285,3 +285,28 @@ def test_a_tool_that_is_called_by_hand_asks_too(tools: Path) -> None:
         screen.press(b"y\n")
         code, rest = screen.rest()
     assert (code, made(tools), "paid 5" in rest) == (0, ["5 ada"], True)
+
+
+def test_an_answer_from_another_terminal_closes_the_question(tools: Path) -> None:
+    with running(tools, PAY) as screen:
+        screen.until(ASKS)
+        waiting = gloveport("approvals", "list", "--json").document["waiting"]
+        with terminal("approvals", "approve", waiting[0]["id"], "--yes", NO_COLOR="1") as other:
+            assert other.rest()[0] == 0
+        code, rest = screen.rest()
+    assert (code, made(tools)) == (0, ["5 ada"])
+    assert "! this question is closed: it was answered elsewhere" in rest
+
+
+def test_what_was_asked_and_answered_is_recorded(tools: Path) -> None:
+    with running(tools, PAY, EDITOR=editor(tools.parent, "s/5/50/")) as screen:
+        screen.until(ASKS)
+        screen.press(b"e\n")
+        screen.until(r"these arguments\? \[y/N\] $")
+        screen.press(b"y\n")
+        assert screen.rest()[0] == 0
+    assert gloveport("audit", "verify").code == 0
+    events = gloveport("audit", "show", "--tool", "shop.*", "--json").document["events"]
+    assert [event["kind"] for event in events] == ["call-asked", "call-answered", "call-started", "call-ended"]
+    assert [event["payloads"].get("args") for event in events[:3]] == [{"amount": 5}, {"amount": 50}, {"amount": 50}]
+    assert events[3]["payloads"]["result"] == "paid 50"
