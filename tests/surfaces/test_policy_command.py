@@ -70,7 +70,7 @@ def test_list_shows_every_rule_with_its_place(project: Path) -> None:
     listed = gloveport("policy", "list")
     assert (listed.code, listed.err) == (0, "")
     lines = listed.out.splitlines()
-    assert lines[0] == "preset standard: reads are allowed; writes, and tools that may write, ask  the default"
+    assert lines[0] == "preset standard (the default): reads are allowed; writes, and tools that may write, ask"
     assert lines[1] == f"deny   shop.pay  agent bot  {file}:10"
     assert lines[2] == f"ask    shop.pay  when args.amount > 100  {file}:5"
     assert lines[3] == "         large sums"
@@ -89,7 +89,7 @@ def test_list_shows_what_sources_open_and_what_is_ignored(folder: Path) -> None:
     )
     file.write_text(f'{source}[[rules]]\nallow = "*"\n[policy]\npreset = "open"\n')
     listed = gloveport("policy", "list")
-    assert listed.out.startswith("preset standard: ")
+    assert listed.out.startswith("preset standard (the default): ")
     assert f"allow  shop.orders.*  {file}:3" in listed.out
     assert 'deny   what writes in bank, if no rule allows it (`writes = "deny"`)' in listed.out
     assert listed.out.count("! ignored: ") == 2

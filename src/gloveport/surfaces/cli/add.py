@@ -236,7 +236,8 @@ def _show(err: Stream, about: dict[str, Any]) -> None:
         is_mcp = about["kind"] == "mcp"
         how = "--writes or --trust-annotations" if is_mcp else "--writes"
         what = "may write" if is_mcp else "write"
-        err.line(f"  those that {what} ask a person first: {how} allows them, and so does `gloveport policy set` later")
+        text = f"  those that {what} ask a person first: {how} allows them, and so does `gloveport policy set` later"
+        err.line(err.fold(text, " " * 4))
     for example in about["examples"]:
         err.line(f"    tools.{example}")
     if about["tools"] > MAX_SHOWN_ROWS:

@@ -140,7 +140,7 @@ def _line(out: Stream, event: StoredEvent, contents: dict[str, Any]) -> str:
     parts += [f"{run[:SHOWN_ID_CHARS]}  {agent}"] if run else [event.chain[:SHOWN_ID_CHARS]]
     call, tool = body.pop("call", None), body.pop("tool", None) or event.tool
     parts += [f"#{call} {tool or ''}".rstrip()] if call is not None else []
-    for key, value in body.items():
+    for key, value in sorted(body.items(), key=lambda item: item[0] in contents):  # what may be long comes last
         shown = contents.get(key, value)
         if value not in (None, "", {}) and not (isinstance(shown, str) and DIGEST.fullmatch(shown)):
             parts.append(f"{key}={shown if isinstance(shown, str) else to_text(shown, indented=False)}")
@@ -173,7 +173,8 @@ def _show_report(view: ViewOptions, report: AuditReport, damaged: tuple[str, ...
     for chain, (number, head) in report.heads.items():
         view.out.line(f"  head {visible_line(head)}  {visible_line(chain)}:{number}")
     if not problems and view.err.terminal:
-        view.err.line("  keep the last head elsewhere: `gloveport audit verify --head HASH` proves later that it is there")
+        text = "  keep the last head elsewhere: `gloveport audit verify --head HASH` proves later that it is there"
+        view.err.line(view.err.fold(text, "  "))
 
 
 def _chains(count: int) -> str:

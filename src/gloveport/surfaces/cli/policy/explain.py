@@ -84,13 +84,14 @@ def _show(view: ViewOptions, found: Explanation, request: CallRequest, change: s
     shown = out.paint(verdict, VERDICT_COLOURS[decision.verdict])
     out.line(f"tools.{visible_line(request.tool.address)} {shown}{reason}")
     if found.winner is None:
-        out.line(f"  no rule applies, so the preset {found.preset} decides: {PRESETS[found.preset]}")
+        preset = f"  no rule applies, so the preset {found.preset} decides: {PRESETS[found.preset]}"
+        out.line(out.fold(preset, " " * 4))
         if decision.verdict == "deny":
             out.line(f"  {visible_line(decision.rule)} of its source turns the question into a denial")
     for match in found.matches:
         mark = "→" if match.rule is found.winner else " "
         out.line(f"{mark} {shown_rule(out, match.rule)}")
-        out.line(f"         {why(match, found, request.args)}")
+        out.line(out.fold(f"         {why(match, found, request.args)}", " " * 9))
     out.line(f"  to change it: {visible_line(change)}")
 
 

@@ -41,7 +41,7 @@ def list_rules_command(view: ViewOptions) -> int:
         return 0
     out = view.out
     place = settings.origins.get("policy.preset", "the default")
-    out.line(_with_place(out, f"preset {governance.preset}: {PRESETS[governance.preset]}", place))
+    out.line(out.fold(f"preset {governance.preset} ({visible_line(place)}): {PRESETS[governance.preset]}", " " * 7))
     for rule in rules:
         out.line(shown_rule(out, rule))
         if rule.reason:
