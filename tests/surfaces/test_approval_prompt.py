@@ -220,13 +220,19 @@ def test_what_was_typed_before_the_question_is_no_answer(tools: Path) -> None:
     assert made(tools) == []
 
 
-def test_nothing_else_is_written_while_the_question_is_open(tools: Path) -> None:
-    fifo = tools.with_name("fifo")
-    os.mkfifo(fifo)
-    other = f"(async () => console.log(await tools.shop.read({{fifo: '{fifo}'}}), 'meanwhile'))()"
-    with running(tools, f"await Promise.all([tools.shop.pay({{amount: 5}}), {other}])") as screen:
+@pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
+def test_nothing_else_is_written_while_the_question_is_open(tools: Path, term: str) -> None:
+    first, second = tools.with_name("first"), tools.with_name("second")
+    for fifo in (first, second):
+        os.mkfifo(fifo)
+    reads = (
+        f"console.log(await tools.shop.read({{fifo: '{first}'}}), 'meanwhile'); await tools.shop.read({{fifo: '{second}'}})"
+    )
+    program = f"await Promise.all([tools.shop.pay({{amount: 5}}), (async () => {{ {reads} }})()])"
+    with running(tools, program, TERM=term) as screen:
         screen.until(ASKS)
-        fifo.write_text("read")
+        first.write_text("read")
+        second.write_text("")  # returns when the second read has begun, and so after the line was logged
         screen.press(b"?\n")
         assert "meanwhile" not in screen.until(ASKS)
         screen.press(b"y\n")
