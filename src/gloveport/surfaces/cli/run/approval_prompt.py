@@ -34,7 +34,7 @@ KEYS = {
     "y": "yes, this call",
     "g": "yes, this call and all others of this run that wait now; they are shown first",
     "r": "yes, and every call of this run with the same tool and the same kinds of arguments",
-    "a": "yes, and every such call from now on, in other runs too",
+    "a": "yes, and every such call from now on, in other runs too, until `gloveport approvals revoke`",
     "e": "edit the arguments first, in $EDITOR",
     "v": "view the arguments again",
     "n": "no (also Enter alone); the program gets an error with your reason",
