@@ -130,6 +130,16 @@ def test_explain_reads_well_and_its_command_changes_the_decision(project: Path) 
     assert explain("shop.pay", "--args", '{"amount": 500}')["decision"]["verdict"] == "allow"
 
 
+def test_a_rule_of_an_agents_section_is_named_with_its_place_and_not_as_one_to_remove(project: Path) -> None:
+    file = project / "gloveport.toml"
+    file.write_text(SETTINGS + 'deny = "shop.read"\n')
+    assert gloveport("config", "trust", "--yes").code == 0
+    line = SETTINGS.count("\n") + 1
+    found = explain("shop.read", "--as", "bot")
+    assert found["decision"]["verdict"] == "deny"
+    assert found["change"] == f'change the rule `deny = "shop.read", agent = "bot"` in {file}:{line}'
+
+
 def test_explain_without_a_rule_names_the_preset(folder: Path) -> None:
     (folder / "shop.py").write_text(TOOLS)
     (folder / "gloveport.toml").write_text('[sources.shop]\nfunctions = "shop.py"\n')
