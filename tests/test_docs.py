@@ -14,7 +14,12 @@ from fuzz.targets import TARGETS
 
 import gloveport
 from gloveport import Gloveport, Limits
+from gloveport.config import load_config
+from gloveport.config.governance import AGENT_KEYS
 from gloveport.errors import CODES
+from gloveport.rules.conditions import compile_condition
+from gloveport.rules.rules import PRESETS
+from gloveport.rules.tables import RULE_KEYS
 from gloveport.surfaces.cli.commands import cli
 from gloveport.surfaces.cli.help import EXIT_CODES
 from tests import module_map
@@ -91,6 +96,20 @@ def test_the_readme_and_the_changelog_are_short() -> None:
     assert len(readme) <= 150
     assert [line for line in readme if len(line) > 120] == []
     assert len((REPOSITORY / "CHANGELOG.md").read_text().splitlines()) <= 30
+
+
+def test_the_settings_and_conditions_that_the_page_on_rules_shows_are_valid(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "rules.md").read_text()
+    assert len(page.splitlines()) <= 120
+    file = tmp_path / "gloveport.toml"
+    file.write_text("\n".join(snippet[2] for snippet in FENCE.finditer(page) if snippet[1] == "toml"))
+    governance = load_config(file, user=tmp_path / "none").governance
+    assert (len(governance.rules), len(governance.budgets), list(governance.agents)) == (5, 2, ["support"])
+    block = page.partition("## Conditions\n\n```\n")[2].partition("```")[0]
+    conditions = [text for line in block.splitlines() for text in re.split(r" {3,}", line)]
+    assert len([compile_condition(text) for text in conditions]) == 4
+    for name in (*RULE_KEYS, *AGENT_KEYS, *PRESETS):
+        assert f"`{name}`" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -201,6 +201,18 @@ CODES: Mapping[str, Code] = {
         "An answer to a request for approval is refused: it waits no more, or the answer is for another call.",
         "List what waits, and answer that.",
     ),
+    "approval-pending": Code(
+        5,
+        409,
+        "Calls need a person's approval, and nobody can answer here.",
+        "Run it in a terminal and answer, or allow the calls with `gloveport policy set`.",
+    ),
+    "audit-broken": Code(
+        1,
+        500,
+        "The audit log is not as it was recorded: events were changed, removed, moved or cut off.",
+        "Keep the file, compare it with a backup, and find out who could write to it.",
+    ),
     "store-unavailable": Code(
         1,
         503,

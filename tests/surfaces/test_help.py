@@ -1,5 +1,6 @@
 """Help pages, versions, suggestions, and what the command line loads to show its help."""
 
+import re
 import subprocess
 import sys
 
@@ -31,8 +32,10 @@ def test_the_front_page_shows_every_command() -> None:
     front = gloveport("--help")
     assert front.code == 0
     assert len(front.out.splitlines()) <= 24
+    rare = re.search(r"^  and also (.*)$", front.out, re.MULTILINE)
+    assert rare
     for command in COMMANDS:
-        assert f"\n  {command} " in front.out
+        assert f"\n  {command} " in front.out or command in rare[1].split(", ")
     assert gloveport().out == front.out == gloveport("help").out == gloveport("-h").out
 
 

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.sources.graphql.server import Library, serving
-from tests.surfaces.command import COMMAND, environment, gloveport
+from tests.surfaces.command import COMMAND, environment, gloveport, terminal
 
 pytestmark = pytest.mark.integration
 
@@ -289,7 +289,25 @@ def test_a_path_is_the_command_of_a_server_when_the_kind_says_so(project: Path, 
     added = gloveport("add", "--kind", "mcp", "--yes", "--", server)
     assert added.code == 0, added.err
     assert f'mcp = ["{server}"]' in (project / "gloveport.toml").read_text()
-    assert "those that may write are shut: add it with --writes or --trust-annotations" in added.err
+    assert "those that may write ask a person first: --writes or --trust-annotations allows them" in added.err
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"n\n", 5)])
+def test_the_annotations_of_a_server_are_shown_and_trusted_on_request(
+    project: Path, server: str, answer: bytes, code: int
+) -> None:
+    with terminal("add", "--kind", "mcp", "--", server, NO_COLOR="1") as screen:
+        screen.until(r"Start it to see what it offers\? \[y/N\] ")
+        screen.press(b"y\n")
+        asked = screen.until(r"Trust notes that these 1 only read\? Then they don't ask. \[y/N\] ")
+        assert "the server says that 1 only read: read" in asked
+        screen.press(answer)
+        screen.until(r"Add it to .*\? \[y/N\] ")
+        screen.press(b"y\n")
+        assert screen.rest()[0] == 0
+    assert ("trust_annotations = true" in (project / "gloveport.toml").read_text()) == (code == 0)
+    assert gloveport("tools", "call", "notes.read", "name=a").code == code
+    assert gloveport("tools", "call", "notes.write", "name=a").code == 5
 
 
 def test_writes_and_annotations_are_opened_with_options(project: Path, server: str) -> None:
@@ -303,7 +321,7 @@ def test_writes_and_annotations_are_opened_with_options(project: Path, server: s
 def test_trusting_annotations_suspends_no_tool(project: Path, server: str) -> None:
     assert gloveport("add", "--kind", "mcp", "--yes", "--", server).code == 0
     refused = gloveport("tools", "call", "notes.read", '{"name": "a"}')
-    assert (refused.code, "trust_annotations = true" in refused.err) == (3, True)
+    assert (refused.code, "trust_annotations = true" in refused.err) == (5, True)
     file = project / "gloveport.toml"
     file.write_text(file.read_text() + "trust_annotations = true\n")
     assert gloveport("tools", "trust", "notes", "--yes").code == 0

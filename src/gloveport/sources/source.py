@@ -80,6 +80,8 @@ class SourceInfo:
     """The key of its compiled definition in the definition cache; empty where it has none."""
     definition_of: Callable[[Tool], bytes] | None = None
     """Returns the definition of a tool as `pins` stores it; None where the host writes it from the tool's schemas."""
+    read_only: tuple[str, ...] = ()
+    """The addresses of the tools that an MCP server itself calls read-only, whether it is trusted about that or not."""
 
 
 @runtime_checkable

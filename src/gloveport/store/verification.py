@@ -51,18 +51,29 @@ def verify(connection: sqlite3.Connection, known_head: str | None = None) -> Aud
         if intact and row_number != number + 1:
             problems.append(AuditProblem(chain, number + 1, f"missing; the next one there is {row_number}"))
             intact = False
-        elif intact and event_hash(before, EventPlace(chain, row_number, at, kind), body.encode()) != stored:
+        elif intact and _hash(before, EventPlace(chain, row_number, at, kind), body) != stored:
             problems.append(AuditProblem(chain, row_number, f"changed since it was recorded (`{kind}`)"))
             intact = False
         number, before = row_number, stored
-        heads[chain] = (row_number, stored.hex())
-        has_known_head = has_known_head or stored.hex() == known_head
+        shown = stored.hex() if isinstance(stored, bytes) else repr(stored)
+        heads[chain] = (row_number, shown)
+        has_known_head = has_known_head or shown == known_head
         if (chain, row_number) in targets:
-            found[chain, row_number] = stored.hex()
+            found[chain, row_number] = shown
     problems += _broken_links(links, found)
     if not has_known_head:
         problems.append(AuditProblem("?", 0, f"no event has the hash {known_head}: it was changed or cut off"))
     return AuditReport(count, heads, tuple(problems))
+
+
+def _hash(before: bytes, place: EventPlace, body: object) -> bytes | None:
+    """Return the hash of an event; None for one that no host has written like this."""
+    if not isinstance(body, str):
+        return None
+    try:
+        return event_hash(before, place, body.encode())
+    except UnicodeEncodeError:
+        return None
 
 
 class _Link(NamedTuple):
@@ -75,12 +86,15 @@ class _Link(NamedTuple):
 
 
 def _links(connection: sqlite3.Connection) -> list[_Link]:
-    rows = connection.execute("SELECT chain, number, body FROM events WHERE kind = 'linked'")
-    return [
-        _Link(other, int(last), str(head), f"event {number} of the chain {chain}")
-        for chain, number, body in rows
-        for other, (last, head) in orjson.loads(body)["heads"].items()
-    ]
+    links: list[_Link] = []
+    for chain, number, body in connection.execute("SELECT chain, number, body FROM events WHERE kind = 'linked'"):
+        try:
+            heads = orjson.loads(body)["heads"]
+            found = [(str(other), int(last), str(head)) for other, (last, head) in heads.items()]
+        except (ValueError, TypeError, KeyError, AttributeError):
+            continue  # it was changed: the chain itself shows that
+        links += [_Link(*one, f"event {number} of the chain {chain}") for one in found]
+    return links
 
 
 def _broken_links(links: list[_Link], found: dict[tuple[str, int], str]) -> Iterator[AuditProblem]:

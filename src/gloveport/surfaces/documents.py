@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -70,6 +71,7 @@ def call_document(call: CallRecord) -> dict[str, Any]:
         "seconds": call.seconds,
         "error": call.error,
         "origin": call.origin,
+        "approval": None if call.approval is None else to_json(asdict(call.approval)),
     }
 
 

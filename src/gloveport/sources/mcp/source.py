@@ -79,6 +79,7 @@ class McpSource:
         self._closed = False
         self._tools: dict[str, ServerTool] = {}
         self._compiled: tuple[str, dict[str, ServerTool], list[str]] | None = None
+        self._hints: Mapping[str, bool] = {}
         self._features: dict[str, ServerFeature] = {}
         self._fingerprints: dict[str, str] = {}
         self._stale = False
@@ -88,7 +89,10 @@ class McpSource:
         """Return the server's title, and warnings about its last list of tools."""
         definition_of = partial(_definition, self._tools, self._features)
         prints = self._fingerprints
-        return SourceInfo(self._title, warnings=self._warnings, fingerprints=prints, definition_of=definition_of)
+        read_only = tuple(address for address, tool in self._tools.items() if self._hints.get(tool.name))
+        return SourceInfo(
+            self._title, warnings=self._warnings, fingerprints=prints, definition_of=definition_of, read_only=read_only
+        )
 
     def subscribe_to_changes(self, on_change: Callable[[], None]) -> None:
         """Call `on_change` each time that the list of tools has changed."""
@@ -312,7 +316,7 @@ class McpSource:
             try:
                 batches = await self._tasks.run(COMPILE_TASK, parts)
                 trusted = self._config.trust_annotations
-                hints = read_only_hints(listed)
+                self._hints = hints = read_only_hints(listed)
                 checked = await off_loop(check_rows, self.name, batches, hints, trust_annotations=trusted)
             except (SourceError, TooComplexError) as error:
                 code = "definition-too-complex" if isinstance(error, TooComplexError) else error.code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,13 +30,14 @@ from gloveport.sources.detection import DetectedSource, detect
 from gloveport.sources.opening import open_source
 from gloveport.sources.pins import Pins, is_pinned
 from gloveport.sources.trust import trust, what_it_does
-from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
+from gloveport.surfaces.cli.file_change import FileChange, ask, read_answer, read_text
 from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
+from gloveport.types import Tool
 
 MAX_SHOWN_ROWS = 8  # of tools, and of warnings
 PRIVATE_HINT = ": add it with --private if it may reach your own network"
@@ -79,10 +80,12 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
             async with WaitingLine(err, f"opening {config.name}"):
                 opened = await open_source(config, context, detected.download)
         try:
-            change = _change(path, config)
             about = _about(opened, config)
             if not options.as_json:
                 _show(err, about)
+            config = _with_trust(options, config, opened.info.read_only, err)
+            change = _change(path, config)
+            if not options.as_json:
                 change.show(err)
             ask(f"Add it to {path}?", err, yes=options.yes, as_json=options.as_json)
             change.make()
@@ -90,7 +93,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
             trust(kept)
             if is_pinned(kept):
                 await off_loop(lambda: Pins.of_user().pin(kept.pin_key, current_definition(opened)))
-            await off_loop(lambda: keep_list(kept, opened.source.tools(), {}))
+            await off_loop(lambda: keep_list(kept, _tools(opened, kept), {}))
         finally:
             await opened.source.close()
     finally:
@@ -102,6 +105,22 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
         err.line(f"{err.paint('✓', 'green')} added to {path}")
         err.line(f"  next: gloveport tools list {config.name}")
     return 0
+
+
+def _with_trust(options: AddOptions, config: SourceConfig, read_only: Sequence[str], err: Stream) -> SourceConfig:
+    """Return the settings of a server; the person may trust it about the tools that it calls read-only."""
+    if config.trust_annotations or config.writes or not read_only:
+        return config
+    if options.yes or options.as_json or not sys.stdin.isatty():
+        return config
+    question = f"Trust {config.name} that these {len(read_only):,} only read? Then they don't ask. [y/N] "
+    return replace(config, trust_annotations=read_answer(question, err) in {"y", "yes"})
+
+
+def _tools(opened: OpenedSource, config: SourceConfig) -> list[Tool]:
+    """Return the tools of the source as the settings that were written make them."""
+    reads = set(opened.info.read_only) if config.trust_annotations else set()
+    return [replace(tool, writes=False) if tool.address in reads else tool for tool in opened.source.tools()]
 
 
 async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource:
@@ -119,9 +138,8 @@ async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource
     text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
     detected = await detect(text, context, name=options.name, kind=options.kind, allow_private=options.private)
     config = replace(detected.config, base_url=options.base_url)
-    opened = config.kind != "functions" and options.writes
     trusts = config.kind == "mcp" and options.trust_annotations
-    return replace(detected, config=replace(config, writes=("*",) if opened else (), trust_annotations=trusts))
+    return replace(detected, config=replace(config, writes=("*",) if options.writes else (), trust_annotations=trusts))
 
 
 def _is_source(word: str) -> bool:
@@ -201,7 +219,8 @@ def _about(opened: OpenedSource, config: SourceConfig) -> dict[str, Any]:
         "tools": len(tools),
         "reads": sum(not tool.writes for tool in tools),
         "writes": sum(tool.writes for tool in tools),
-        "writes_open": config.kind == "functions" or bool(config.writes),
+        "writes_open": bool(config.writes),
+        "read_only": list(info.read_only),
         "credentials": slots,
         "warnings": [*_unreachable(info, config), *info.warnings],
         "examples": [tool.address for tool in tools[:MAX_SHOWN_ROWS]],
@@ -237,7 +256,14 @@ def _show(err: Stream, about: dict[str, Any]) -> None:
         is_mcp = about["kind"] == "mcp"
         how = "--writes or --trust-annotations" if is_mcp else "--writes"
         what = "may write" if is_mcp else "write"
-        err.line(f"  those that {what} are shut: add it with {how}, or set `writes` in the file later")
+        text = f"  those that {what} ask a person first: {how} allows them, and so does `gloveport policy set` later"
+        err.line(err.fold(text, " " * 4))
+    if about["read_only"]:
+        shown = ", ".join(address.partition(".")[2] for address in about["read_only"][:MAX_SHOWN_ROWS])
+        more = len(about["read_only"]) - MAX_SHOWN_ROWS
+        rest = f" and {more:,} more" if more > 0 else ""
+        text = f"  the server says that {len(about['read_only']):,} only read: {visible_line(shown)}{rest}"
+        err.line(err.fold(text, " " * 4))
     for example in about["examples"]:
         err.line(f"    tools.{example}")
     if about["tools"] > MAX_SHOWN_ROWS:

@@ -10,12 +10,14 @@ import click
 import gloveport
 from gloveport.surfaces.cli.agents.group import agents
 from gloveport.surfaces.cli.approvals.group import approvals
-from gloveport.surfaces.cli.groups import GROUP_SETTINGS, config, tools
-from gloveport.surfaces.cli.help import PageCommand, PageGroup, help_command, page_of
+from gloveport.surfaces.cli.audit.group import audit
+from gloveport.surfaces.cli.groups import config, tools
+from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup, help_command, page_of
 from gloveport.surfaces.cli.options import (
     COLOR,
     CONFIG,
     JSON,
+    NO_INPUT,
     PRIVATE,
     SOURCES,
     TRUST_ANNOTATIONS,
@@ -25,6 +27,7 @@ from gloveport.surfaces.cli.options import (
     minimum_option,
     view_options,
 )
+from gloveport.surfaces.cli.policy.group import policy
 from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
 
 
@@ -49,10 +52,7 @@ def cli(ctx: click.Context) -> None:
 @cli.command(
     cls=PageCommand,
     help="Run a program. Its result goes to stdout, everything else to stderr.",
-    examples=(
-        "gloveport run script.ts --tools tools.py",
-        "gloveport run -e 'await tools.get_weather({city: \"Oslo\"})' --tools tools.py",
-    ),
+    examples=("gloveport run script.ts --tools tools.py",),
 )
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.option("-e", "--code", metavar="CODE", help="Run this text.")
@@ -68,6 +68,7 @@ def cli(ctx: click.Context) -> None:
 @minimum_option(default=None)
 @click.option("--allow-eval", is_flag=True, help="Let the program use eval and new Function.")
 @click.option("--allow-wasm", is_flag=True, help="Let the program use WebAssembly.")
+@NO_INPUT
 @JSON
 @click.option("--fields", metavar="NAMES", help="Print only these fields of the JSON: --fields status,value.")
 @click.option("--quiet", is_flag=True, help="Hide logs, calls and warnings.")
@@ -138,6 +139,7 @@ def add(**options: Any) -> int:
 @cli.command(
     cls=PageCommand,
     help="Remove a source: shows the change to gloveport.toml, asks, and writes it.",
+    rare=True,
     examples=("gloveport remove github", "gloveport remove github --scope user --yes"),
 )
 @click.argument("name", metavar="NAME")
@@ -173,8 +175,10 @@ def sources(**view: Any) -> int:
 
 cli.add_command(tools)
 cli.add_command(config)
+cli.add_command(policy)
 cli.add_command(approvals)
 cli.add_command(agents)
+cli.add_command(audit)
 
 
 @cli.command(
@@ -300,6 +304,7 @@ def doctor(minimum: Any, as_json: bool, color: str) -> int:
 @cli.command(
     cls=PageCommand,
     help="List the engines that run programs, and what each can do.",
+    rare=True,
     examples=("gloveport engines", "gloveport engines --json"),
 )
 @JSON
@@ -314,6 +319,7 @@ def engines(as_json: bool, color: str) -> int:
 @cli.command(
     cls=PageCommand,
     help="Print the version of Gloveport and of what it uses.",
+    rare=True,
     examples=("gloveport version", "gloveport version --json"),
 )
 @JSON
@@ -327,6 +333,7 @@ def version(as_json: bool) -> int:
 @cli.command(
     cls=PageCommand,
     help="Print the script with which your shell completes commands and options.",
+    rare=True,
     examples=("gloveport completion bash >> ~/.bashrc", "gloveport completion fish | source"),
 )
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"], "shell"), metavar="bash|zsh|fish")
@@ -341,6 +348,7 @@ def completion(shell: str) -> int:
     "help",
     cls=PageCommand,
     help="Explain a command, the exit codes, the error codes or one error code.",
+    rare=True,
     examples=("gloveport help run", "gloveport help exit-codes", "gloveport help codes", "gloveport help time-limit"),
 )
 @click.argument("topic", nargs=-1, metavar="[TOPIC]")

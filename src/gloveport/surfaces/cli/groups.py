@@ -6,10 +6,8 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.help import PAGE_COLUMNS, PageCommand, PageGroup
-from gloveport.surfaces.cli.options import COLOR, JSON, YES, view_options
-
-GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
+from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
+from gloveport.surfaces.cli.options import COLOR, JSON, NO_INPUT, YES, view_options
 
 
 @click.group(
@@ -88,12 +86,13 @@ def tools_describe(path: str, at: str | None, **view: Any) -> int:
 )
 @click.argument("path", metavar="TOOL")
 @click.argument("args", nargs=-1, metavar="[JSON|@FILE|-|KEY=VALUE]…")
+@NO_INPUT
 @view_options
-def tools_call(path: str, args: tuple[str, ...], **view: Any) -> int:
+def tools_call(path: str, args: tuple[str, ...], no_input: bool, **view: Any) -> int:
     """Call a tool."""
     from gloveport.surfaces.cli.tools.command import ViewOptions, call_command
 
-    return call_command(ViewOptions(**view), path, args)
+    return call_command(ViewOptions(**view), path, args, no_input=no_input)
 
 
 @tools.command(

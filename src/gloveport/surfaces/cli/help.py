@@ -12,6 +12,7 @@ from gloveport.errors import CODES, OptionError
 from gloveport.suggestions import did_you_mean
 
 PAGE_COLUMNS = 100
+GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
 MAX_FRONT_EXAMPLES = 3  # so that the front page fits one screen, however many commands there are
 TOPICS = ("exit-codes", "codes")
 EXIT_CODES: Mapping[int, str] = {
@@ -29,11 +30,15 @@ EXIT_CODES: Mapping[int, str] = {
 
 
 class PageCommand(click.Command):
-    """A command whose help page shows what it does, examples, usage and options, in that order."""
+    """A command whose help page shows what it does, examples, usage and options, in that order.
 
-    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **keywords: Any) -> None:
+    The page of its group names a `rare` one without its description.
+    """
+
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), rare: bool = False, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.examples = examples
+        self.rare = rare
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page."""
@@ -65,8 +70,12 @@ class PageGroup(click.Group):
         for example in examples[:MAX_FRONT_EXAMPLES]:
             formatter.write(f"  {example}\n")
         formatter.write(f"\nUsage: {ctx.command_path} COMMAND [OPTIONS]\n")
+        rare = [command for command in listed if getattr(command, "rare", False)]
         for command in listed:
-            formatter.write(f"  {command.name:<12}{command.get_short_help_str(PAGE_COLUMNS)}\n")
+            if command not in rare:
+                formatter.write(f"  {command.name:<12}{command.get_short_help_str(PAGE_COLUMNS)}\n")
+        if rare:
+            formatter.write(f"  and also {', '.join(str(command.name) for command in rare)}\n")
         more = f"`{ctx.command_path} COMMAND --help` shows a command; `gloveport help CODE` explains an error code."
         formatter.write(f"\n{more}\n")
 

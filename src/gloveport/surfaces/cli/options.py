@@ -56,9 +56,12 @@ COLOR = click.option(
 )
 CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml instead of the nearest one.")
 YES = click.option("--yes", is_flag=True, help="Answer every question with yes.")
+NO_INPUT = click.option("--no-input", is_flag=True, help="Never ask: calls that need approval are not made (exit code 5).")
 SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
 PRIVATE = click.option("--private", is_flag=True, help="Let these sources reach loopback and private addresses.")
-WRITES = click.option("--writes", is_flag=True, help="Let programs call the tools of these sources that write.")
+WRITES = click.option(
+    "--writes", is_flag=True, help="Let programs call the tools of these sources that write without asking."
+)
 TRUST_ANNOTATIONS = click.option(
     "--trust-annotations", is_flag=True, help="Let these MCP servers say which of their tools only read."
 )

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.groups import GROUP_SETTINGS
-from gloveport.surfaces.cli.help import PageCommand, PageGroup
+from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
 from gloveport.surfaces.cli.options import YES, view_options
 
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from gloveport.config import Config
 from gloveport.errors import GloveportError
+from gloveport.folders import store_file
 from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
-from gloveport.surfaces.cli.run.outcome_report import exit_status, write_ending, write_value
+from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
+from gloveport.surfaces.cli.run.outcome_report import exit_status, with_pending, write_ending, write_value
 from gloveport.surfaces.cli.run.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.interruption import run_interruptible
@@ -45,6 +47,7 @@ class RunOptions:
     minimum: Strength | None
     allow_eval: bool
     allow_wasm: bool
+    no_input: bool
     as_json: bool
     fields: str | None
     quiet: bool
@@ -62,12 +65,14 @@ def run_command(options: RunOptions) -> int:
     input_ = _input(options)
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
-    port = _port(options, settings, limits)
+    view = RunView(err, quiet=options.quiet or as_json)
+    name = os.path.basename(options.file) if options.file not in (None, "-") else ""
+    prompt = ApprovalPrompt(err, view.paused, code, name) if can_ask(no_input=options.no_input) else None
+    port = _port(options, settings, limits, prompt)
     for problem in port.problems if not options.quiet and not as_json else ():
         err.line(f"{err.paint('!', 'yellow')} {visible_line(problem.message)}")
-    view = RunView(err, quiet=options.quiet or as_json)
     asked = {"language": language, "engine": options.engine, "input": input_, "env": env}
-    outcome = run_interruptible(_run(port, view, code, asked))
+    outcome = with_pending(run_interruptible(_run(port, view, code, asked)), port)
     if as_json:
         problems = [asdict(problem) for problem in port.problems]
         write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))
@@ -78,10 +83,10 @@ def run_command(options: RunOptions) -> int:
     return exit_status(outcome)
 
 
-def _port(options: RunOptions, settings: Config, limits: Limits) -> Gloveport:
+def _port(options: RunOptions, settings: Config, limits: Limits, prompt: ApprovalPrompt | None) -> Gloveport:
     given = _load_tools(options.tools)
     names = {source.name for source in given}  # these replace configured sources of the same name
-    return Gloveport(
+    port = Gloveport(
         sources=given,
         config=replace(settings, sources=tuple(one for one in settings.sources if one.name not in names)),
         limits=limits,
@@ -89,7 +94,12 @@ def _port(options: RunOptions, settings: Config, limits: Limits) -> Gloveport:
         allow_wasm=options.allow_wasm,
         minimum=options.minimum,
         spare=0,  # one run needs one sandbox
+        on_approval=prompt.ask if prompt else None,
+        store=settings.governance.store or store_file(),
     )
+    if prompt is not None:
+        prompt.desk = port.approvals
+    return port
 
 
 async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any]) -> Outcome:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
-from gloveport.types import MAX_SHOWN_CAUSES, Failure, Outcome
+from gloveport.types import MAX_SHOWN_CAUSES, CallRequest, Failure, Outcome
 from gloveport.values import to_json
 
-EXIT_APPROVAL_PENDING = 5
+if TYPE_CHECKING:
+    from gloveport.host.port import Gloveport
+
+EXIT_NOT_APPROVED = 5
 EXIT_CANCELLED = 130
+MAX_SHOWN_COMMANDS = 5
 # Settings of the library that `gloveport run` has an option for.
 OPTIONS = {
     "wall_seconds": "--timeout",
@@ -27,8 +37,39 @@ def exit_status(outcome: Outcome) -> int:
     if outcome.ok:
         return 0
     if outcome.status != "failed" or outcome.error is None:
-        return {"waiting": EXIT_APPROVAL_PENDING, "cancelled": EXIT_CANCELLED}.get(outcome.status, 1)
+        return {"waiting": EXIT_NOT_APPROVED, "cancelled": EXIT_CANCELLED}.get(outcome.status, 1)
+    if outcome.error.code == "denied" and outcome.error.origin == "gloveport" and _was_asked(outcome, outcome.error.tool):
+        return EXIT_NOT_APPROVED
     return exit_code(outcome.error.code, outcome.error.origin)
+
+
+def _was_asked(outcome: Outcome, tool: str | None) -> bool:
+    """Return whether a person was asked about a call of this tool that then failed."""
+    return any(call.tool == tool and call.approval is not None and call.status == "failed" for call in outcome.calls)
+
+
+def with_pending(outcome: Outcome, port: Gloveport) -> Outcome:
+    """Return the outcome of a run that waited where nobody can answer, with the error that says what to do."""
+    if outcome.status != "waiting":
+        return outcome
+    error = pending_error([call.tool for call in outcome.calls if call.status == "waiting"], port)
+    failure = Failure(error.code, "ToolError", error.message, hint=error.hint, setting=error.setting)
+    return replace(outcome, error=failure)
+
+
+def pending_error(tools: Sequence[str], port: Gloveport) -> ToolError:
+    """Return the error of calls that need approval where nobody can answer."""
+    calls = Counter(tools)
+    named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in calls.items())
+    need = "1 call needs" if len(tools) == 1 else f"{len(tools):,} calls need"
+    made = "it was not made" if len(tools) == 1 else "they were not made"
+    message = f"{need} a person's approval; {made}, and the run has ended: {named}"
+    shown = list(calls)[:MAX_SHOWN_COMMANDS]
+    allow = "; ".join(f"`gloveport policy set allow {shlex.quote(tool)}`" for tool in shown)
+    hint = f"run it in a terminal to answer, or allow such calls: {allow}"
+    found = (port.catalog.entry(tool) for tool in shown)
+    settings = dict.fromkeys(port.rules.decide(CallRequest(entry.tool)).setting for entry in found if entry)
+    return ToolError(message, code="approval-pending", hint=hint, setting="; ".join(filter(None, settings)) or None)
 
 
 def write_value(out: Stream, outcome: Outcome) -> None:
@@ -48,6 +89,10 @@ def write_ending(err: Stream, outcome: Outcome, *, quiet: bool) -> None:
     if not quiet:
         for warning in outcome.warnings:
             err.line(f"{err.paint('!', 'yellow')} warning: {visible_line(warning)}")
+    for call in outcome.calls if outcome.status == "waiting" else ():
+        if call.status == "waiting":
+            args = visible_line(to_text(to_json(call.args), indented=False))
+            err.line(f"{err.paint('?', 'yellow')} {err.paint('call ', 'dim')} {visible_line(call.tool)}({args})")
     if outcome.error is not None:
         write_failure(err, outcome.error)
     if err.terminal and not quiet and outcome.usage.wall_seconds:  # zero when nothing ran

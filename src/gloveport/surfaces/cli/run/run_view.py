@@ -8,6 +8,8 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gloveport.surfaces.documents import to_text
@@ -30,6 +32,7 @@ class RunView:
         self._waiting: list[str] = []  # lines that the next redraw writes above the running calls
         self._cancelled: Counter[str] = Counter()
         self._drawn = 0  # how many lines of running calls the terminal shows now
+        self._paused = False
         self._timer: asyncio.TimerHandle | None = None
 
     def event(self, event: Event) -> None:
@@ -54,18 +57,20 @@ class RunView:
         self.labelled(mark, line.level, line.text, *colours)
 
     def _call(self, call: CallRecord) -> None:
-        if call.status == "running":
+        if call.status in ("running", "waiting"):
             self._running[call.id] = (call, time.monotonic())
             self._redraw_soon()
             return
-        self._running.pop(call.id, None)
+        before, _ = self._running.pop(call.id, (None, 0.0))
         if (call.error or "").startswith("cancelled:"):
+            if before is not None and before.status == "waiting":
+                return  # it was never made, and the question or the end of the run says so
             self._cancelled[call.tool] += 1  # reported once, at the end: hundreds of calls may be cancelled together
         else:
             self._show(self._ended(call))
 
     def _ended(self, call: CallRecord) -> str:
-        took = in_time(call.seconds or 0.0)
+        took = in_time((call.seconds or 0.0) - (call.approval.seconds if call.approval else 0.0))
         paint = self._out.paint
         if call.status == "ok":
             return f"{paint('✓', 'green')} {paint('call ', 'dim')} {self._named(call, len(took))}  {paint(took, 'dim')}"
@@ -80,26 +85,45 @@ class RunView:
 
     # Drawing. A terminal gets new lines with the next redraw, at most 50 ms later; any other output gets them at once.
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Write nothing in this block: somebody else uses the terminal. What happens meanwhile is shown after it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._out.moves:
+            self._draw([])
+        self._paused = True
+        try:
+            yield
+        finally:
+            self._paused = False
+            self._draw([])
+            self._redraw_soon()
+
     def _show(self, line: str) -> None:
-        if not self._out.moves:
+        if not self._out.moves and not self._paused:
             self._out.line(line)
             return
         self._waiting.append(line)
         self._redraw_soon()
 
     def _redraw_soon(self) -> None:
-        if self._out.moves and self._timer is None:
+        if self._out.moves and self._timer is None and not self._paused:
             self._timer = asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._redraw)
 
     def _redraw(self) -> None:
         self._timer = None
         live = self._live_lines()
+        self._draw(live)
+        if live:
+            self._redraw_soon()
+
+    def _draw(self, live: list[str]) -> None:
         back = f"\r\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
         self._out.write(back + "".join(f"{line}\n" for line in [*self._waiting, *live]))
         self._waiting.clear()
         self._drawn = len(live)
-        if live:
-            self._redraw_soon()
 
     def _live_lines(self) -> list[str]:
         now = time.monotonic()
@@ -109,6 +133,8 @@ class RunView:
         paint = self._out.paint
         lines = [
             f"{spin} {paint('call ', 'dim')} {self._named(call, 8)}  {paint(in_time(now - at), 'dim')}"
+            if call.status == "running"
+            else f"{paint('?', 'yellow')} {paint('call ', 'dim')} {self._named(call, 20)}  waits for approval"
             for call, at in shown
         ]
         if len(self._running) > len(shown):

@@ -16,8 +16,13 @@ TEXT = """\
 
 # [sources.shop]
 # openapi = "https://api.example.com/openapi.json"  # or graphql = "…", mcp = ["command"], functions = "tools.py"
-# writes = ["orders.*"]                             # calls that write are shut without this
+# writes = ["orders.*"]                             # calls that write ask a person without this
 # credentials = { token = "env:SHOP_TOKEN" }        # where a secret comes from, never the secret itself
+
+# [[rules]]                                         # or: gloveport policy set ask 'shop.refunds.*' --when …
+# ask = "shop.refunds.*"                            # allow, ask or deny; deny wins over ask, and ask over allow
+# when = 'args.amount > 100'
+# reason = "large refunds"
 
 # [limits]
 # wall_seconds = 60

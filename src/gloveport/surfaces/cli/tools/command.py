@@ -8,9 +8,12 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gloveport.approvals.desk import OnApproval
+from gloveport.approvals.request import ApprovalRequest
 from gloveport.catalog import UnknownPart, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
+from gloveport.folders import store_file
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
@@ -19,6 +22,8 @@ from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files
 from gloveport.suggestions import question
 from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
+from gloveport.surfaces.cli.run.outcome_report import pending_error
 from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
@@ -31,7 +36,7 @@ from gloveport.values import to_json
 
 def describe_command(view: ViewOptions, name: str, at: str | None) -> int:
     """Show a tool's declaration, or that of a part of its result; return the exit code."""
-    return with_port(view, lambda port: _describe(view, port, name, at), only=_named(view, name), naming=name)
+    return with_port(view, lambda port: _describe(view, port, name, at), only=source_named(view, name), naming=name)
 
 
 async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | None) -> int:
@@ -41,7 +46,7 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
     except UnknownPart as error:
         raise OptionError(f"--at: {error}", hint='give the place of a part of the result, such as "items[].spec"') from None
     if found is None:
-        raise await off_loop(_no_tool, port, path)
+        raise await off_loop(no_tool, port, path)
     entry = port.catalog.entry(path)
     if view.as_json:
         about = {
@@ -64,10 +69,27 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
     return 0
 
 
-def call_command(view: ViewOptions, name: str, args: Sequence[str]) -> int:
+def call_command(view: ViewOptions, name: str, args: Sequence[str], *, no_input: bool) -> int:
     """Call a tool and show its result; return the exit code."""
     given = read_arguments(args)
-    return with_port(view, lambda port: _call(view, port, name, given), only=_named(view, name), naming=name)
+    prompt = ApprovalPrompt(view.err) if can_ask(no_input=no_input) else None
+    pending: list[str] = []
+
+    async def refuse(request: ApprovalRequest) -> bool:
+        pending.append(request.tool)
+        return False
+
+    async def work(port: Gloveport) -> int:
+        if prompt is not None:
+            prompt.desk = port.approvals
+        try:
+            return await _call(view, port, name, given)
+        except ToolError:
+            if pending:
+                raise pending_error(pending, port) from None
+            raise
+
+    return with_port(view, work, only=source_named(view, name), naming=name, on_approval=prompt.ask if prompt else refuse)
 
 
 async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any]) -> int:
@@ -181,7 +203,7 @@ def _done(view: ViewOptions, text: str, about: dict[str, Any]) -> None:
         view.err.line(f"{view.err.paint('✓', 'green')} {text}")
 
 
-def _named(view: ViewOptions, name: str) -> list[str] | None:
+def source_named(view: ViewOptions, name: str) -> list[str] | None:
     """Return the source that the name of a tool begins with; None where it begins with none, and may be a function's."""
     first = name.removeprefix("tools.").replace(":", ".").partition(".")[0]
     return [first] if any(config.name == first for config in view.settings().sources) else None
@@ -208,7 +230,8 @@ def exit_code_of(wrong: GloveportError | None) -> int:
     return exit_code(wrong.code) if wrong else 0
 
 
-def _no_tool(port: Gloveport, path: str) -> ToolError:
+def no_tool(port: Gloveport, path: str) -> ToolError:
+    """Return the error for a name that no tool has, with what may have been meant."""
     if broken := port.catalog.source_problem(path):
         return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
     meant = port.catalog.suggest(path)
@@ -219,18 +242,29 @@ def _no_tool(port: Gloveport, path: str) -> ToolError:
 Work = Callable[[Gloveport], Coroutine[Any, Any, int]]
 
 
-def with_port(view: ViewOptions, work: Work, *, only: Collection[str] | None = None, naming: str | None = None) -> int:
+def with_port(
+    view: ViewOptions,
+    work: Work,
+    *,
+    only: Collection[str] | None = None,
+    naming: str | None = None,
+    on_approval: OnApproval | None = None,
+) -> int:
     """Return what `work` returns for a port with the configured sources open, or only those of the given names.
 
     `naming` names what it needs most. The list of tools of each source that is open is kept for later commands.
+    `on_approval` answers what asks.
     """
-    return run_interruptible(_work(view, work, only, naming))
+    return run_interruptible(_work(view, work, only, naming, on_approval))
 
 
-async def _work(view: ViewOptions, work: Work, only: Collection[str] | None, naming: str | None) -> int:
+async def _work(
+    view: ViewOptions, work: Work, only: Collection[str] | None, naming: str | None, on_approval: OnApproval | None
+) -> int:
     settings = view.settings()
     chosen = tuple(config for config in settings.sources if only is None or config.name in only)
-    port = Gloveport(config=replace(settings, sources=chosen), spare=0)
+    store = settings.governance.store or store_file()  # opened by the first call
+    port = Gloveport(config=replace(settings, sources=chosen), spare=0, on_approval=on_approval, store=store)
     quiet = logging.NullHandler()  # problems are reported by the command, once
     logging.getLogger("gloveport").addHandler(quiet)
     try:

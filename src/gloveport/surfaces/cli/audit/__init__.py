@@ -1,0 +1,5 @@
+"""`gloveport audit`.
+
+group        the commands, their arguments and help texts
+command      shows, verifies and exports what hosts have recorded in the store
+"""

@@ -1,0 +1,181 @@
+"""`gloveport audit`: shows, verifies and exports what hosts have recorded in the store."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gloveport.errors import CODES, GloveportError, OptionError, StoreError, exit_code
+from gloveport.folders import store_file
+from gloveport.store.database import hint_for
+from gloveport.store.reading import DIGEST, StoredEvent, events, last_events, open_for_reading, payloads
+from gloveport.store.verification import AuditReport, damaged_payloads, verify
+from gloveport.surfaces.cli.view import ViewOptions
+from gloveport.surfaces.documents import answer_document, to_text, write_document
+from gloveport.surfaces.terminal import Stream, clip, visible_line
+from gloveport.values import from_wire, to_json
+
+UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+SHOWN_ID_CHARS = 8
+MAX_SHOWN_PROBLEMS = 100
+
+
+def show_events_command(view: ViewOptions, run: str | None, tool: str | None, since: str | None, limit: int) -> int:
+    """Show the last events; return the exit code."""
+    path, after = _path(view), _since(since)
+    with _reading(path) as connection:
+        found = last_events(connection, limit, run=_run(run), tool=_tool(tool), since=after)
+        documents = [_document(connection, event) for event in found]
+    if view.as_json:
+        write_document(view.out, {"ok": True, "file": str(path), "events": documents})
+        return 0
+    for event, document in zip(found, documents, strict=True):
+        view.out.line(_line(view.out, event, document["payloads"]))
+    if not found:
+        view.err.line("nothing was recorded that fits")
+    return 0
+
+
+def verify_command(view: ViewOptions, head: str | None) -> int:
+    """Check all chains; return 0 if they are intact, else 1."""
+    if head is not None and not DIGEST.fullmatch(head.lower()):
+        raise OptionError("--head takes a hash of 64 hexadecimal digits", hint="`gloveport audit verify` prints the heads")
+    path = _path(view)
+    with _reading(path) as connection:
+        report = verify(connection, head.lower() if head else None)
+        damaged = damaged_payloads(connection)
+    count = len(report.problems) + len(damaged)
+    message = f"{path} is not as it was recorded: {count:,} problem{'s' * (count != 1)}"
+    wrong = GloveportError(message, code="audit-broken", hint=CODES["audit-broken"].fix) if count else None
+    if view.as_json:
+        write_document(view.out, answer_document(_report_document(path, report, damaged), wrong))
+    else:
+        _show_report(view, report, damaged)
+    return exit_code(wrong.code) if wrong else 0
+
+
+def export_command(view: ViewOptions, run: str | None, tool: str | None, since: str | None) -> int:
+    """Print the events, one JSON object on each line, or all in one document; return the exit code."""
+    path, after = _path(view), _since(since)
+    with _reading(path) as connection:
+        found = events(connection, run=_run(run), tool=_tool(tool), since=after)
+        if view.as_json:
+            documents = [_document(connection, event) for event in found]
+            write_document(view.out, {"ok": True, "file": str(path), "events": documents})
+            return 0
+        for event in found:
+            view.out.line(to_text(_document(connection, event), indented=False))
+    return 0
+
+
+def _path(view: ViewOptions) -> Path:
+    return view.settings(quiet=True).governance.store or store_file()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection to the store; what SQLite can't read is an error of the store."""
+    with closing(open_for_reading(path)) as connection:
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise StoreError(f"the store {path} can't be read: {error}", hint=hint_for(error)) from None
+
+
+def _since(text: str | None) -> int:
+    """Return the time that `--since` names, in microseconds since 1970."""
+    if text is None:
+        return 0
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if found is None:
+        raise OptionError(f"--since takes a time such as 30s, 10m, 1h or 7d, not {text!r:.40}")
+    return int((time.time() - int(found[1]) * UNIT_SECONDS[found[2]]) * 1_000_000)
+
+
+def _run(text: str | None) -> str:
+    if text is not None and not re.fullmatch(r"[0-9a-f]{1,64}", text):
+        raise OptionError(f"--run takes the id of a run, not {text!r:.40}", hint="`gloveport audit show` shows the ids")
+    return text or ""
+
+
+def _tool(text: str | None) -> str | None:
+    return None if text is None else text.removeprefix("tools.")
+
+
+def _document(connection: sqlite3.Connection, event: StoredEvent) -> dict[str, Any]:
+    found = {
+        "chain": event.chain,
+        "number": event.number,
+        "at": datetime.fromtimestamp(event.at / 1_000_000, UTC).isoformat(timespec="microseconds"),
+        "kind": event.kind,
+        "body": dict(event.body),
+        "hash": event.hash,
+        "payloads": {key: _content(value) for key, value in payloads(connection, event).items()},
+    }
+    return found if event.raw is None else {**found, "raw": event.raw}
+
+
+def _content(content: bytes) -> Any:
+    """Return arguments or a result as JSON data; anything else as text."""
+    try:
+        return to_json(from_wire(orjson.loads(content)))
+    except (GloveportError, ValueError):
+        return content.decode("utf-8", "replace")
+
+
+def _line(out: Stream, event: StoredEvent, contents: dict[str, Any]) -> str:
+    """Return an event on one line; on a terminal it is cut to the width, with an ellipsis."""
+    at = datetime.fromtimestamp(event.at / 1_000_000).strftime("%Y-%m-%d %H:%M:%S")
+    parts = [f"{at}  {event.kind:<13}"]
+    body = dict(event.body)
+    run, agent = str(body.pop("run", "")), str(body.pop("agent", ""))
+    parts += [f"{run[:SHOWN_ID_CHARS]}  {agent}"] if run else [event.chain[:SHOWN_ID_CHARS]]
+    call, tool = body.pop("call", None), body.pop("tool", None) or event.tool
+    parts += [f"#{call} {tool or ''}".rstrip()] if call is not None else []
+    for key, value in sorted(body.items(), key=lambda item: item[0] in contents):  # what may be long comes last
+        shown = contents.get(key, value)
+        if value not in (None, "", {}) and not (isinstance(shown, str) and DIGEST.fullmatch(shown)):
+            parts.append(f"{key}={shown if isinstance(shown, str) else to_text(shown, indented=False)}")
+    parts += [event.raw] if event.raw is not None else []
+    text = visible_line("  ".join(parts))
+    return clip(text, out.columns) if out.terminal else text
+
+
+def _report_document(path: Path, report: AuditReport, damaged: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "file": str(path),
+        "events": report.events,
+        "chains": [{"chain": chain, "events": number, "head": head} for chain, (number, head) in report.heads.items()],
+        "problems": [{"chain": one.chain, "number": one.number, "what": one.what} for one in report.problems],
+        "damaged_payloads": list(damaged),
+    }
+
+
+def _show_report(view: ViewOptions, report: AuditReport, damaged: tuple[str, ...]) -> None:
+    problems = [*map(str, report.problems), *(f"the arguments or result {one} were changed" for one in damaged)]
+    counted = f"{report.events:,} event{'s' * (report.events != 1)} in {_chains(len(report.heads))}"
+    if not problems:
+        view.out.line(f"{view.out.paint('✓', 'green')} {counted}, intact")
+    else:
+        view.out.line(f"{view.out.paint('✗', 'red')} {counted}, not as recorded:")
+        for problem in problems[:MAX_SHOWN_PROBLEMS]:
+            view.out.line(f"  {visible_line(problem)}")
+        if len(problems) > MAX_SHOWN_PROBLEMS:
+            view.out.line(f"  … and {len(problems) - MAX_SHOWN_PROBLEMS:,} more; --json lists all")
+    for chain, (number, head) in report.heads.items():
+        view.out.line(f"  head {visible_line(head)}  {visible_line(chain)}:{number}")
+    if not problems and view.err.terminal:
+        text = "  keep the last head elsewhere: `gloveport audit verify --head HASH` proves later that it is there"
+        view.err.line(view.err.fold(text, "  "))
+
+
+def _chains(count: int) -> str:
+    return f"{count:,} chain{'s' * (count != 1)}"

@@ -1,0 +1,136 @@
+"""`gloveport policy explain`: the decision on a call, every rule that matches it, and the command that would change it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from gloveport.catalog.tool_filter import ToolFilter
+from gloveport.config import CONFIG_FILE, AgentConfig, Config
+from gloveport.errors import OptionError
+from gloveport.folders import config_folder
+from gloveport.host.port import Gloveport
+from gloveport.large_values import off_loop
+from gloveport.rules.rules import PRESETS, Explanation, Rule, RuleMatch
+from gloveport.suggestions import did_you_mean
+from gloveport.surfaces.cli.arguments import read_arguments
+from gloveport.surfaces.cli.file_change import read_text
+from gloveport.surfaces.cli.policy.listing import VERDICT_COLOURS, budget_document, rule_document, shown_rule
+from gloveport.surfaces.cli.policy.rules_text import StatedRule, rules_in
+from gloveport.surfaces.cli.tools.command import no_tool, source_named, with_port
+from gloveport.surfaces.cli.view import ViewOptions
+from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.terminal import visible_line
+from gloveport.types import DEFAULT_AGENT, CallRequest
+
+
+def explain_command(view: ViewOptions, name: str, args: str | None, agent: str | None) -> int:
+    """Explain the decision on a call; return the exit code."""
+    given = None if args is None else read_arguments([args])
+    settings = view.settings()
+    asking = _agent(settings, agent or DEFAULT_AGENT)
+    return with_port(
+        view, lambda port: _explain(view, port, name, given, asking), only=source_named(view, name), naming=name
+    )
+
+
+def _agent(settings: Config, name: str) -> AgentConfig:
+    agents = {DEFAULT_AGENT: AgentConfig(DEFAULT_AGENT), **settings.governance.agents}
+    if name not in agents:
+        raise OptionError(f"there is no agent `{name}`", hint=did_you_mean(name, agents) or f"add [agents.{name}]")
+    return agents[name]
+
+
+async def _explain(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any] | None, agent: AgentConfig) -> int:
+    path = name.removeprefix("tools.")
+    entry = port.catalog.entry(path)
+    if entry is None:
+        raise await off_loop(no_tool, port, path)
+    request = CallRequest(entry.tool, args, agent.name)
+    found = port.rules.explain(request)
+    hidden = not ToolFilter(agent.tools).takes(entry.tool.address)
+    change = change_command(found, entry.tool.address, view.settings(quiet=True))
+    if view.as_json:
+        decision = {"verdict": found.decision.verdict, "reason": found.decision.reason, "rule": found.decision.rule}
+        about = {
+            "tool": entry.tool.address,
+            "agent": agent.name,
+            "args": args,
+            "decision": decision,
+            "preset": found.preset,
+            "matches": [
+                {**rule_document(one.rule), "wins": one.rule is found.winner, "why": why(one, found, args)}
+                for one in found.matches
+            ],
+            "budgets": [budget_document(one) for one in port.rules.budgets_of(entry.tool, agent.name)],
+            "hidden": hidden,
+            "change": change,
+        }
+        write_document(view.out, {"ok": True, **about})
+        return 0
+    _show(view, found, request, change)
+    for budget in port.rules.budgets_of(entry.tool, agent.name):
+        view.out.line(f"  counted by {visible_line(str(budget))}  {view.out.paint(visible_line(budget.place), 'dim')}")
+    if hidden:
+        view.out.line(f"  the agent {agent.name} does not see this tool: its `tools` leave it out")
+    return 0
+
+
+def _show(view: ViewOptions, found: Explanation, request: CallRequest, change: str) -> None:
+    out, decision = view.out, found.decision
+    verdict = {"allow": "is allowed", "ask": "asks a person", "deny": "is denied"}[decision.verdict]
+    reason = f": {visible_line(decision.reason)}" if decision.reason else ""
+    shown = out.paint(verdict, VERDICT_COLOURS[decision.verdict])
+    out.line(f"tools.{visible_line(request.tool.address)} {shown}{reason}")
+    if found.winner is None:
+        preset = f"  no rule applies, so the preset {found.preset} decides: {PRESETS[found.preset]}"
+        out.line(out.fold(preset, " " * 4))
+        if decision.verdict == "deny":
+            out.line(f"  {visible_line(decision.rule)} of its source turns the question into a denial")
+    for match in found.matches:
+        mark = "→" if match.rule is found.winner else " "
+        out.line(f"{mark} {shown_rule(out, match.rule)}")
+        out.line(out.fold(f"         {why(match, found, request.args)}", " " * 9))
+    out.line(f"  to change it: {visible_line(change)}")
+
+
+def why(match: RuleMatch, found: Explanation, args: Any) -> str:
+    """Return why a rule that matches a call wins, or why it does not."""
+    condition = match.rule.condition is not None
+    unknown = "is neither true nor false" if args is not None else "depends on the arguments (--args)"
+    if not match.applies:
+        what = "is false" if match.holds is False else f"{unknown}, and only a rule that asks or denies applies then"
+        return f"does not apply: its condition {what}"
+    applies = "applies" if not condition else "applies: its condition is true"
+    if condition and match.holds is None:
+        applies = f"applies, to be safe: its condition {unknown}"
+    if match.rule is found.winner:
+        return f"{applies}, and decides"
+    assert found.winner is not None
+    if found.winner.verdict == match.rule.verdict:
+        return f"{applies}, and says the same"
+    return f"{applies}, but {found.winner.verdict} wins over {match.rule.verdict}"
+
+
+def change_command(found: Explanation, address: str, settings: Config) -> str:
+    """Return the command that changes a decision, or the place to edit."""
+    verdict, rule = found.decision.verdict, found.winner
+    if verdict == "allow":
+        return f"gloveport policy set ask {shlex.quote(address)}"
+    if rule is None:
+        return f"gloveport policy set allow {shlex.quote(address)}"
+    file = next((path for path in settings.files if rule.place.startswith(f"{path}:")), None)
+    if file is None or not _is_stated(file, rule):
+        return found.decision.setting or f"change `{rule}`"
+    parts = ["gloveport", "policy", "set", rule.verdict, rule.pattern]
+    parts += ["--agent", rule.agent] if rule.agent != "*" else []
+    parts += ["--when", rule.condition.text] if rule.condition else []
+    parts += ["--remove", *(["--user"] if file == config_folder() / CONFIG_FILE else [])]
+    return shlex.join(parts)
+
+
+def _is_stated(file: Path, rule: Rule) -> bool:
+    """Return whether a file has this rule as one of its `[[rules]]`; it may stem from an agent's section."""
+    stated = StatedRule(rule.verdict, rule.pattern, rule.agent, rule.condition.text if rule.condition else None)
+    return any(stated.is_in(table) for table in rules_in(file, read_text(file) or ""))
