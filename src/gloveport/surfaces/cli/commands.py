@@ -189,8 +189,8 @@ cli.add_command(agents)
 )
 @click.argument(
     "client",
-    type=OneOf(["claude-code", "cursor", "vscode", "codex", "gemini"], "client"),
-    metavar="claude-code|cursor|vscode|codex|gemini",
+    type=OneOf(["claude-code", "cursor", "vscode", "codex", "gemini", "zed"], "client"),
+    metavar="claude-code|cursor|vscode|codex|gemini|zed",
 )
 @SOURCES
 @click.option(
