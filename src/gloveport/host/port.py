@@ -251,7 +251,8 @@ class Gloveport:
             if type_report.error is not None:
                 raise type_report.error
         except ProgramError as error:
-            return Outcome(request.run, "failed", error=program_failure(error))
+            problem = self.catalog.source_problem(error.tool) if error.tool and error.code == "source-failed" else None
+            return Outcome(request.run, "failed", error=program_failure(error, problem))
         except GloveportError as error:
             return Outcome(request.run, "failed", error=unprepared_failure(error))
         try:

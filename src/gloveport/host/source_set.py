@@ -115,7 +115,8 @@ class SourceSet:
 
     def _unopened_catalog(self) -> Catalog:
         hint = "a program that says `tools` waits for it"
-        problems = [Problem(name, f"the source {name} has not been opened yet", hint) for name in self._names if name]
+        message = "the source {} has not been opened yet"
+        problems = [Problem(name, message.format(name), hint, opening=True) for name in self._names if name]
         return Catalog([one.source for one in self._own], broken={problem.source: problem for problem in problems})
 
     def _progressed(self, due: bool) -> None:

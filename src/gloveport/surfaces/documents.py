@@ -70,6 +70,7 @@ def call_document(call: CallRecord) -> dict[str, Any]:
         "seconds": call.seconds,
         "error": call.error,
         "origin": call.origin,
+        "setting": call.setting,
     }
 
 

@@ -134,7 +134,7 @@ def _private_hint() -> Iterator[None]:
     try:
         yield
     except GloveportError as error:
-        if "allow_private" not in (error.hint or ""):
+        if "allow_private" not in (error.advice or ""):
             raise
         hint = "add it with --private if it may reach your own network"
         raise SourceError(error.message, code=error.code, hint=hint) from None

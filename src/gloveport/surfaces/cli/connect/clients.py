@@ -42,9 +42,9 @@ class Client:
     """One client.
 
     `servers` is the key of its table of servers. `project` is its file in a project, `user` returns its file for a user.
-    `reference` is how it refers to the variable NAME; a client without one takes every value as it is written, and passes its
-    whole environment to the servers that it starts. `reload` says how it loads a change. `typed` are its values of `type` for
-    a server on stdio and over HTTP. `url` is its key of a server's URL.
+    `reference` is how it refers to the variable NAME; a client without one takes values as they are written, and passes its
+    whole environment to the servers that it starts. `reload` says how it loads a change. `typed` are its values of `type`
+    for a server on stdio and over HTTP. `url` is its key of a server's URL.
     """
 
     title: str

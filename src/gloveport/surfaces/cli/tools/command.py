@@ -60,7 +60,8 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
     else:
         view.out.write(visible(found.typescript))
         if entry is not None and entry.suspended:
-            view.err.line(f"{view.err.paint('!', 'yellow')} {entry.suspended}")
+            shows = f"`gloveport tools changes {entry.tool.source}` shows how"
+            view.err.line(f"{view.err.paint('!', 'yellow')} {entry.suspended}; {shows}")
     return 0
 
 
@@ -210,7 +211,7 @@ def exit_code_of(wrong: GloveportError | None) -> int:
 
 def _no_tool(port: Gloveport, path: str) -> ToolError:
     if broken := port.catalog.source_problem(path):
-        return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
+        return ToolError(broken.refusal(path[:200]), code="source-failed", setting=broken.hint)
     meant = port.catalog.suggest(path)
     hint = question(meant) if meant else "`gloveport tools search WORDS` finds tools"
     return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)
