@@ -34,6 +34,54 @@ def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> 
 
 
 @pytest.mark.integration
+def test_a_program_that_computes_has_a_line_with_its_time(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    program = "await tools.hold({fifo: input}); for (;;);"
+    with terminal("run", "--tools", TOOLS, "--input", f'"{fifo}"', "-e", program, NO_COLOR="1", columns=60) as shown:
+        shown.until(r"[⠀-⣿] call  some_tools.hold")
+        fifo.write_text("one")
+        shown.until(r"✓ call  some_tools.hold")
+        shown.until(r"[⠀-⣿] run   the program runs  \d[^\n]* m?s\r\n\r\x1b\[1A\x1b\[J[⠀-⣿] run   the program runs  ")
+        shown.press(b"\x03")
+        _, rest = shown.rest()
+    left = rest.rpartition("\x1b[1A\x1b[J")[2]  # what stays on the screen after the last such line
+    assert left == "✗ cancelled: the run was cancelled\n"
+
+
+@pytest.mark.integration
+def test_a_run_shows_which_source_it_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "gloveport").mkdir()
+    (tmp_path / "gloveport/gloveport.toml").write_text('[sources.sleepy]\nmcp = ["sleep", "1000"]\n')
+    with terminal("run", "-e", "await tools.sleepy.hello()", NO_COLOR="1", XDG_CONFIG_HOME=str(tmp_path)) as shown:
+        shown.until(r"[⠀-⣿] run   opening sleepy  \d")
+        shown.press(b"\x03")
+        code, rest = shown.rest()
+    assert (code, "opening" in rest.rpartition("\x1b[J")[2]) == (130, False)
+
+
+@pytest.mark.integration
+def test_a_command_shows_what_it_waits_for_and_removes_that_line(tmp_path: Path) -> None:
+    (tmp_path / "gloveport").mkdir()
+    (tmp_path / "gloveport/gloveport.toml").write_text('[sources.sleepy]\nmcp = ["sleep", "1000"]\ntimeout_seconds = 2\n')
+    with terminal("tools", "list", "sleepy", NO_COLOR="1", XDG_CONFIG_HOME=str(tmp_path)) as shown:
+        shown.until(r"\r\x1b\[K[⠀-⣿] opening sleepy … \d")
+        code, rest = shown.rest()
+    assert code == 7
+    assert rest.rpartition("\r\x1b[K")[2].startswith("✗ ")
+
+
+@pytest.mark.integration
+def test_no_progress_goes_into_a_pipe_or_a_quiet_run() -> None:
+    for args in ((), ("--quiet",)):
+        done = gloveport("run", *args, "--timeout", "1", "-e", "for (;;);")
+        assert (done.code, "\x1b" in done.err, "the program runs" in done.err) == (6, False, False)
+    with terminal("run", "--quiet", "--timeout", "1", "-e", "for (;;);", NO_COLOR="1") as shown:
+        code, rest = shown.rest()
+    assert (code, rest.startswith("✗ time-limit")) == (6, True)
+
+
+@pytest.mark.integration
 def test_more_calls_than_lines_are_counted(tmp_path: Path) -> None:
     program = "await Promise.all(Array.from({length: 20}, () => tools.forever()))"
     with terminal("run", "--tools", TOOLS, "-e", program, NO_COLOR="1", lines=10) as shown:

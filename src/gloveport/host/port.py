@@ -143,6 +143,11 @@ class Gloveport:
         """The sources that could not be opened, and warnings about the others."""
         return self._sources.problems
 
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """The names of the sources that are being opened now."""
+        return self._sources.opening_now
+
     def opened_source(self, name: str) -> OpenedSource | None:
         """Return the open source of this name with the facts about it; None when there is none in the catalog."""
         return self._sources.opened(name)

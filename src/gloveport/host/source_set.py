@@ -58,6 +58,11 @@ class SourceSet:
         """True while a source is still to be opened."""
         return bool(self._wanted) and (not self._opener.started or bool(self._opener.still_opening()))
 
+    @property
+    def opening_now(self) -> tuple[str, ...]:
+        """The names of the sources that are being opened."""
+        return tuple(problem.source for problem in self._opener.still_opening())
+
     async def build(self) -> None:
         """Bring the catalog up to date with what is open."""
         if self._built < self._changes:

@@ -65,7 +65,7 @@ def run_command(options: RunOptions) -> int:
     port = _port(options, settings, limits)
     for problem in port.problems if not options.quiet and not as_json else ():
         err.line(f"{err.paint('!', 'yellow')} {visible_line(problem.message)}")
-    view = RunView(err, quiet=options.quiet or as_json)
+    view = RunView(err, quiet=options.quiet or as_json, opening=lambda: port.opening)
     asked = {"language": language, "engine": options.engine, "input": input_, "env": env}
     outcome = run_interruptible(_run(port, view, code, asked))
     if as_json:
@@ -98,6 +98,7 @@ async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any
     logger = logging.getLogger("gloveport")
     logger.addHandler(handler)
     try:
+        view.begin()
         with redirect_stdout(prints), redirect_stderr(prints):
             return await port.run(code, **options, on_event=view.event)
     except asyncio.CancelledError:
