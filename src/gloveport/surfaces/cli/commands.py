@@ -16,6 +16,7 @@ from gloveport.surfaces.cli.options import (
     COLOR,
     CONFIG,
     JSON,
+    PAGER,
     PRIVATE,
     SOURCES,
     TRUST_ANNOTATIONS,
@@ -345,7 +346,9 @@ def completion(shell: str) -> int:
 )
 @click.argument("topic", nargs=-1, metavar="[TOPIC]")
 @JSON
+@PAGER
 @click.pass_context
-def help_(ctx: click.Context, topic: tuple[str, ...], as_json: bool) -> int:
+def help_(ctx: click.Context, topic: tuple[str, ...], as_json: bool, pages: bool) -> int:
     """Explain a topic."""
-    return help_command(page_of(ctx.parent, topic), " ".join(topic) or None, cli.list_commands(ctx), as_json=as_json)
+    page, name = page_of(ctx.parent, topic), " ".join(topic) or None
+    return help_command(page, name, cli.list_commands(ctx), as_json=as_json, pages=pages)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gloveport.surfaces.cli.help import PAGE_COLUMNS, PageCommand, PageGroup
-from gloveport.surfaces.cli.options import COLOR, JSON, YES, view_options
+from gloveport.surfaces.cli.options import COLOR, JSON, YES, page_options, view_options
 
 GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
 
@@ -35,7 +35,7 @@ def tools(ctx: click.Context) -> None:
 @click.argument("query", nargs=-1, required=True, metavar="WORDS…")
 @click.option("--source", metavar="NAME", help="Search this source only.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Show at most N tools (10).")
-@view_options
+@page_options
 def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view: Any) -> int:
     """Find tools."""
     from gloveport.surfaces.cli.tools.listing import search_command
@@ -51,7 +51,7 @@ def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view:
     examples=("gloveport tools list github",),
 )
 @click.argument("source", required=False, metavar="[SOURCE]")
-@view_options
+@page_options
 def tools_list(source: str | None, **view: Any) -> int:
     """List tools."""
     from gloveport.surfaces.cli.tools.listing import list_command
@@ -68,7 +68,7 @@ def tools_list(source: str | None, **view: Any) -> int:
 )
 @click.argument("path", metavar="TOOL")
 @click.option("--at", metavar="PLACE", help="Show only a part of the result's type, such as 'items[].spec'.")
-@view_options
+@page_options
 def tools_describe(path: str, at: str | None, **view: Any) -> int:
     """Show a tool."""
     from gloveport.surfaces.cli.tools.command import ViewOptions, describe_command
@@ -103,7 +103,7 @@ def tools_call(path: str, args: tuple[str, ...], **view: Any) -> int:
     examples=("gloveport tools changes github",),
 )
 @click.argument("source", required=False, metavar="[SOURCE]")
-@view_options
+@page_options
 def tools_changes(source: str | None, **view: Any) -> int:
     """Show changes."""
     from gloveport.surfaces.cli.tools.command import ViewOptions, changes_command
@@ -174,7 +174,7 @@ def config(ctx: click.Context) -> None:
     help="Show every setting with its place, and what is ignored and why.",
     examples=("gloveport config show",),
 )
-@view_options
+@page_options
 def config_show(**view: Any) -> int:
     """Show the settings."""
     from gloveport.surfaces.cli.config import show_command

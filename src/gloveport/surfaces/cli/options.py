@@ -46,6 +46,12 @@ def view_options(command: Callable[..., int]) -> Callable[..., int]:
     return CONFIG(JSON(COLOR(command)))
 
 
+def page_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the same options and --no-pager, for a command whose answer may be long."""
+    return view_options(PAGER(command))
+
+
+PAGER = click.option("--no-pager", "pages", flag_value=False, default=True, help="Show a long answer without a pager.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
 COLOR = click.option(
     "--color",
