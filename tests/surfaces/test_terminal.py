@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gloveport.prepare.diagnostics import frame
+from gloveport.surfaces.cli.run.outcome_report import fit_frame
 from gloveport.surfaces.terminal import cells, clip, in_time, visible, visible_json, visible_line
 from tests.surfaces.command import TOOLS, gloveport, terminal
 
@@ -173,7 +175,39 @@ def test_a_dumb_terminal_gets_plain_lines_and_no_cursor_movements() -> None:
     assert '✓ call  some_tools.greet({"name":"Ada"})' in rest
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("columns", [40, 60])
+def test_at_narrow_widths_the_caret_stays_under_its_column(columns: int) -> None:
+    program = f"const words = ['{'a word '}'.repeat(3), 1, 2, 3, 4, 5, 6, 7, 8]; const sum = words.lenght.toFixed(2) + ' of 漢字';"
+    with terminal("run", "-e", program, NO_COLOR="1", columns=columns) as shown:
+        _, text = shown.rest()
+    lines = text.split("\n")
+    at = next(number for number, line in enumerate(lines) if line.strip(" |") and not line.strip(" |^"))
+    source, carets = lines[at - 1], lines[at]
+    assert max(cells(source), cells(carets)) <= columns
+    assert source[carets.index("^") :].startswith("toFixed")
+
+
 # The functions
+
+
+@pytest.mark.parametrize("columns", [20, 30, 60])
+def test_a_frame_is_cut_around_its_mark_wherever_that_is(columns: int) -> None:
+    text = "let 漢字 = call('éé', 漢字漢字漢字漢字, 12345678901234567890, \t'x'); done(漢);"
+    for column in range(1, len(text) + 2):
+        whole = frame(text, 1, column, length=2)
+        source, carets = fit_frame(whole, columns)
+        assert max(cells(source), cells(carets)) <= columns
+        assert _marked(source, carets) == _marked(*whole.split("\n"))[: len(_marked(source, carets))]
+        assert _marked(source, carets) or column > len(text)
+    short = frame("a.b", 1, 3)
+    assert fit_frame(short, columns) == short.split("\n")
+
+
+def _marked(source: str, carets: str) -> str:
+    """Return the characters above the carets."""
+    places = {at for at, mark in enumerate(carets) if mark == "^"}
+    return "".join(each for at, each in enumerate(source) if cells(source[:at]) in places)
 
 
 @pytest.mark.parametrize(
