@@ -23,6 +23,8 @@ from gloveport.surfaces.cli.options import (
     WRITES,
     YES,
     OneOf,
+    complete_files,
+    complete_sources,
     minimum_option,
     view_options,
 )
@@ -55,7 +57,7 @@ def cli(ctx: click.Context) -> None:
         "gloveport run -e 'await tools.get_weather({city: \"Oslo\"})' --tools tools.py",
     ),
 )
-@click.argument("file", required=False, metavar="[FILE|-]")
+@click.argument("file", required=False, metavar="[FILE|-]", shell_complete=complete_files)
 @click.option("-e", "--code", metavar="CODE", help="Run this text.")
 @click.option("--language", metavar="NAME", help="typescript, javascript or python; by default from the file's name.")
 @click.option("--engine", metavar="NAME", help="deno, quickjs, cpython or monty; by default the language's own.")
@@ -107,7 +109,7 @@ def init(**options: Any) -> int:
         "gloveport add -- npx -y @modelcontextprotocol/server-memory",
     ),
 )
-@click.argument("what", nargs=-1, required=True, metavar="URL|FILE|COMMAND…")
+@click.argument("what", nargs=-1, required=True, metavar="URL|FILE|COMMAND…", shell_complete=complete_files)
 @click.option("--name", metavar="NAME", help="The source's name: programs call tools.NAME.")
 @click.option(
     "--kind",
@@ -141,7 +143,7 @@ def add(**options: Any) -> int:
     help="Remove a source: shows the change to gloveport.toml, asks, and writes it.",
     examples=("gloveport remove github", "gloveport remove github --scope user --yes"),
 )
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=complete_sources)
 @click.option(
     "--scope",
     type=OneOf(["project", "user"]),
@@ -327,7 +329,7 @@ def version(as_json: bool) -> int:
 
 @cli.command(
     cls=PageCommand,
-    help="Print the script with which your shell completes commands and options.",
+    help="Print the script with which your shell completes commands, options, sources and tools.",
     examples=("gloveport completion bash >> ~/.bashrc", "gloveport completion fish | source"),
 )
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"], "shell"), metavar="bash|zsh|fish")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gloveport.errors import OptionError
 from gloveport.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class OneOf(click.Choice[str]):
@@ -28,6 +31,27 @@ class OneOf(click.Choice[str]):
             raise OptionError(f"there is no {self.noun} `{value}`", hint=meant or f"the {self.noun}s are {listed}")
         option = param.opts[0] if param else "it"
         raise OptionError(f"{option} takes {' or '.join(listed.rsplit(', ', 1))}, not `{value}`", hint=meant)
+
+
+def complete_tools(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tools whose address begins like this, for a shell."""
+    from gloveport.surfaces.cli.start.completion import known_tools
+
+    return known_tools(ctx.params.get("config"), incomplete)
+
+
+def complete_sources(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the configured sources whose name begins like this, for a shell."""
+    from gloveport.surfaces.cli.start.completion import known_sources
+
+    return known_sources(ctx.params.get("config"), incomplete)
+
+
+def complete_files(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the request that the shell completes the name of a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
 
 
 def minimum_option(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -60,9 +84,11 @@ COLOR = click.option(
     metavar="WHEN",
     help="Use colour: auto (on a terminal), always or never.",
 )
-CONFIG = click.option("--config", metavar="FILE", help="Read this gloveport.toml instead of the nearest one.")
+CONFIG = click.option(
+    "--config", metavar="FILE", help="Read this gloveport.toml instead of the nearest one.", shell_complete=complete_files
+)
 YES = click.option("--yes", is_flag=True, help="Answer every question with yes.")
-SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…")
+SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…", shell_complete=complete_files)
 PRIVATE = click.option("--private", is_flag=True, help="Let these sources reach loopback and private addresses.")
 WRITES = click.option("--writes", is_flag=True, help="Let programs call the tools of these sources that write.")
 TRUST_ANNOTATIONS = click.option(
