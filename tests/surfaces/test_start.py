@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -22,7 +23,7 @@ def test_alone_in_a_terminal_it_says_what_it_is_what_is_here_and_what_to_do_next
     assert code == 0
     assert "Gloveport runs programs" in shown
     assert "No sources are configured here" in shown
-    assert "gloveport add FILE|URL|COMMAND" in shown
+    assert "gloveport add --help" in shown
     (folder / "gloveport.toml").write_text('[sources.shop]\nopenapi = "shop.json"\n')
     with terminal(columns=columns) as opened:
         _, shown = opened.rest()
@@ -122,3 +123,24 @@ def _completed(folder: Path, home: dict[str, str], line: str) -> list[str]:
     )
     assert done.stderr == ""
     return done.stdout.split()
+
+
+def test_printed_commands_can_be_pasted_where_the_path_has_no_gloveport(tmp_path: Path) -> None:
+    """The command is started by its path, as after `make run`."""
+    command = Path(sys.executable).with_name("gloveport")
+    (tmp_path / "hello.py").write_text("def hello() -> str:\n    return 'hello'\n")
+    env = environment(PATH="/usr/bin:/bin", **dict.fromkeys(("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HOME"), str(tmp_path)))
+
+    def paste(line: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", line], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode != 127, done.stderr
+        return done.stdout + done.stderr
+
+    said = paste(f"{command} tools list") + paste(f"{command} init") + paste(f"{command} add hello.py --yes")
+    printed = re.findall(rf"`({re.escape(str(command))} [^`]*)`|next: (.*)", said)
+    assert len(printed) == 3
+    for quoted, line in printed:
+        assert (quoted or line).startswith(f"{command} ")
+        assert "Usage: " in (shown := paste(quoted or line)) or "hello.hello" in shown

@@ -25,7 +25,7 @@ from gloveport.surfaces.cli.view import OutputOptions
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import DEFAULT_URL
 from gloveport.surfaces.http.token import own_token_file
-from gloveport.surfaces.own_command import own_command
+from gloveport.surfaces.own_command import as_typed, own_command
 from gloveport.surfaces.terminal import Stream
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -107,7 +107,7 @@ def _report(err: Stream, client: Client, path: Path, backup: Path | None, warnin
 
 def _warn(err: Stream, warnings: list[str]) -> None:
     for warning in warnings:
-        err.line(f"  {err.paint('!', 'yellow')} {warning}")
+        err.line(f"  {err.paint('!', 'yellow')} {as_typed(warning)}")
 
 
 # The server in the entry.
@@ -167,7 +167,9 @@ def _warnings(options: ConnectOptions, client: Client, server: ServerCommand | s
         return [f"set {TOKEN_VARIABLE} for the client: {export}; `gloveport serve` creates that file"]
     found: list[str] = []
     if not options.sources and not load_config().sources:
-        hint = "`gloveport add` adds one, or name one here: gloveport connect CLIENT tools.py"
+        hint = (
+            f"`gloveport add --help` shows how to add one, or name one here: `gloveport connect {options.client} tools.py`"
+        )
         found.append(f"no sources are configured, so the agent gets no tools: {hint}")
     if server.env and client.reference is None:
         found.append(f"{client.title} passes on what it was started with: start it where {', '.join(server.env)} is set")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, cells, in_time, visible, visible_line
 from gloveport.types import MAX_SHOWN_CAUSES, Failure, Outcome
 from gloveport.values import to_json
@@ -73,7 +74,7 @@ def write_failure(err: Stream, failure: Failure) -> None:
     _write_advice(err, failure.hint, failure.setting)
     _write_causes(err, failure)
     if err.terminal and failure.code in CODES and failure.origin == "gloveport":
-        err.line(err.paint(f"  more: gloveport help {failure.code}", "dim"))
+        err.line(err.paint(f"  more: {as_typed(f'gloveport help {failure.code}')}", "dim"))
 
 
 def fit_frame(frame: str, columns: int) -> list[str]:
@@ -129,9 +130,9 @@ def write_problem(err: Stream, error: GloveportError) -> None:
 
 def _write_advice(err: Stream, hint: str | None, setting: str | None) -> None:
     if hint:
-        err.line(f"  hint: {_indented(hint)}{' (--language)' if 'set the language to' in hint else ''}")
+        err.line(f"  hint: {_indented(as_typed(hint))}{' (--language)' if 'set the language to' in hint else ''}")
     if setting:
-        err.line(f"  setting: {_indented(setting)}{_option(setting)}")
+        err.line(f"  setting: {_indented(as_typed(setting))}{_option(setting)}")
 
 
 def _option(setting: str) -> str:

@@ -24,6 +24,7 @@ from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, visible, visible_line
 from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.types import Tool
@@ -62,7 +63,7 @@ async def _describe(view: ViewOptions, page: AnswerPage, port: Gloveport, name: 
     else:
         page.out.write(visible(found.typescript))
         if entry is not None and entry.suspended:
-            shows = f"`gloveport tools changes {entry.tool.source}` shows how"
+            shows = as_typed(f"`gloveport tools changes {entry.tool.source}` shows how")
             page.err.line(f"{page.err.paint('!', 'yellow')} {entry.suspended}; {shows}")
     return 0
 
@@ -101,7 +102,7 @@ async def _changes(view: ViewOptions, page: AnswerPage, port: Gloveport, source:
     sources = sorted({row["tool"].partition(".")[0] for row in rows})
     commands = [f"gloveport tools accept {name}" for name in sources]
     unchanged = f"nothing has changed{' in the open sources' if wrong else ''}"
-    page.err.line(f"to accept: {', '.join(commands)}" if commands else unchanged)
+    page.err.line(f"to accept: {', '.join(map(as_typed, commands))}" if commands else unchanged)
     return exit_code_of(wrong)
 
 
@@ -203,7 +204,7 @@ def show_problems(err: Stream, port: Gloveport) -> None:
     """Write why sources are not open."""
     for problem in port.problems:
         if problem.broken:
-            hint = f"\n  hint: {problem.hint}" if problem.hint else ""
+            hint = f"\n  hint: {as_typed(problem.hint)}" if problem.hint else ""
             err.line(f"{err.paint('✗', 'red')} {visible(problem.message)}{hint}")
 
 

@@ -12,6 +12,7 @@ from gloveport.errors import GloveportError, exit_code
 from gloveport.surfaces.cli.pager import AnswerPage, paged
 from gloveport.surfaces.cli.tools.tool_lists import CachedList, cached_lists, search_lists
 from gloveport.surfaces.cli.view import ViewOptions
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, clip, visible, visible_line
 from gloveport.types import Tool
 
@@ -119,20 +120,20 @@ def _show(view: ViewOptions, page: AnswerPage, answer: _Answer, about: Mapping[s
         if not problem.broken:
             err.line(f"{err.paint('!', 'yellow')} {visible(problem.message)}")
     if not answer.lists and port is None:
-        err.line("there are no sources yet: `gloveport add` adds one")
+        err.line(as_typed("there are no sources yet: `gloveport add --help` shows how to add one"))
     if counts:
         err.line(err.paint(counts, "dim"))
     if answer.lists:
         oldest = max(each.age_seconds for each in answer.lists.values())
         which = "the list" if len(answer.lists) == 1 else "lists"
         text = f"from {which} of tools on disk, up to {_age(oldest)} old; `gloveport tools list SOURCE` reads one again"
-        err.line(err.paint(err.fold(text), "dim"))
+        err.line(err.paint(err.fold(as_typed(text)), "dim"))
     if wrong is not None and port is not None and answer.source is not None:
         from gloveport.surfaces.cli.tools.command import show_problems
 
         show_problems(err, port)
     elif wrong is not None:
-        err.line(err.fold(f"{wrong.message} ({wrong.hint})"))
+        err.line(err.fold(as_typed(f"{wrong.message} ({wrong.hint})")))
     return exit_code(wrong.code) if wrong else 0
 
 
