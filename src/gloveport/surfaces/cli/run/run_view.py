@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gloveport.surfaces.documents import to_text
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Colour, Stream, clip, in_time, visible, visible_line
 from gloveport.surfaces.waiting_line import DELAY_SECONDS, SPINNER
 from gloveport.types import CallRecord, Event, LogLine
@@ -161,7 +162,7 @@ class RunLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show a record; any thread may log."""
-        text = self.format(record)
+        text = as_typed(self.format(record))
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._view.labelled, "!", "host", text, "yellow")
 
