@@ -38,7 +38,8 @@ def test_a_line_has_the_time_the_agent_the_tool_the_status_and_the_duration() ->
 
 def test_the_person_at_the_server_sees_what_could_be_changed() -> None:
     file = io.StringIO()
-    refused = CallRecord(1, "shop.pay", {}, "failed", 0, 0.25, "denied: it writes", "gloveport", "set `writes`\x1b[2J")
+    why = {"error": "denied: it writes", "origin": "gloveport", "setting": "set `writes`\x1b[2J"}
+    refused = CallRecord(1, "shop.pay", {}, "failed", 0, 0.25, **why)
     for form in ("text", "json"):
         log = ActivityLog(Stream(file, False, False), form, _clock)
         log.record(Activity.of_call("an agent", "run-1", refused))
