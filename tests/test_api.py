@@ -46,14 +46,17 @@ def called(tree: ast.Module) -> set[str]:
     return names
 
 
-def test_processes_are_started_only_where_the_jail_is_made_and_for_mcp_servers_and_editors() -> None:
+def test_processes_are_started_only_for_the_jail_mcp_servers_the_pager_editors_and_notices() -> None:
     spawning = {"create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell", "open_process"}
     spawning |= {"run_process", "Popen", "posix_spawn", "posix_spawnp", "os.system", "os.popen", "stdio_client"}
     starters = set()
     for name, tree in modules():
         if imported(tree) & {"subprocess", "os.fork", "multiprocessing", "pty"} or called(tree) & spawning:
             starters.add(name)
-    assert starters == {"sandbox/server_process.py", "sources/mcp/stdio.py", "surfaces/cli/run/editor.py"}
+    assert starters == {
+        *("sandbox/server_process.py", "sources/mcp/stdio.py", "host/approval_notices.py"),
+        *("surfaces/cli/pager.py", "surfaces/cli/run/editor.py"),
+    }
 
 
 def test_no_shell_is_ever_started() -> None:

@@ -184,7 +184,7 @@ async def test_a_call_into_a_source_that_is_not_open_says_so_and_why(language: A
             assert (error.code, error.tool) == ("source-failed", "shop.orders.get")
             assert "the source shop is not open: " in error.message
             assert "127.0.0.1" in error.message
-            assert "allow_private" in (error.hint or "")
+            assert "allow_private" in (error.setting or "") and "ask the user" in (error.hint or "")
         with pytest.raises(ToolError, match="the source shop is not open"):
             await port.call("shop.orders.get", {"id": 1})
 
@@ -195,7 +195,7 @@ async def test_a_source_that_is_named_by_its_address_is_known_by_the_name_it_wou
         error = (await port.run("await tools.shop.orders.get({id: 1})")).error
         assert error is not None
         assert error.code == "source-failed"
-        assert "--private" in (error.hint or "")
+        assert "--private" in (error.setting or "")
 
 
 @pytest.mark.integration
@@ -236,19 +236,66 @@ async def test_a_missing_credential_names_its_variable(server: tuple[Orders, str
         outcome = await port.run(GET["typescript"])
         assert outcome.error is not None
         assert outcome.error.code == "credential-missing"
-        assert "ORDERS_KEY" in outcome.error.message + (outcome.error.hint or "")
+        assert "ORDERS_KEY" in (outcome.error.setting or "")
+        assert outcome.error.hint == "Ask the user to set the credential."
         assert orders.seen == []
 
 
 @pytest.mark.integration
-async def test_the_hint_for_a_missing_credential_says_whom_its_variable_would_not_be_meant_for_alone(
+async def test_the_setting_for_a_missing_credential_says_whom_its_variable_would_not_be_meant_for_alone(
     server: tuple[Orders, str],
 ) -> None:
     shop = replace(orders_at(server[1]), credentials={})
     async with Gloveport(sources=[shop, replace(shop, name="Shop")]) as port:
-        hint = str(getattr((await port.run(GET["typescript"])).error, "hint", ""))
-        assert 'credentials = { key = "env:NAME" } under [sources.shop]' in hint
-        assert "GLOVEPORT_SHOP_KEY may be meant for the source Shop" in hint
+        setting = str(getattr((await port.run(GET["typescript"])).error, "setting", ""))
+        assert 'credentials = { key = "env:NAME" } under [sources.shop]' in setting
+        assert "GLOVEPORT_SHOP_KEY may be meant for the source Shop" in setting
+
+
+@pytest.mark.integration
+async def test_an_agent_is_told_to_ask_and_the_person_what_to_set(
+    server: tuple[Orders, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    orders, url = server
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hello.py").write_text("def hello() -> str:\n    return 'hello'\n")
+    untrusted = SourceConfig("theirs", "functions", str(tmp_path / "hello.py"), settings=str(tmp_path / "gloveport.toml"))
+    public = replace(orders_at(url), name="inside", location=str(tmp_path / "shop.json"), allow_private=False)
+    (tmp_path / "shop.json").write_text(json.dumps(ORDERS))
+    async with Gloveport(sources=[orders_at(url)]) as port:
+        await port.run(GET["typescript"])
+    changed = json.dumps(ORDERS).replace("List orders", "List all orders")
+    assert changed != json.dumps(ORDERS)
+    orders.document = json.loads(changed)
+    monkeypatch.delenv("ORDERS_KEY")
+    async with Gloveport(sources=[orders_at(url), public, untrusted]) as port:
+        monkeypatch.setenv("ORDERS_KEY", "k")
+        inside = await _told(port, "await tools.inside.orders.get({id: 1})")
+        monkeypatch.delenv("ORDERS_KEY")
+        told = [
+            (inside, "whether this source may reach private addresses", "allow_private = true"),
+            (await _told(port, GET["typescript"]), "Ask the user to set the credential.", "ORDERS_KEY"),
+            (
+                await _told(port, "await tools.shop.orders.list()"),
+                "Ask the user to look at the change.",
+                "tools changes shop",
+            ),
+            (await _told(port, "await tools.theirs.hello()"), "ask the user to look at this source", "tools trust theirs"),
+        ]
+    for (answer, setting), hint, wanted in told:
+        assert hint in answer
+        assert wanted not in answer
+        assert wanted in setting
+
+
+async def _told(port: Gloveport, code: str) -> tuple[str, str]:
+    """Return all that an agent is told about a failing program, and the setting that the person sees."""
+    answer = await AgentTools(port).call("execute", {"code": code})
+    outcome = await port.run(code)
+    assert outcome.error is not None
+    if outcome.calls:
+        assert outcome.calls[-1].setting == outcome.error.setting
+    return f"{answer.text}{answer.data}", outcome.error.setting or ""
 
 
 @pytest.mark.integration
@@ -267,6 +314,8 @@ async def test_a_definition_that_changes_is_suspended_until_it_is_accepted(serve
         outcome = await port.run(GET["typescript"])
         assert outcome.error is not None
         assert outcome.error.code == "tool-suspended"
+        assert outcome.error.hint == "Ask the user to look at the change."
+        assert "`gloveport tools changes shop`" in (outcome.error.setting or "")
         assert (await port.run("(await tools.shop.orders.list()).length")).value == 2
         before, now = port.versions("shop.orders.get")
         assert before is not None

@@ -95,7 +95,10 @@ CODES: Mapping[str, Code] = {
         "give a source that may reach private addresses allow_private = true",
     ),
     "source-failed": Code(
-        7, 502, "A source's definition can't be loaded or used.", "Correct what the message names; other sources work."
+        7,
+        502,
+        "A source's definition can't be loaded or used.",
+        "Ask the user to correct what the message names; other sources work.",
     ),
     "definition-too-complex": Code(
         7,
@@ -104,7 +107,10 @@ CODES: Mapping[str, Code] = {
         "Use a part of the definition, or get it again from where it came from.",
     ),
     "source-unreachable": Code(
-        7, 502, "The service behind a tool can't be reached.", "Check its address and whether it is running."
+        7,
+        502,
+        "The service behind a tool can't be reached.",
+        "Try again later, or ask the user to check its address and whether it is running.",
     ),
     "source-timeout": Code(
         7, 504, "The service behind a tool did not answer in time.", "Try again later.", "raise timeout_seconds"
@@ -122,10 +128,18 @@ CODES: Mapping[str, Code] = {
         "Look at the data of the error: the errors, and any partial result.",
     ),
     "credential-missing": Code(
-        4, 401, "A call needs a credential that is not set.", "Set the environment variable that the message names."
+        4,
+        401,
+        "A call needs a credential that is not set.",
+        "Ask the user to set the credential.",
+        "set the environment variable that the setting names",
     ),
     "tool-suspended": Code(
-        3, 409, "The tool's definition has changed since it was accepted.", "Look at the change and accept it."
+        3,
+        409,
+        "The tool's definition has changed since it was accepted.",
+        "Ask the user to look at the change.",
+        "look at it with `gloveport tools changes` and accept it",
     ),
     "denied": Code(
         3,
@@ -239,6 +253,11 @@ class GloveportError(Exception):
         if hint:
             self.add_note(f"hint: {hint}")
 
+    @property
+    def advice(self) -> str | None:
+        """What a person can do about it."""
+        return self.hint
+
 
 class OptionError(GloveportError):
     """An option, limit or setting is not valid."""
@@ -346,6 +365,11 @@ class ToolError(GloveportError):
         self.retryable = retryable
         self.origin: Origin = origin
         self.setting = setting
+
+    @property
+    def advice(self) -> str | None:
+        """What a person can do: change the setting, or else follow the hint."""
+        return self.setting or self.hint
 
 
 def exit_code(code: str, origin: Origin = "gloveport") -> int:

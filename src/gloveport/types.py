@@ -84,13 +84,21 @@ def _check_limit(name: str, value: object, *, whole: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A source that could not be opened, or a warning about one. `opening` means that it may still open."""
+    """A source that could not be opened, or a warning about one. `opening` means that it may still open.
+
+    `hint` is for the person who runs Gloveport: a program or an agent can't change a source.
+    """
 
     source: str
     message: str
     hint: str | None = None
     broken: bool = True
     opening: bool = False
+
+    @property
+    def agent_hint(self) -> str:
+        """What an agent can do about it."""
+        return self.hint if self.opening and self.hint else "ask the user to look at this source; the others work"
 
     def refusal(self, tool: str) -> str:
         """Return why a tool of this source can't be called."""
@@ -360,7 +368,7 @@ class CallRecord:
     """A call that was started. Times are seconds since the run began.
 
     `status` is `waiting` while a person is asked, then `running`, `ok` or `failed`. `origin` says who reported the `error`:
-    Gloveport, or the tool. `approval` is what the person answered.
+    Gloveport, or the tool. `approval` is what the person answered, `setting` what a person could change.
     """
 
     id: int
@@ -372,6 +380,7 @@ class CallRecord:
     error: str | None = None
     origin: Origin | None = None
     approval: CallApproval | None = None
+    setting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ def test_the_hint_is_for_the_author_and_the_setting_for_the_person(type_: str, m
 @pytest.mark.parametrize(
     ("type_", "message", "hint"),
     [
+        ("KeyError", "'price'", "look at the keys"),
         ("FileNotFoundError", "[Errno 2] No such file or directory: 'data.json'", "there is no file system"),
         ("OSError", "[Errno 30] Read-only file system: 'out.csv'", "there is no file system"),
         ("PermissionError", "[Errno 13] Permission denied: '.'", "there is no file system"),

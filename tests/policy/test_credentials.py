@@ -27,7 +27,7 @@ def test_a_variable_belongs_to_the_source_that_it_names_best() -> None:
         credentials.find("shop", "eu_token")
     assert caught.value.code == "credential-missing"
     assert caught.value.message == "GLOVEPORT_SHOP_EU_TOKEN is set and may be meant for the source shop_eu or for shop"
-    assert 'under [sources.shop]: credentials = { eu_token = "env:GLOVEPORT_SHOP_EU_TOKEN" }' in str(caught.value.hint)
+    assert 'under [sources.shop]: credentials = { eu_token = "env:GLOVEPORT_SHOP_EU_TOKEN" }' in str(caught.value.setting)
     assert "canary" not in repr(vars(caught.value))
 
 

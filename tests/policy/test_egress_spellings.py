@@ -124,7 +124,7 @@ async def test_a_refusal_names_host_address_rule_and_the_way_to_allow_it() -> No
     with pytest.raises(ToolError) as refusal:
         await egress.send(Request("GET", "https://wiki.corp.example/"), Reach())
     assert refusal.value.message == "wiki.corp.example (10.1.2.3) may not be reached: private, 10.0.0.0/8"
-    assert (refusal.value.hint or "").startswith("to allow it, set allow_private = true in [sources.NAME]")
+    assert (refusal.value.setting or "").startswith("to allow it, set allow_private = true in [sources.NAME]")
     assert not refusal.value.retryable
 
 

@@ -43,4 +43,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         _server(["command"], command=_TEXT, args=_ARGS, env=_TEXTS, cwd=_TEXT, timeout={"type": "number"}, trust={"type": "boolean"}, includeTools=_ARGS, excludeTools=_ARGS),
         _server(["httpUrl"], httpUrl=_URL, headers=_TEXTS, timeout={"type": "number"}, trust={"type": "boolean"}, includeTools=_ARGS, excludeTools=_ARGS),
     ),
+    "zed": _file(
+        "context_servers",
+        _server(["command", "args"], command=_TEXT, args=_ARGS, env=_TEXTS, enabled={"type": "boolean"}, remote={"type": "boolean"}, timeout={"type": "number"}),
+        _server(["url"], url=_URL, headers=_TEXTS, enabled={"type": "boolean"}, timeout={"type": "number"}),
+    ),
 }  # fmt: skip

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from gloveport.surfaces.activity_log import MAX_QUEUED_LINES, Activity, ActivityLog
 from gloveport.surfaces.terminal import Stream
+from gloveport.types import CallRecord
 
 CALL = Activity("call", "an agent", "run-1", "shop.orders.list", "ok", 0.25)
 
@@ -33,6 +34,19 @@ def test_a_line_has_the_time_the_agent_the_tool_the_status_and_the_duration() ->
     log.record(CALL)
     log.close()
     assert file.getvalue() == "03:02:01  an agent    shop.orders.list  ok  250 ms\n"
+
+
+def test_the_person_at_the_server_sees_what_could_be_changed() -> None:
+    file = io.StringIO()
+    why = {"error": "denied: it writes", "origin": "gloveport", "setting": "set `writes`\x1b[2J"}
+    refused = CallRecord(1, "shop.pay", {}, "failed", 0, 0.25, **why)
+    for form in ("text", "json"):
+        log = ActivityLog(Stream(file, False, False), form, _clock)
+        log.record(Activity.of_call("an agent", "run-1", refused))
+        log.close()
+    text, json = file.getvalue().splitlines()
+    assert text == "03:02:01  an agent    shop.pay  failed  250 ms  denied: it writes  (setting: set `writes`\\x1b[2J)"
+    assert '"setting":"set `writes`' in json
 
 
 def test_a_client_can_not_control_the_terminal_or_flood_a_line() -> None:

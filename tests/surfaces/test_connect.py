@@ -25,6 +25,7 @@ PROJECT_FILES = {
     "vscode": ".vscode/mcp.json",
     "codex": ".codex/config.toml",
     "gemini": ".gemini/settings.json",
+    "zed": ".zed/settings.json",
 }
 USER_FILES = {
     "claude-code": ".claude.json",
@@ -32,6 +33,7 @@ USER_FILES = {
     "vscode": ".config/Code/User/mcp.json",
     "codex": ".codex/config.toml",
     "gemini": ".gemini/settings.json",
+    "zed": ".config/zed/settings.json",
 }
 Connect = Callable[..., Finished]
 
@@ -75,6 +77,8 @@ def test_what_is_written_is_what_the_client_documents(client: str, connect: Conn
     schema.validate(read(user))
     assert stat.S_IMODE(user.stat().st_mode) == 0o600
     assert os.path.isabs(entry(user, client)["command"])
+    if CLIENTS[client].reference is None:
+        return
     done = connect(client, "--scope", "project", "--http")
     assert done.code == 0, done.err
     shared = project / PROJECT_FILES[client]
@@ -128,6 +132,31 @@ def test_secrets_are_named_and_never_written(
     refused = connect(client, "--env", "A=s3cret")
     assert (refused.code, "s3cret" in refused.err) == (2, False)
     assert "give the name, not the value" in refused.err
+
+
+@pytest.mark.integration
+def test_zed_gets_no_token_in_its_file_and_keeps_its_comments(connect: Connect, home: Path) -> None:
+    path = home / USER_FILES["zed"]
+    path.parent.mkdir(parents=True)
+    before = (
+        "// Zed settings\n//\n// For information see the documentation.\n{\n"
+        '  "theme": {\n    "mode": "system", // follows the desktop\n    "dark": "One Dark",\n  },\n'
+        '  /* "context_servers": {}, */\n  "context_servers": {\n'
+        '    // mine\n    "docs": { "command": "docs", "args": [], "env": {} },\n  },\n}\n'
+    )
+    path.write_text(before)
+    refused = connect("zed", "--http", GLOVEPORT_TOKEN="s3cret")
+    assert (refused.code, path.read_text()) == (2, before)
+    assert "it would be in the file" in refused.err
+    done = connect("zed", "--env", "GITHUB_TOKEN", GITHUB_TOKEN="s3cret")
+    assert done.code == 0, done.err
+    assert "start it where GITHUB_TOKEN is set" in done.err
+    text = path.read_text()
+    added = [line for line in text.splitlines() if line not in before.splitlines()]
+    assert [line for line in text.splitlines() if line not in added] == before.splitlines()
+    assert set(entry(path, "zed")) == {"command", "args"}
+    assert read(path)["context_servers"]["docs"] == {"command": "docs", "args": [], "env": {}}
+    assert "s3cret" not in text + done.out + done.err
 
 
 @pytest.mark.integration
@@ -304,6 +333,7 @@ def test_the_folders_that_clients_are_told_to_use_are_used(connect: Connect, tmp
         ("codex", "CODEX_HOME", "config.toml"),
         ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
         ("vscode", "XDG_CONFIG_HOME", "Code/User/mcp.json"),
+        ("zed", "XDG_CONFIG_HOME", "zed/settings.json"),
     ):
         folder = tmp_path / variable
         assert connect(client, **{variable: str(folder)}).code == 0

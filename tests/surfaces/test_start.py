@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -20,7 +23,7 @@ def test_alone_in_a_terminal_it_says_what_it_is_what_is_here_and_what_to_do_next
     assert code == 0
     assert "Gloveport runs programs" in shown
     assert "No sources are configured here" in shown
-    assert "gloveport add FILE|URL|COMMAND" in shown
+    assert "gloveport add --help" in shown
     (folder / "gloveport.toml").write_text('[sources.shop]\nopenapi = "shop.json"\n')
     with terminal(columns=columns) as opened:
         _, shown = opened.rest()
@@ -53,7 +56,7 @@ def test_init_writes_a_file_with_comments_and_never_overwrites_one(folder: Path)
     assert (folder / "gloveport.toml").read_text() == uncommented
 
 
-def test_completion_answers_a_shell(tmp_path: Path) -> None:
+def test_completion_answers_a_shell() -> None:
     for shell in ("bash", "zsh", "fish"):
         assert "_GLOVEPORT_COMPLETE" in gloveport("completion", shell).out
     words = {"_GLOVEPORT_COMPLETE": "bash_complete", "COMP_WORDS": "gloveport tools se", "COMP_CWORD": "2"}
@@ -62,6 +65,82 @@ def test_completion_answers_a_shell(tmp_path: Path) -> None:
         [COMMAND[0], "-c", run], env=environment(**words), capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout == "plain,search\n"
-    script = tmp_path / "completion.bash"
+
+
+def test_a_shell_completes_tools_and_sources_and_starts_no_server(tmp_path: Path) -> None:
+    server, started = tmp_path / "server.py", tmp_path / "started"
+    server.write_text(
+        "from pathlib import Path\nfrom mcp.server.mcpserver import MCPServer\n"
+        f"Path({str(started)!r}).touch()\nserver = MCPServer('s')\n"
+        "@server.tool()\ndef remember(text: str) -> str: return text\nserver.run()\n"
+    )
+    (tmp_path / "people.py").write_text("def greet() -> str:\n    return 'hello'\n\n\ndef grow() -> str:\n    return ''\n")
+    (tmp_path / "gloveport").mkdir()
+    (tmp_path / "gloveport/gloveport.toml").write_text(
+        f'[sources.people]\nfunctions = "{tmp_path / "people.py"}"\n'
+        f'[sources.memory]\nmcp = ["{sys.executable}", "{server}"]\n'
+    )
+    names = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "HOME")
+    home = dict.fromkeys(names, str(tmp_path))
+    assert _completed(tmp_path, home, "gloveport tools describe p") == []  # nothing was open yet
+    for source in ("people", "memory"):
+        assert gloveport("tools", "list", source, **home).code == 0
+    started.unlink()
+    for line, wanted in (
+        ("gloveport tools describe p", ["people.greet", "people.grow"]),
+        ("gloveport tools call tools.people.gre", ["tools.people.greet"]),
+        ("gloveport tools describe memory.rem", ["memory.remember"]),
+        ("gloveport tools list pe", ["people"]),
+        ("gloveport tools search --source ", ["people", "memory"]),
+        ("gloveport remove m", ["memory"]),
+        ("gloveport connect z", ["zed"]),
+        ("gloveport tools de", ["describe"]),
+    ):
+        assert _completed(tmp_path, home, line) == wanted, line
+    assert not started.exists()
+    (tmp_path / "gloveport/gloveport.toml").write_text("[sources")
+    assert _completed(tmp_path, home, "gloveport tools list ") == []
+
+
+def _completed(folder: Path, home: dict[str, str], line: str) -> list[str]:
+    """Return what bash offers behind this line, by the function of the script that `completion bash` prints."""
+    command = folder / "bin/gloveport"
+    command.parent.mkdir(exist_ok=True)
+    command.write_text(f"#!/bin/sh\nexec {COMMAND[0]} -c 'from gloveport.surfaces.cli.main import main; main()' \"$@\"\n")
+    command.chmod(0o755)
+    script = folder / "completion.bash"
     script.write_text(gloveport("completion", "bash").out)
-    subprocess.run(["bash", "-n", str(script)], check=True, timeout=60)
+    empty = ' ""' if line.endswith(" ") else ""
+    words = f"COMP_WORDS=({line}{empty}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))"
+    asked = f'{words}; _gloveport_completion gloveport; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(
+        ["bash", "-euc", f"source {script}; {asked}"],
+        env=environment(**home, PATH=f"{command.parent}:{os.environ['PATH']}"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_printed_commands_can_be_pasted_where_the_path_has_no_gloveport(tmp_path: Path) -> None:
+    """The command is started by its path, as after `make run`."""
+    command = Path(sys.executable).with_name("gloveport")
+    (tmp_path / "hello.py").write_text("def hello() -> str:\n    return 'hello'\n")
+    env = environment(PATH="/usr/bin:/bin", **dict.fromkeys(("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HOME"), str(tmp_path)))
+
+    def paste(line: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", line], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode != 127, done.stderr
+        return done.stdout + done.stderr
+
+    said = paste(f"{command} tools list") + paste(f"{command} init") + paste(f"{command} add hello.py --yes")
+    printed = re.findall(rf"`({re.escape(str(command))} [^`]*)`|next: (.*)", said)
+    assert len(printed) == 3
+    for quoted, line in printed:
+        assert (quoted or line).startswith(f"{command} ")
+        assert "Usage: " in (shown := paste(quoted or line)) or "hello.hello" in shown

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gloveport.prepare.diagnostics import frame
+from gloveport.surfaces.cli.run.outcome_report import fit_frame
 from gloveport.surfaces.terminal import cells, clip, in_time, visible, visible_json, visible_line
 from tests.surfaces.command import TOOLS, gloveport, terminal
 
@@ -31,6 +33,54 @@ def test_parallel_calls_have_a_live_line_each_until_they_end(tmp_path: Path) -> 
     assert re.search(r"✓ call  some_tools.hold\(.*second", rest)
     assert "\none,two\n" in rest
     assert re.search(r"completed in .* · 2 calls · \d+ MB\n$", rest)
+
+
+@pytest.mark.integration
+def test_a_program_that_computes_has_a_line_with_its_time(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    program = "await tools.hold({fifo: input}); for (;;);"
+    with terminal("run", "--tools", TOOLS, "--input", f'"{fifo}"', "-e", program, NO_COLOR="1", columns=60) as shown:
+        shown.until(r"[⠀-⣿] call  some_tools.hold")
+        fifo.write_text("one")
+        shown.until(r"✓ call  some_tools.hold")
+        shown.until(r"[⠀-⣿] run   the program runs  \d[^\n]* m?s\r\n\r\x1b\[1A\x1b\[J[⠀-⣿] run   the program runs  ")
+        shown.press(b"\x03")
+        _, rest = shown.rest()
+    left = rest.rpartition("\x1b[1A\x1b[J")[2]  # what stays on the screen after the last such line
+    assert left == "✗ cancelled: the run was cancelled\n"
+
+
+@pytest.mark.integration
+def test_a_run_shows_which_source_it_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "gloveport").mkdir()
+    (tmp_path / "gloveport/gloveport.toml").write_text('[sources.sleepy]\nmcp = ["sleep", "1000"]\n')
+    with terminal("run", "-e", "await tools.sleepy.hello()", NO_COLOR="1", XDG_CONFIG_HOME=str(tmp_path)) as shown:
+        shown.until(r"[⠀-⣿] run   opening sleepy  \d")
+        shown.press(b"\x03")
+        code, rest = shown.rest()
+    assert (code, "opening" in rest.rpartition("\x1b[J")[2]) == (130, False)
+
+
+@pytest.mark.integration
+def test_a_command_shows_what_it_waits_for_and_removes_that_line(tmp_path: Path) -> None:
+    (tmp_path / "gloveport").mkdir()
+    (tmp_path / "gloveport/gloveport.toml").write_text('[sources.sleepy]\nmcp = ["sleep", "1000"]\ntimeout_seconds = 2\n')
+    with terminal("tools", "list", "sleepy", NO_COLOR="1", XDG_CONFIG_HOME=str(tmp_path)) as shown:
+        shown.until(r"\r\x1b\[K[⠀-⣿] opening sleepy … \d")
+        code, rest = shown.rest()
+    assert code == 7
+    assert rest.rpartition("\r\x1b[K")[2].startswith("✗ ")
+
+
+@pytest.mark.integration
+def test_no_progress_goes_into_a_pipe_or_a_quiet_run() -> None:
+    for args in ((), ("--quiet",)):
+        done = gloveport("run", *args, "--timeout", "1", "-e", "for (;;);")
+        assert (done.code, "\x1b" in done.err, "the program runs" in done.err) == (6, False, False)
+    with terminal("run", "--quiet", "--timeout", "1", "-e", "for (;;);", NO_COLOR="1") as shown:
+        code, rest = shown.rest()
+    assert (code, rest.startswith("✗ time-limit")) == (6, True)
 
 
 @pytest.mark.integration
@@ -125,7 +175,39 @@ def test_a_dumb_terminal_gets_plain_lines_and_no_cursor_movements() -> None:
     assert '✓ call  some_tools.greet({"name":"Ada"})' in rest
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("columns", [40, 60])
+def test_at_narrow_widths_the_caret_stays_under_its_column(columns: int) -> None:
+    program = f"const words = ['{'a word '}'.repeat(3), 1, 2, 3, 4, 5, 6, 7, 8]; const sum = words.lenght.toFixed(2) + ' of 漢字';"
+    with terminal("run", "-e", program, NO_COLOR="1", columns=columns) as shown:
+        _, text = shown.rest()
+    lines = text.split("\n")
+    at = next(number for number, line in enumerate(lines) if line.strip(" |") and not line.strip(" |^"))
+    source, carets = lines[at - 1], lines[at]
+    assert max(cells(source), cells(carets)) <= columns
+    assert source[carets.index("^") :].startswith("toFixed")
+
+
 # The functions
+
+
+@pytest.mark.parametrize("columns", [20, 30, 60])
+def test_a_frame_is_cut_around_its_mark_wherever_that_is(columns: int) -> None:
+    text = "let 漢字 = call('éé', 漢字漢字漢字漢字, 12345678901234567890, \t'x'); done(漢);"
+    for column in range(1, len(text) + 2):
+        whole = frame(text, 1, column, length=2)
+        source, carets = fit_frame(whole, columns)
+        assert max(cells(source), cells(carets)) <= columns
+        assert _marked(source, carets) == _marked(*whole.split("\n"))[: len(_marked(source, carets))]
+        assert _marked(source, carets) or column > len(text)
+    short = frame("a.b", 1, 3)
+    assert fit_frame(short, columns) == short.split("\n")
+
+
+def _marked(source: str, carets: str) -> str:
+    """Return the characters above the carets."""
+    places = {at for at, mark in enumerate(carets) if mark == "^"}
+    return "".join(each for at, each in enumerate(source) if cells(source[:at]) in places)
 
 
 @pytest.mark.parametrize(

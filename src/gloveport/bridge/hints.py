@@ -90,9 +90,11 @@ def _advice(failure: Failure, catalog: Catalog) -> tuple[str | None, str | None]
 
 
 def _platform_hint(failure: Failure) -> str | None:
-    """Return the hint for a Python program that looks for files, a network or processes, or takes a dict for an object."""
+    """Return the hint for a Python program that looks for files, a network, processes, or a key that a dict lacks."""
     if failure.type == "AttributeError" and (found := _DICT_ATTRIBUTE.fullmatch(failure.message[:MAX_MESSAGE_CHARS])):
         return f'a tool\'s objects are dicts in Python: write `["{found[1]}"]` instead of `.{found[1]}`'
+    if failure.type == "KeyError":
+        return "look at the keys: `list(value)` has those of a dict, `await tools.describe(path)` those of a tool's result"
     if failure.type in _NETWORK_ERRORS:
         return _NO_NETWORK
     if failure.type not in _FILE_ERRORS:

@@ -79,6 +79,7 @@ class _Call(msgspec.Struct, gc=False):
     seconds: float | None = None
     error: str | None = None
     origin: Origin | None = None
+    setting: str | None = None
     named: dict[str, Any] | None = None  # the arguments by name, where finding the names takes long
     approval: CallApproval | None = None
 
@@ -93,9 +94,8 @@ class _Call(msgspec.Struct, gc=False):
             args = ARGUMENTS_NOT_RECORDED
         else:
             args = self.contract.named_arguments(self.args) if self.named is None else self.named
-        return CallRecord(
-            self.id, self.tool, args, self.status, self.started, self.seconds, self.error, self.origin, self.approval
-        )
+        about = self.status, self.started, self.seconds, self.error, self.origin, self.approval, self.setting
+        return CallRecord(self.id, self.tool, args, *about)
 
 
 class _Admitted(NamedTuple):
@@ -238,7 +238,8 @@ class RunBridge:
             slow = not self._bridge.finds_quickly(call.name[:MAX_NAME_CHARS])
             contract = await off_loop_if(slow, self._look_up, call.name)
         if contract.suspended is not None:
-            raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path)
+            setting = f"look at the change with `gloveport tools changes {contract.tool.source}` and accept it"
+            raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path, setting=setting)
         # A private copy is sent: policy, records and listeners read the values that the guest sent (B3).
         if contract.accepts_quickly(call.size or _estimated_size(call)):
             sent, named = contract.accept(call.args), None
@@ -447,6 +448,7 @@ class RunBridge:
             call.status = "failed"
             cancelled = not isinstance(error, ToolError)
             call.origin = "gloveport" if cancelled else error.origin
+            call.setting = None if cancelled else error.setting
             what = (
                 "cancelled: the call was cancelled" if cancelled else f"{label(error.code, error.origin)}: {error.message}"
             )

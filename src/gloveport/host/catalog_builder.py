@@ -28,7 +28,7 @@ def build_catalog(
             changed = suspended_tools(one)
             Catalog([*sources, one.source])
         except GloveportError as error:
-            found.append(Problem(one.name, error.message, error.hint))
+            found.append(Problem(one.name, error.message, error.advice))
             continue
         sources.append(one.source)
         suspended |= changed

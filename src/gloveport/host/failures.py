@@ -15,7 +15,7 @@ from gloveport.errors import CODES, Code, GloveportError, ProgramError
 from gloveport.prepare import frame, locate
 from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.run_attempt import AttemptResult
-from gloveport.types import CallRecord, Failure, Program
+from gloveport.types import CallRecord, Failure, Problem, Program
 
 logger = logging.getLogger("gloveport")
 
@@ -131,8 +131,8 @@ def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None
     return locate(program, line, column) if type(column) is int else None
 
 
-def program_failure(error: ProgramError) -> Failure:
-    """Return the failure of a program that can't run as written."""
+def program_failure(error: ProgramError, problem: Problem | None = None) -> Failure:
+    """Return the failure of a program that can't run as written; `problem` is that of the source that it calls."""
     type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
     row = CODES[error.code]
     return Failure(
@@ -144,7 +144,7 @@ def program_failure(error: ProgramError) -> Failure:
         error.frame,
         error.tool,
         error.hint or row.fix,
-        setting=row.setting or None,
+        setting=(problem and problem.hint) or row.setting or None,
     )
 
 

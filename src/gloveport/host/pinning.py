@@ -26,11 +26,10 @@ def suspended_tools(opened: OpenedSource) -> Mapping[str, str]:
     changed = pins.changed_tools(key, current_definition(opened), writing)
     pinned = pins.find(key)
     known = pinned.tools if pinned else {}
-    command = f"`gloveport tools changes {config.name}`"
     return {
-        address: f"the definition of `tools.{address}` has changed since it was accepted; {command} shows how"
+        address: f"the definition of `tools.{address}` has changed since it was accepted"
         if address in known
-        else f"`tools.{address}` writes, and is new since the definition was accepted; {command} shows it"
+        else f"`tools.{address}` writes, and is new since the definition was accepted"
         for address in changed
     }
 

@@ -147,6 +147,11 @@ class Gloveport:
         """The sources that could not be opened, and warnings about the others."""
         return self._sources.problems
 
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """The names of the sources that are being opened now."""
+        return self._sources.opening_now
+
     def opened_source(self, name: str) -> OpenedSource | None:
         """Return the open source of this name with the facts about it; None when there is none in the catalog."""
         return self._sources.opened(name)
@@ -255,7 +260,8 @@ class Gloveport:
             if type_report.error is not None:
                 raise type_report.error
         except ProgramError as error:
-            return Outcome(request.run, "failed", error=program_failure(error))
+            problem = self.catalog.source_problem(error.tool) if error.tool and error.code == "source-failed" else None
+            return Outcome(request.run, "failed", error=program_failure(error, problem))
         except GloveportError as error:
             return Outcome(request.run, "failed", error=unprepared_failure(error))
         try:

@@ -237,7 +237,7 @@ def _secrets(config: SourceConfig) -> Mapping[str, str]:
 
 def _problem(name: str, error: Exception) -> Problem:
     if isinstance(error, GloveportError):
-        return Problem(name, error.message, error.hint)
+        return Problem(name, error.message, error.advice)
     logger.error("the source %s could not be opened", name, exc_info=error)
     return Problem(name, f"the source {name} could not be opened: {type(error).__name__}")
 

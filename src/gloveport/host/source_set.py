@@ -58,6 +58,11 @@ class SourceSet:
         """True while a source is still to be opened."""
         return bool(self._wanted) and (not self._opener.started or bool(self._opener.still_opening()))
 
+    @property
+    def opening_now(self) -> tuple[str, ...]:
+        """The names of the sources that are being opened."""
+        return tuple(problem.source for problem in self._opener.still_opening())
+
     async def build(self) -> None:
         """Bring the catalog up to date with what is open."""
         if self._built < self._changes:
@@ -115,7 +120,8 @@ class SourceSet:
 
     def _unopened_catalog(self) -> Catalog:
         hint = "a program that says `tools` waits for it"
-        problems = [Problem(name, f"the source {name} has not been opened yet", hint) for name in self._names if name]
+        message = "the source {} has not been opened yet"
+        problems = [Problem(name, message.format(name), hint, opening=True) for name in self._names if name]
         return Catalog([one.source for one in self._own], broken={problem.source: problem for problem in problems})
 
     def _progressed(self, due: bool) -> None:

@@ -95,8 +95,8 @@ class EnvironmentCredentials:
         text = self._environment.get(variable)
         if text and (source, slot) not in self._configured and (rival := self._rival(source, variable)):
             message = f"{variable} is set and may be meant for the source {rival} or for {source}"
-            hint = f'decide under [sources.{source}]: credentials = {{ {slot} = "env:{variable}" }}, or another variable'
-            raise ToolError(message, code="credential-missing", hint=hint)
+            setting = f'decide under [sources.{source}]: credentials = {{ {slot} = "env:{variable}" }}, or another variable'
+            raise ToolError(message, code="credential-missing", setting=setting)
         return Secret(text, f"{source}.{slot}") if text else None
 
     def _rival(self, source: str, variable: str) -> str | None:

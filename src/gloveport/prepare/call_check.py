@@ -126,7 +126,7 @@ def _refuse_name(call: CallSite, names: list[str], program: Program, catalog: To
     prefix = f"{call.chain.root}." if call.chain.root in TOOLS else ""
     if broken := catalog.source_problem(name):
         message = broken.refusal(f"{prefix}{name}")
-        raise _at(program, call.chain.parts[0], message, code="source-failed", hint=broken.hint or "", tool=name)
+        raise _at(program, call.chain.parts[0], message, code="source-failed", hint=broken.agent_hint, tool=name)
     meant = [f"{prefix}{suggestion}" for suggestion in catalog.suggest(name)[:3]]
     message = f"no tool `{prefix}{name}`{f'; {question(meant)}' if meant else ''}"
     known = next((n for n in range(len(names), 0, -1) if catalog.is_namespace(".".join(names[:n]))), 0)

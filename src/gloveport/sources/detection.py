@@ -194,7 +194,7 @@ async def _download(url: str, context: SourceContext, allow_private: bool) -> Re
     try:
         return await context.egress.send(request, reach)
     except GloveportError as error:
-        raise SourceError(f"{shown(url)} can't be read: {error.message}", hint=error.hint) from error
+        raise SourceError(f"{shown(url)} can't be read: {error.message}", hint=error.advice) from error
 
 
 def _kind_of_reply(url: str, reply: Reply) -> SourceKind:

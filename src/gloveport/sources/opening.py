@@ -35,7 +35,7 @@ async def open_source(config: SourceConfig, context: SourceContext, download: Re
     except GloveportError as error:
         message = error.message if config.name in error.message else f"the source {config.name}: {error.message}"
         code = error.code if isinstance(error, SourceError | SandboxError) else None
-        raise SourceError(message, code=code, hint=error.hint) from error
+        raise SourceError(message, code=code, hint=error.advice) from error
 
 
 async def _resolve(source: Source, config: SourceConfig) -> OpenedSource:

@@ -32,11 +32,13 @@ class Activity:
     seconds: float
     calls: int | None = None
     error: str | None = None
+    setting: str | None = None
 
     @classmethod
     def of_call(cls, agent: str, run: str, call: CallRecord) -> Activity:
         """Return the activity of a call that ended."""
-        return cls("call", agent, run, call.tool.removeprefix("local."), call.status, call.seconds or 0.0, None, call.error)
+        about = call.tool.removeprefix("local."), call.status, call.seconds or 0.0, None, call.error, call.setting
+        return cls("call", agent, run, *about)
 
 
 class ActivityLog:
@@ -94,7 +96,8 @@ class ActivityLog:
         status = paint(activity.status, colours.get(activity.status, "yellow"))
         calls = "" if activity.calls is None else f"  {activity.calls:,} call{'s' * (activity.calls != 1)}"
         error = f"  {_bounded(activity.error, MAX_ERROR_CHARS)}" if activity.error else ""
-        return f"{paint(head, 'dim')}{name}  {status}  {in_time(activity.seconds)}{calls}{error}"
+        setting = f"  (setting: {_bounded(activity.setting, MAX_ERROR_CHARS)})" if activity.setting else ""
+        return f"{paint(head, 'dim')}{name}  {status}  {in_time(activity.seconds)}{calls}{error}{setting}"
 
 
 def _bounded(text: str, columns: int) -> str:

@@ -72,6 +72,7 @@ def call_document(call: CallRecord) -> dict[str, Any]:
         "error": call.error,
         "origin": call.origin,
         "approval": None if call.approval is None else to_json(asdict(call.approval)),
+        "setting": call.setting,
     }
 
 

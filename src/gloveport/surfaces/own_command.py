@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 COMMAND_NAME = "gloveport"
+_COMMAND = re.compile(r"(?:^|(?<=`))gloveport(?= )")
 
 
 def own_command() -> tuple[str, ...]:
@@ -20,6 +23,14 @@ def own_command() -> tuple[str, ...]:
     return sys.executable, "-P", "-m", "gloveport.surfaces.cli.main"
 
 
+def as_typed(text: str) -> str:
+    """Return a command, or a text with commands in backticks, as a person can paste it: with a path if it needs one."""
+    if "gloveport " not in text or Path(sys.argv[0]).name != COMMAND_NAME:
+        return text
+    return _COMMAND.sub(lambda _: typed_command(), text)
+
+
+@cache
 def typed_command() -> str:
     """Return what a person types here: the name if the PATH leads to this installation, else the shortest path to it."""
     command, *rest = own_command()

@@ -146,7 +146,7 @@ async def test_a_refused_credential_names_its_variable(source: GraphQLSource, li
     with pytest.raises(ToolError) as caught:
         await call(source, "hello")
     assert (caught.value.code, caught.value.status) == ("http-error", 401)
-    assert "GLOVEPORT_LIB_TOKEN" in (caught.value.hint or "")
+    assert "GLOVEPORT_LIB_TOKEN" in (caught.value.setting or "")
 
 
 async def test_a_missing_credential_names_its_variable(library: Library, outside: SourceContext, tmp_path: Any) -> None:
@@ -159,7 +159,7 @@ async def test_a_missing_credential_names_its_variable(library: Library, outside
     with pytest.raises(ToolError) as caught:
         await call(source, "hello")
     assert caught.value.code == "credential-missing"
-    assert "LIBRARY_CARD" in (caught.value.hint or "")
+    assert "LIBRARY_CARD" in (caught.value.setting or "")
 
 
 @pytest.mark.parametrize(

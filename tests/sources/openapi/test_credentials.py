@@ -86,7 +86,7 @@ async def test_a_missing_credential_is_named_by_its_variable_and_nothing_is_sent
     with pytest.raises(ToolError) as caught:
         await kit.call(get(("key", "login"), ("token",)), slots=SLOTS, credentials={"token": "env:MY_TOKEN"})
     assert caught.value.code == "credential-missing"
-    assert caught.value.hint == "set GLOVEPORT_API_KEY and GLOVEPORT_API_LOGIN, or MY_TOKEN"
+    assert caught.value.setting == "set GLOVEPORT_API_KEY and GLOVEPORT_API_LOGIN, or MY_TOKEN"
     assert kit.server.seen == []
 
 

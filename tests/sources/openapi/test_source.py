@@ -135,7 +135,7 @@ async def test_an_operation_without_a_server_of_its_own_goes_to_that_of_the_docu
 async def test_an_operation_without_any_server_says_how_to_give_one(kit: Kit) -> None:
     with pytest.raises(ToolError) as caught:
         await kit.call(Operation("GET", "/x"), base_url=None)
-    assert caught.value.code == "source-failed" and caught.value.hint and "base_url" in caught.value.hint
+    assert caught.value.code == "source-failed" and caught.value.setting and "base_url" in caught.value.setting
 
 
 async def test_arguments_never_choose_the_server(kit: Kit) -> None:

@@ -175,7 +175,8 @@ def _admit(url: Url, reach: Reach) -> None:
         raise ToolError(f"{url.host} may not be reached: a cloud metadata service", code="egress-denied")
     if reach.origins and url.origin not in reach.origins:
         message = f"{url.origin} may not be reached: this source's requests go to {', '.join(sorted(reach.origins))}"
-        raise ToolError(message, code="egress-denied", hint="add it as a source of its own if you want that")
+        hint, setting = "ask the user to add it as a source", "add it as a source of its own if you want that"
+        raise ToolError(message, code="egress-denied", hint=hint, setting=setting)
 
 
 def _framing(hop: Hop) -> list[headers.Pair]:

@@ -13,7 +13,10 @@ import httpcore2
 from gloveport.errors import ToolError
 from gloveport.policy.egress.addresses import refusal
 
-PRIVATE_HINT = "to allow it, set allow_private = true in [sources.NAME], or use --private for a source on the command line"
+PRIVATE_HINT = "ask the user whether this source may reach private addresses"
+PRIVATE_SETTING = (
+    "to allow it, set allow_private = true in [sources.NAME], or use --private for a source on the command line"
+)
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Connect = Callable[[str, int, float | None], Awaitable[httpcore2.AsyncNetworkStream]]
@@ -67,9 +70,9 @@ async def allowed_addresses(host: str, port: int, *, allow_private: bool, resolv
     for address in addresses:
         rule = refusal(address, allow_private=allow_private)
         if rule is not None:
-            hint = PRIVATE_HINT if rule.kind == "private" else None
+            hint, setting = (PRIVATE_HINT, PRIVATE_SETTING) if rule.kind == "private" else (None, None)
             place = host if host == address else f"{host} ({address})"
-            raise ToolError(f"{place} may not be reached: {rule}", code="egress-denied", hint=hint)
+            raise ToolError(f"{place} may not be reached: {rule}", code="egress-denied", hint=hint, setting=setting)
     return addresses
 
 

@@ -22,7 +22,8 @@ def explain(error: BaseException, host: str, method: str, reach: Reach) -> ToolE
         return ToolError(message, code="source-timeout", retryable=True)
     if isinstance(error, (TimeoutError, httpcore2.TimeoutException)):
         message = f"{host} did not answer in full within {reach.total_seconds:g} s"
-        return ToolError(message, code="source-timeout", retryable=method in _SAFE)
+        setting = "raise timeout_seconds in [sources.NAME]"
+        return ToolError(message, code="source-timeout", retryable=method in _SAFE, setting=setting)
     if isinstance(error, httpcore2.ConnectError):
         return _unconnected(error, host)
     damaged = isinstance(error, zlib.error)
@@ -37,8 +38,11 @@ def _unconnected(error: BaseException, host: str) -> ToolError:
     untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if untrusted is not None:
         message = f"the certificate of {host} is not trusted: {untrusted.verify_message}"
-        hint = "add it to this machine's trust store or SSL_CERT_FILE; verify_tls = false in [sources.NAME] trusts anyone"
-        return ToolError(message, code="source-unreachable", hint=hint)
+        hint = "ask the user to look at the certificate"
+        setting = (
+            "add it to this machine's trust store or SSL_CERT_FILE; verify_tls = false in [sources.NAME] trusts anyone"
+        )
+        return ToolError(message, code="source-unreachable", hint=hint, setting=setting)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return ToolError(f"the TLS handshake with {host} failed", code="source-unreachable")
     refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)

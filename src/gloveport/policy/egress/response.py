@@ -76,8 +76,8 @@ class StreamedResponse:
     def _count(self, size: int) -> None:
         if size > self._reach.max_bytes:
             message = f"the reply of {self._host} is larger than {self._reach.max_bytes} bytes"
-            hint = "request less, or raise max_response_bytes in [sources.NAME]"
-            raise ToolError(message, code="reply-too-large", hint=hint)
+            setting = "raise max_response_bytes in [sources.NAME]"
+            raise ToolError(message, code="reply-too-large", hint="request less", setting=setting)
 
     def _header(self, name: bytes) -> str:
         for key, value in self._response.headers:

@@ -97,7 +97,7 @@ async def _introspect(endpoint: Endpoint, source: str) -> bytes:
         try:
             reply = await endpoint.send(query, {})
         except ToolError as error:
-            raise SourceError(f"source {source}: {shown(endpoint.url)}: {error.message}", hint=error.hint) from None
+            raise SourceError(f"source {source}: {shown(endpoint.url)}: {error.message}", hint=error.advice) from None
         errors = _errors(reply)
         if errors is None:
             moved = reply.headers.get("location")

@@ -118,7 +118,8 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
     def _status_error(self, status: int, body: bytes, host: str) -> ToolError:
         if status == 401 and self._missing_credential:
             message = f"{host} wants a credential and none was given"
-            return ToolError(message, code="credential-missing", status=status, hint=f"set {self._missing_credential}")
+            setting = f"set {self._missing_credential}"
+            return ToolError(message, code="credential-missing", status=status, setting=setting)
         message = f"{host} answered with status {status}"
         about = {"status": status, "data": _excerpt(body), "retryable": status in RETRYABLE_STATUSES}
         return ToolError(message, code="http-error", origin="tool", **about)

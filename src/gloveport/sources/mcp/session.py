@@ -104,7 +104,7 @@ class Session:
                 raise self._failed(f"did not answer within {self._timeout:g} s") from None
             if (problem := call.problem) and isinstance(error, Exception):
                 message = f"the source {self._source} can't be opened: {problem.message}"
-                raise SourceError(message, code=problem.code, hint=problem.hint) from None
+                raise SourceError(message, code=problem.code, hint=problem.advice) from None
             raise
 
     async def close(self) -> None:

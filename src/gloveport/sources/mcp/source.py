@@ -183,7 +183,8 @@ class McpSource:
             raise ToolError(message, code="unknown-tool", tool=tool.address)
         if now.tool is not tool and now.fingerprint != fingerprint(tool):
             message = f"the server of {self.name} has changed this tool since it was listed"
-            raise ToolError(message, code="tool-suspended", tool=tool.address, hint="look at the change and accept it")
+            setting = f"look at the change with `gloveport tools changes {self.name}` and accept it"
+            raise ToolError(message, code="tool-suspended", tool=tool.address, setting=setting)
 
     # Life cycle.
 
@@ -223,7 +224,7 @@ class McpSource:
             except SourceError as error:
                 self._backoff.died()
                 code = "source-unreachable" if error.code == SourceError.code else error.code
-                raise ToolError(error.message, code=code, retryable=True, hint=error.hint) from None
+                raise ToolError(error.message, code=code, retryable=True, setting=error.hint) from None
 
     async def _discard(self, session: Session) -> None:
         self._session = None
@@ -244,7 +245,7 @@ class McpSource:
             await session.close()
             message = f"the tools of the source {self.name} can't be listed: {error.message}"
             code = error.code if error.code == "definition-too-complex" else None
-            raise SourceError(message, code=code, hint=error.hint) from None
+            raise SourceError(message, code=code, hint=error.advice) from None
         except BaseException:
             await session.close()
             raise
@@ -320,7 +321,7 @@ class McpSource:
                 checked = await off_loop(check_rows, self.name, batches, hints, trust_annotations=trusted)
             except (SourceError, TooComplexError) as error:
                 code = "definition-too-complex" if isinstance(error, TooComplexError) else error.code
-                raise ToolError(error.message, code=code, hint=error.hint) from None
+                raise ToolError(error.message, code=code, setting=error.hint) from None
             self._compiled = key, *checked
         _, tools, problems = self._compiled
         warnings += problems

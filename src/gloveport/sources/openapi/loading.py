@@ -73,7 +73,7 @@ async def _download(config: SourceConfig, url: str, context: SourceContext) -> L
         reply = await context.egress.send(Request("GET", url, accepted), reach)
     except ToolError as error:
         raise SourceError(
-            f"the definition of the source {config.name} can't be downloaded: {error}", hint=error.hint
+            f"the definition of the source {config.name} can't be downloaded: {error}", hint=error.advice
         ) from error
     if reply.status != 200:
         hint = "check the URL; save a definition that needs a login to a file"

@@ -203,7 +203,7 @@ class OpenApiSource:
             try:
                 base = choose_base_url(self._config, operation.servers or self._servers, self._variables)
             except SourceError as error:
-                raise ToolError(str(error), code=error.code, tool=tool.address, hint=error.hint) from None
+                raise ToolError(str(error), code=error.code, tool=tool.address, setting=error.hint) from None
             builder = RequestBuilder(operation, base.url, self._config.headers)
             plan = self._plans[tool.address] = _CallPlan(builder, base, self._reach(base.origin))
         return plan

@@ -113,7 +113,8 @@ class AgentTools:
             return
         broken = next((one for one in self._problems(catalog) if one.source == source), None)
         if broken:
-            raise OptionError(f"the source `{source}` is not connected: {visible_line(broken.message)}", hint=broken.hint)
+            message = f"the source `{source}` is not connected: {visible_line(broken.message)}"
+            raise OptionError(message, hint=broken.agent_hint)
         known = f"the sources are {', '.join(names)}" if names else "no source is connected"
         raise OptionError(
             f"there is no source `{visible_line(source)[:60]}`", hint=did_you_mean(source[:60], names) or known

@@ -34,6 +34,7 @@ from gloveport.surfaces.cli.file_change import FileChange, ask, read_answer, rea
 from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
@@ -103,7 +104,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
         write_document(out, {"ok": True, "file": str(path), "source": about})
     else:
         err.line(f"{err.paint('✓', 'green')} added to {path}")
-        err.line(f"  next: gloveport tools list {config.name}")
+        err.line(f"  next: {as_typed(f'gloveport tools list {config.name}')}")
     return 0
 
 
@@ -152,7 +153,7 @@ def _private_hint() -> Iterator[None]:
     try:
         yield
     except GloveportError as error:
-        if "allow_private" not in (error.hint or ""):
+        if "allow_private" not in (error.advice or ""):
             raise
         hint = "add it with --private if it may reach your own network"
         raise SourceError(error.message, code=error.code, hint=hint) from None

@@ -18,12 +18,15 @@ from gloveport.surfaces.cli.options import (
     CONFIG,
     JSON,
     NO_INPUT,
+    PAGER,
     PRIVATE,
     SOURCES,
     TRUST_ANNOTATIONS,
     WRITES,
     YES,
     OneOf,
+    complete_files,
+    complete_sources,
     minimum_option,
     view_options,
 )
@@ -54,7 +57,7 @@ def cli(ctx: click.Context) -> None:
     help="Run a program. Its result goes to stdout, everything else to stderr.",
     examples=("gloveport run script.ts --tools tools.py",),
 )
-@click.argument("file", required=False, metavar="[FILE|-]")
+@click.argument("file", required=False, metavar="[FILE|-]", shell_complete=complete_files)
 @click.option("-e", "--code", metavar="CODE", help="Run this text.")
 @click.option("--language", metavar="NAME", help="typescript, javascript or python; by default from the file's name.")
 @click.option("--engine", metavar="NAME", help="deno, quickjs, cpython or monty; by default the language's own.")
@@ -107,7 +110,7 @@ def init(**options: Any) -> int:
         "gloveport add -- npx -y @modelcontextprotocol/server-memory",
     ),
 )
-@click.argument("what", nargs=-1, required=True, metavar="URL|FILE|COMMAND…")
+@click.argument("what", nargs=-1, required=True, metavar="URL|FILE|COMMAND…", shell_complete=complete_files)
 @click.option("--name", metavar="NAME", help="The source's name: programs call tools.NAME.")
 @click.option(
     "--kind",
@@ -142,7 +145,7 @@ def add(**options: Any) -> int:
     rare=True,
     examples=("gloveport remove github", "gloveport remove github --scope user --yes"),
 )
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=complete_sources)
 @click.option(
     "--scope",
     type=OneOf(["project", "user"]),
@@ -193,8 +196,8 @@ cli.add_command(audit)
 )
 @click.argument(
     "client",
-    type=OneOf(["claude-code", "cursor", "vscode", "codex", "gemini"], "client"),
-    metavar="claude-code|cursor|vscode|codex|gemini",
+    type=OneOf(["claude-code", "cursor", "vscode", "codex", "gemini", "zed"], "client"),
+    metavar="claude-code|cursor|vscode|codex|gemini|zed",
 )
 @SOURCES
 @click.option(
@@ -332,7 +335,7 @@ def version(as_json: bool) -> int:
 
 @cli.command(
     cls=PageCommand,
-    help="Print the script with which your shell completes commands and options.",
+    help="Print the script with which your shell completes commands, options, sources and tools.",
     rare=True,
     examples=("gloveport completion bash >> ~/.bashrc", "gloveport completion fish | source"),
 )
@@ -353,7 +356,9 @@ def completion(shell: str) -> int:
 )
 @click.argument("topic", nargs=-1, metavar="[TOPIC]")
 @JSON
+@PAGER
 @click.pass_context
-def help_(ctx: click.Context, topic: tuple[str, ...], as_json: bool) -> int:
+def help_(ctx: click.Context, topic: tuple[str, ...], as_json: bool, pages: bool) -> int:
     """Explain a topic."""
-    return help_command(page_of(ctx.parent, topic), " ".join(topic) or None, cli.list_commands(ctx), as_json=as_json)
+    page, name = page_of(ctx.parent, topic), " ".join(topic) or None
+    return help_command(page, name, cli.list_commands(ctx), as_json=as_json, pages=pages)

@@ -8,6 +8,7 @@ from gloveport.config import Config, load_config
 from gloveport.loosening import trust_settings
 from gloveport.sources.trust import needs_trust, what_it_does
 from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.pager import paged
 from gloveport.surfaces.cli.sources import location_of
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
@@ -22,16 +23,17 @@ def show_command(view: ViewOptions) -> int:
     if view.as_json:
         write_document(view.out, {"ok": True, "files": [str(path) for path in settings.files], "settings": rows})
         return 0
-    for row in rows:
-        mark = view.out.paint("!", "yellow") if row["ignored"] else " "
-        place = view.out.paint(visible_line(row["place"] or ""), "dim")
-        view.out.line(f"{mark} {visible_line(row['key'])} = {visible_line(str(row['value']))}  {place}".rstrip())
-        if row["ignored"]:
-            view.out.line(f"    ignored: {visible_line(row['ignored'])}")
-    if settings.ignored:
-        view.err.line(f"hint: {HOW_TO_TRUST}")
-    if not rows:
-        view.err.line("there are no settings: every value is the default")
+    with paged(view) as (out, err):
+        for row in rows:
+            mark = out.paint("!", "yellow") if row["ignored"] else " "
+            place = out.paint(visible_line(row["place"] or ""), "dim")
+            out.line(f"{mark} {visible_line(row['key'])} = {visible_line(str(row['value']))}  {place}".rstrip())
+            if row["ignored"]:
+                out.line(f"    ignored: {visible_line(row['ignored'])}")
+        if settings.ignored:
+            err.line(f"hint: {HOW_TO_TRUST}")
+        if not rows:
+            err.line("there are no settings: every value is the default")
     return 0
 
 

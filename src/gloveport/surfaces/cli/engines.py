@@ -13,6 +13,7 @@ from gloveport.sandbox.engines.engine import installed_version
 from gloveport.sandbox.engines.registry import EngineStatus, try_engines
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, stream
 
 
@@ -41,7 +42,7 @@ def _show_engine(out: Stream, engine: EngineStatus) -> None:
     for ability in engine.abilities:
         out.line(f"    {ability.name:<11} {ability.state:<4} {ability.detail}")
     if not engine.available:
-        out.line("    next: gloveport doctor")
+        out.line(f"    next: {as_typed('gloveport doctor')}")
 
 
 def version_command(*, as_json: bool) -> int:

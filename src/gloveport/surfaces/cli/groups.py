@@ -7,7 +7,16 @@ from typing import Any
 import click
 
 from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
-from gloveport.surfaces.cli.options import COLOR, JSON, NO_INPUT, YES, view_options
+from gloveport.surfaces.cli.options import (
+    COLOR,
+    JSON,
+    NO_INPUT,
+    YES,
+    complete_sources,
+    complete_tools,
+    page_options,
+    view_options,
+)
 
 
 @click.group(
@@ -31,9 +40,9 @@ def tools(ctx: click.Context) -> None:
     examples=("gloveport tools search create issue",),
 )
 @click.argument("query", nargs=-1, required=True, metavar="WORDS…")
-@click.option("--source", metavar="NAME", help="Search this source only.")
+@click.option("--source", metavar="NAME", help="Search this source only.", shell_complete=complete_sources)
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Show at most N tools (10).")
-@view_options
+@page_options
 def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view: Any) -> int:
     """Find tools."""
     from gloveport.surfaces.cli.tools.listing import search_command
@@ -48,8 +57,8 @@ def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view:
     help="List the tools of all sources, or of one.",
     examples=("gloveport tools list github",),
 )
-@click.argument("source", required=False, metavar="[SOURCE]")
-@view_options
+@click.argument("source", required=False, metavar="[SOURCE]", shell_complete=complete_sources)
+@page_options
 def tools_list(source: str | None, **view: Any) -> int:
     """List tools."""
     from gloveport.surfaces.cli.tools.listing import list_command
@@ -64,9 +73,9 @@ def tools_list(source: str | None, **view: Any) -> int:
     help="Show a tool's parameters and result as types.",
     examples=("gloveport tools describe github.issues.create",),
 )
-@click.argument("path", metavar="TOOL")
+@click.argument("path", metavar="TOOL", shell_complete=complete_tools)
 @click.option("--at", metavar="PLACE", help="Show only a part of the result's type, such as 'items[].spec'.")
-@view_options
+@page_options
 def tools_describe(path: str, at: str | None, **view: Any) -> int:
     """Show a tool."""
     from gloveport.surfaces.cli.tools.command import ViewOptions, describe_command
@@ -84,7 +93,7 @@ def tools_describe(path: str, at: str | None, **view: Any) -> int:
         "gloveport tools call github.issues.create @issue.json title='A title'",
     ),
 )
-@click.argument("path", metavar="TOOL")
+@click.argument("path", metavar="TOOL", shell_complete=complete_tools)
 @click.argument("args", nargs=-1, metavar="[JSON|@FILE|-|KEY=VALUE]…")
 @NO_INPUT
 @view_options
@@ -101,8 +110,8 @@ def tools_call(path: str, args: tuple[str, ...], no_input: bool, **view: Any) ->
     help="Show the tools whose definition has changed since you accepted it.",
     examples=("gloveport tools changes github",),
 )
-@click.argument("source", required=False, metavar="[SOURCE]")
-@view_options
+@click.argument("source", required=False, metavar="[SOURCE]", shell_complete=complete_sources)
+@page_options
 def tools_changes(source: str | None, **view: Any) -> int:
     """Show changes."""
     from gloveport.surfaces.cli.tools.command import ViewOptions, changes_command
@@ -116,7 +125,7 @@ def tools_changes(source: str | None, **view: Any) -> int:
     help="Accept the current definition of a source: shows what has changed, and asks.",
     examples=("gloveport tools accept github",),
 )
-@click.argument("source", metavar="SOURCE")
+@click.argument("source", metavar="SOURCE", shell_complete=complete_sources)
 @YES
 @view_options
 def tools_accept(source: str, yes: bool, **view: Any) -> int:
@@ -132,7 +141,7 @@ def tools_accept(source: str, yes: bool, **view: Any) -> int:
     help="Trust a source of a project's gloveport.toml: shows what it does, and asks.",
     examples=("gloveport tools trust memory",),
 )
-@click.argument("source", metavar="SOURCE")
+@click.argument("source", metavar="SOURCE", shell_complete=complete_sources)
 @YES
 @view_options
 def tools_trust(source: str, yes: bool, **view: Any) -> int:
@@ -143,7 +152,7 @@ def tools_trust(source: str, yes: bool, **view: Any) -> int:
 
 
 @tools.command("approve", cls=PageCommand, hidden=True, help="The old name of `gloveport tools trust`.")
-@click.argument("source", metavar="SOURCE")
+@click.argument("source", metavar="SOURCE", shell_complete=complete_sources)
 @YES
 @view_options
 def tools_approve(source: str, yes: bool, **view: Any) -> int:
@@ -173,7 +182,7 @@ def config(ctx: click.Context) -> None:
     help="Show every setting with its place, and what is ignored and why.",
     examples=("gloveport config show",),
 )
-@view_options
+@page_options
 def config_show(**view: Any) -> int:
     """Show the settings."""
     from gloveport.surfaces.cli.config import show_command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -100,21 +99,23 @@ def page_of(ctx: click.Context | None, words: Sequence[str]) -> str | None:
     return ctx.get_help() if ctx else None
 
 
-def help_command(page: str | None, topic: str | None, commands: Sequence[str], *, as_json: bool) -> int:
+def help_command(page: str | None, topic: str | None, commands: Sequence[str], *, as_json: bool, pages: bool) -> int:
     """Explain a topic and return the exit code; `page` is the help page of the command of that name, if there is one."""
+    from gloveport.surfaces.cli.pager import paged
+    from gloveport.surfaces.cli.view import ViewOptions
     from gloveport.surfaces.documents import write_document
-    from gloveport.surfaces.terminal import stream
 
     text = page or topic_text(topic or "")
     if text is None:
         known = [*commands, *TOPICS, *CODES]
         hint = did_you_mean(topic or "", known) or f"the topics are {', '.join([*commands, *TOPICS])} and the error codes"
         raise OptionError(f"there is no help on `{topic}`", hint=hint)
-    out = stream(sys.stdout)
-    if as_json:
-        write_document(out, {"ok": True, "topic": topic, "text": text})
-    else:
-        out.line(text.rstrip("\n"))
+    view = ViewOptions(as_json, "auto", None, pages=pages)
+    with paged(view) as (out, _):
+        if as_json:
+            write_document(out, {"ok": True, "topic": topic, "text": text})
+        else:
+            out.line(text.rstrip("\n"))
     return 0
 
 

@@ -26,12 +26,12 @@ def sources_command(view: ViewOptions) -> int:
 
 async def _sources(view: ViewOptions, port: Gloveport) -> int:
     settings = view.settings()
-    show_problems(view, port)
     rows = [_row(port, config, settings.places.get(config.name)) for config in settings.sources]
     wrong = not_open(port)
     if view.as_json:
         write_document(view.out, answer_document({"sources": rows}, wrong))
         return exit_code_of(wrong)
+    show_problems(view.err, port)
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         state = view.out.paint(f"{row['state']:<10}", STATE_COLOURS[row["state"]])

@@ -32,9 +32,10 @@ class OutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions(OutputOptions):
-    """The options --config, --json and --color."""
+    """The options --config, --json, --color and --no-pager."""
 
     config: str | None
+    pages: bool = True
 
     def settings(self, *, quiet: bool = False) -> Config:
         """Return the settings of this user and this project."""

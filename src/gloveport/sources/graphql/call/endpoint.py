@@ -67,11 +67,11 @@ class Endpoint:
         slot = next(iter(self._config.credentials), TOKEN_SLOT)
         variable = self._context.credentials.wanted(self._config.name, slot)
         if given:
-            hint = f"check the credential in the environment variable {variable}"
+            setting = f"check the credential in the environment variable {variable}"
             message = "the endpoint refused the credential"
-            return ToolError(message, code="http-error", origin="tool", status=401, hint=hint)
-        hint = f"set the environment variable {variable}"
-        return ToolError("the endpoint wants a credential", code="credential-missing", status=401, hint=hint)
+            return ToolError(message, code="http-error", origin="tool", status=401, setting=setting)
+        setting = f"set the environment variable {variable}"
+        return ToolError("the endpoint wants a credential", code="credential-missing", status=401, setting=setting)
 
     def _attachments(self) -> list[Attachment]:
         found = []

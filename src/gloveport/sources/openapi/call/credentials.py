@@ -38,7 +38,7 @@ class SourceCredentials:
                 )
 
     def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
-        """Return the secrets to send; raises ToolError `credential-missing`, whose hint names the variables to set."""
+        """Return the secrets to send; raises ToolError `credential-missing`, whose setting names the variables to set."""
         alternatives = alternatives or self._undeclared
         if not alternatives:
             return ()
@@ -55,7 +55,7 @@ class SourceCredentials:
     def _missing(self, alternatives: Alternatives) -> ToolError:
         ways = [" and ".join(self._credentials.wanted(self._source, name) for name in names) for names in alternatives]
         message = f"the source {self._source} has no credential for this call"
-        return ToolError(message, code="credential-missing", hint=f"set {', or '.join(dict.fromkeys(ways))}")
+        return ToolError(message, code="credential-missing", setting=f"set {', or '.join(dict.fromkeys(ways))}")
 
 
 def _attachment(slot: CredentialSlot, secret: Secret, origin: str) -> Attachment:

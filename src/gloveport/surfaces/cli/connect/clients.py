@@ -1,6 +1,6 @@
 """The MCP clients that `gloveport connect` knows: the file of each, and how it writes a server.
 
-Secrets stay in the environment: every client here can refer to a variable, each with a syntax of its own.
+Secrets stay in the environment: the clients refer to a variable, each with a syntax of its own, or pass all of theirs on.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from gloveport.errors import OptionError
 from gloveport.surfaces.cli.connect.entries import Format
 
 SERVER_NAME = "gloveport"
@@ -41,7 +42,8 @@ class Client:
     """One client.
 
     `servers` is the key of its table of servers. `project` is its file in a project, `user` returns its file for a user.
-    `reference` is how it refers to the variable NAME. `reload` says how it loads a change. `typed` are its values of `type`
+    `reference` is how it refers to the variable NAME; a client without one takes values as they are written, and passes its
+    whole environment to the servers that it starts. `reload` says how it loads a change. `typed` are its values of `type`
     for a server on stdio and over HTTP. `url` is its key of a server's URL.
     """
 
@@ -49,7 +51,7 @@ class Client:
     servers: str
     project: str
     user: Callable[[], ClientFile]
-    reference: str
+    reference: str | None
     reload: str
     format: Format = "json"
     typed: tuple[str | None, str | None] = (None, None)
@@ -60,7 +62,7 @@ class Client:
         return self.user() if scope == "user" else ClientFile(folder / self.project, folder)
 
     def entry(self, server: ServerCommand | str) -> dict[str, Any]:
-        """Return the entry for a server: a command to start, or a URL."""
+        """Return the entry for a server: a command to start, or a URL. Raise where a URL's token would be in the file."""
         kind = self.typed[isinstance(server, str)]
         entry: dict[str, Any] = {"type": kind} if kind else {}
         if isinstance(server, str):
@@ -70,19 +72,18 @@ class Client:
     def _authorization(self) -> dict[str, Any]:
         if self.format == "toml":
             return {"bearer_token_env_var": TOKEN_VARIABLE}
-        return {"headers": {"Authorization": f"Bearer {self._reference_to(TOKEN_VARIABLE)}"}}
+        if self.reference is None:
+            hint = "leave `--http` out: it then starts `gloveport mcp` itself, which needs no token"
+            raise OptionError(f"{self.title} can't read a token from a variable: it would be in the file", hint=hint)
+        return {"headers": {"Authorization": f"Bearer {self.reference.replace('NAME', TOKEN_VARIABLE)}"}}
 
     def _environment(self, names: Sequence[str]) -> dict[str, Any]:
-        if not names:
+        reference = self.reference
+        if not names or reference is None:
             return {}
-        return (
-            {"env_vars": list(names)}
-            if self.format == "toml"
-            else {"env": {name: self._reference_to(name) for name in names}}
-        )
-
-    def _reference_to(self, variable: str) -> str:
-        return self.reference.replace("NAME", variable)
+        if self.format == "toml":
+            return {"env_vars": list(names)}
+        return {"env": {name: reference.replace("NAME", name) for name in names}}
 
 
 def _at_home(*parts: str) -> ClientFile:
@@ -102,6 +103,11 @@ def _vscode() -> ClientFile:
     if sys.platform == "darwin":
         return _at_home("Library", "Application Support", "Code", "User", "mcp.json")
     return _chosen("XDG_CONFIG_HOME", "Code/User/mcp.json") or _at_home(".config", "Code", "User", "mcp.json")
+
+
+def _zed() -> ClientFile:
+    chosen = None if sys.platform == "darwin" else _chosen("XDG_CONFIG_HOME", "zed/settings.json")
+    return chosen or _at_home(".config", "zed", "settings.json")
 
 
 def _chosen(variable: str, name: str) -> ClientFile | None:
@@ -129,5 +135,8 @@ CLIENTS: Mapping[str, Client] = {
     "gemini": Client(
         "Gemini CLI", "mcpServers", ".gemini/settings.json", lambda: _at_home(".gemini", "settings.json"), "$NAME",
         "restart it, then look at /mcp", url="httpUrl",
+    ),
+    "zed": Client(
+        "Zed", "context_servers", ".zed/settings.json", _zed, None, "look at `agent: open settings` in the command palette",
     ),
 }  # fmt: skip

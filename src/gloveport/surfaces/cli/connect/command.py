@@ -25,7 +25,7 @@ from gloveport.surfaces.cli.view import OutputOptions
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import DEFAULT_URL
 from gloveport.surfaces.http.token import own_token_file
-from gloveport.surfaces.own_command import own_command
+from gloveport.surfaces.own_command import as_typed, own_command
 from gloveport.surfaces.terminal import Stream
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -51,10 +51,11 @@ def connect_command(options: ConnectOptions) -> int:
         raise OptionError("a running server has its own sources", hint="give them to `gloveport serve`")
     err = options.err
     client = CLIENTS[options.client]
-    entry = client.entry(_served(options.url or DEFAULT_URL) if options.http or options.url else _start(options))
+    server = _served(options.url or DEFAULT_URL) if options.http or options.url else _start(options)
+    entry = client.entry(server)
     path = client.place(options.scope, Path.cwd()).path
     about: dict[str, Any] = {"client": options.client, "scope": options.scope, "file": str(path), "entry": entry}
-    warnings = _warnings(options, entry)
+    warnings = _warnings(options, client, server)
     if options.only_print:
         return _print(options, client, about, warnings)
     try:
@@ -106,7 +107,7 @@ def _report(err: Stream, client: Client, path: Path, backup: Path | None, warnin
 
 def _warn(err: Stream, warnings: list[str]) -> None:
     for warning in warnings:
-        err.line(f"  {err.paint('!', 'yellow')} {warning}")
+        err.line(f"  {err.paint('!', 'yellow')} {as_typed(warning)}")
 
 
 # The server in the entry.
@@ -160,15 +161,19 @@ def _served(url: str) -> str:
     return url
 
 
-def _warnings(options: ConnectOptions, entry: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
-    if "command" in entry and not options.sources and not load_config().sources:
-        hint = "`gloveport add` adds one, or name one here: gloveport connect CLIENT tools.py"
-        found.append(f"no sources are configured, so the agent gets no tools: {hint}")
-    if "command" not in entry:
+def _warnings(options: ConnectOptions, client: Client, server: ServerCommand | str) -> list[str]:
+    if isinstance(server, str):
         export = f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(own_token_file()))})"'
-        found.append(f"set {TOKEN_VARIABLE} for the client: {export}; `gloveport serve` creates that file")
-    elif options.scope == "project" and shutil.which(SERVER_NAME) is None:
+        return [f"set {TOKEN_VARIABLE} for the client: {export}; `gloveport serve` creates that file"]
+    found: list[str] = []
+    if not options.sources and not load_config().sources:
+        hint = (
+            f"`gloveport add --help` shows how to add one, or name one here: `gloveport connect {options.client} tools.py`"
+        )
+        found.append(f"no sources are configured, so the agent gets no tools: {hint}")
+    if server.env and client.reference is None:
+        found.append(f"{client.title} passes on what it was started with: start it where {', '.join(server.env)} is set")
+    if options.scope == "project" and shutil.which(SERVER_NAME) is None:
         found.append(f"the command `{SERVER_NAME}` is not on your PATH, but the project's file starts it by that name")
     return found
 

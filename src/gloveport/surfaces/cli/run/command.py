@@ -65,7 +65,7 @@ def run_command(options: RunOptions) -> int:
     input_ = _input(options)
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
-    view = RunView(err, quiet=options.quiet or as_json)
+    view = RunView(err, quiet=options.quiet or as_json, opening=lambda: port.opening)
     name = os.path.basename(options.file) if options.file not in (None, "-") else ""
     prompt = ApprovalPrompt(err, view.paused, code, name) if can_ask(no_input=options.no_input) else None
     port = _port(options, settings, limits, prompt)
@@ -108,6 +108,7 @@ async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any
     logger = logging.getLogger("gloveport")
     logger.addHandler(handler)
     try:
+        view.begin()
         with redirect_stdout(prints), redirect_stderr(prints):
             return await port.run(code, **options, on_event=view.event)
     except asyncio.CancelledError:

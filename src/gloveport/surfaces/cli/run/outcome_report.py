@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
-from gloveport.surfaces.terminal import Stream, in_time, visible, visible_line
+from gloveport.surfaces.own_command import as_typed
+from gloveport.surfaces.terminal import Stream, cells, in_time, visible, visible_line
 from gloveport.types import MAX_SHOWN_CAUSES, CallRequest, Failure, Outcome
 from gloveport.values import to_json
 
@@ -112,12 +113,39 @@ def write_failure(err: Stream, failure: Failure) -> None:
     if failure.line is not None:
         err.line(f"  line {failure.line}, column {failure.column}")
     if failure.frame:
-        for line in visible(failure.frame).split("\n"):
+        shown = visible(failure.frame)
+        for line in fit_frame(shown, err.columns - 4) if err.terminal else shown.split("\n"):
             err.line(f"    {line}")
     _write_advice(err, failure.hint, failure.setting)
     _write_causes(err, failure)
     if err.terminal and failure.code in CODES and failure.origin == "gloveport":
-        err.line(err.paint(f"  more: gloveport help {failure.code}", "dim"))
+        err.line(err.paint(f"  more: {as_typed(f'gloveport help {failure.code}')}", "dim"))
+
+
+def fit_frame(frame: str, columns: int) -> list[str]:
+    """Return a frame's source line, cut around the marked place so that it fits, and the line with the carets below it."""
+    source, _, below = frame.partition("\n")
+    head, bar, text = source.partition(" | ")
+    gutter = len(head) + len(bar)
+    room = max(columns - gutter, 4)
+    if cells(text) <= room:
+        return [source, below]
+    at = len(below) - len(below.lstrip(" |")) - gutter  # the column of the first caret in the text
+    end = max(cells(text), at + 1)
+    left = max(0, min(at - room // 2, end - room))
+    right = left + room
+    first, last = left + (left > 0), right - (right < end)  # an ellipsis takes a column at each end that is cut
+    kept, column, start = "", 0, first
+    for character in text:
+        width = cells(character)
+        if first <= column and column + width <= last:
+            start = start if kept else column
+            kept += character
+        column += width
+    shown = f"{head}{bar}{'…' if left else ''}{kept}{'…' if right < end else ''}"
+    place = at - start + (left > 0)
+    carets = min(below.count("^"), max(1, last - at))
+    return [shown, f"{below[:gutter]}{' ' * place}{'^' * carets}"]
 
 
 def _write_causes(err: Stream, failure: Failure) -> None:
@@ -147,9 +175,9 @@ def write_problem(err: Stream, error: GloveportError) -> None:
 
 def _write_advice(err: Stream, hint: str | None, setting: str | None) -> None:
     if hint:
-        err.line(f"  hint: {_indented(hint)}{' (--language)' if 'set the language to' in hint else ''}")
+        err.line(f"  hint: {_indented(as_typed(hint))}{' (--language)' if 'set the language to' in hint else ''}")
     if setting:
-        err.line(f"  setting: {_indented(setting)}{_option(setting)}")
+        err.line(f"  setting: {_indented(as_typed(setting))}{_option(setting)}")
 
 
 def _option(setting: str) -> str:

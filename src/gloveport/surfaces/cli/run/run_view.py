@@ -1,4 +1,4 @@
-"""Shows a run on standard error while it happens: output and ended calls as lines, running calls below them."""
+"""Shows a run on standard error while it happens: output and ended calls as lines, below them what it does now."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from gloveport.surfaces.documents import to_text
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Colour, Stream, clip, in_time, visible, visible_line
-from gloveport.surfaces.waiting_line import SPINNER
+from gloveport.surfaces.waiting_line import DELAY_SECONDS, SPINNER
 from gloveport.types import CallRecord, Event, LogLine
 from gloveport.values import to_json
 
@@ -25,15 +26,24 @@ _LEVELS: dict[str, tuple[str, tuple[Colour, ...]]] = {"warn": ("!", ("yellow",))
 class RunView:
     """Shows the events of one run. Every line has a mark and a label, so that text from a guest can't pass for ours."""
 
-    def __init__(self, out: Stream, *, quiet: bool = False) -> None:
+    def __init__(self, out: Stream, *, quiet: bool = False, opening: Callable[[], Sequence[str]] = tuple) -> None:
         self._out = out
         self._quiet = quiet
+        self._opening = opening  # the names of the sources that the run waits for
+        self._began: float | None = None
+        self._active = 0.0  # when a call began or ended
         self._running: dict[int, tuple[CallRecord, float]] = {}
         self._waiting: list[str] = []  # lines that the next redraw writes above the running calls
         self._cancelled: Counter[str] = Counter()
-        self._drawn = 0  # how many lines of running calls the terminal shows now
+        self._drawn = 0  # how many lines about the present the terminal shows now
         self._paused = False
         self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Show from now on what the run does: a run that takes long and makes no call is not stuck."""
+        if self._out.moves and not self._quiet:
+            self._began = self._active = time.monotonic()
+            self._redraw_soon(DELAY_SECONDS)
 
     def event(self, event: Event) -> None:
         """Show an event."""
@@ -57,8 +67,9 @@ class RunView:
         self.labelled(mark, line.level, line.text, *colours)
 
     def _call(self, call: CallRecord) -> None:
+        self._active = time.monotonic()
         if call.status in ("running", "waiting"):
-            self._running[call.id] = (call, time.monotonic())
+            self._running[call.id] = (call, self._active)
             self._redraw_soon()
             return
         before, _ = self._running.pop(call.id, (None, 0.0))
@@ -108,16 +119,22 @@ class RunView:
         self._waiting.append(line)
         self._redraw_soon()
 
-    def _redraw_soon(self) -> None:
-        if self._out.moves and self._timer is None and not self._paused:
-            self._timer = asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._redraw)
+    def _redraw_soon(self, seconds: float = REDRAW_SECONDS) -> None:
+        if not self._out.moves or self._paused:
+            return
+        loop = asyncio.get_running_loop()
+        if self._timer is not None and self._timer.when() > loop.time() + seconds:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = loop.call_later(seconds, self._redraw)
 
     def _redraw(self) -> None:
         self._timer = None
         live = self._live_lines()
         self._draw(live)
-        if live:
-            self._redraw_soon()
+        if live or self._began is not None:
+            self._redraw_soon(REDRAW_SECONDS if live else DELAY_SECONDS)
 
     def _draw(self, live: list[str]) -> None:
         back = f"\r\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
@@ -139,10 +156,15 @@ class RunView:
         ]
         if len(self._running) > len(shown):
             lines.append(f"{spin} {len(self._running) - len(shown)} more calls are running")
+        if not lines and self._began is not None and now - self._active >= DELAY_SECONDS:
+            opening = visible_line(", ".join(self._opening()))
+            doing = clip(f"opening {opening}" if opening else "the program runs", self._out.columns - 20)
+            lines.append(f"{spin} {paint('run  ', 'dim')} {doing}  {paint(in_time(now - self._began), 'dim')}")
         return lines
 
     def close(self) -> None:
-        """Show the lines that still wait, and remove the running calls."""
+        """Show the lines that still wait, and remove those about the present."""
+        self._began = None
         if self._timer is not None:
             self._timer.cancel()
         if self._cancelled:
@@ -165,7 +187,7 @@ class RunLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show a record; any thread may log."""
-        text = self.format(record)
+        text = as_typed(self.format(record))
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._view.labelled, "!", "host", text, "yellow")
 

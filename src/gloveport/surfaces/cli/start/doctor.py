@@ -17,6 +17,7 @@ from gloveport.sandbox.self_test import SelfTestResult, run_self_test
 from gloveport.surfaces.cli.start.surroundings import Finding, surroundings
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Colour, Stream, clip, stream, visible_line
 from gloveport.types import MIB, Strength
 
@@ -174,17 +175,19 @@ def show(out: Stream, diagnosis: Diagnosis) -> None:
 
 
 def _row(out: Stream, mark: str, name: str, detail: str, fix: str | None, *, width: int = 13) -> None:
+    detail = as_typed(detail)
     colours: dict[str, Colour] = {"✓": "green", "✗": "red", "!": "yellow"}
     detail = clip(visible_line(detail), max(8, out.columns - width - 5)) if mark == "✓" else visible_line(detail)
     out.line(f"  {out.paint(mark, colours[mark])} {name:<{width}} {detail}")
     if fix:
-        out.line(f"    {'':<{width}} fix: {visible_line(fix)}")
+        out.line(f"    {'':<{width}} fix: {visible_line(as_typed(fix))}")
 
 
 def _verdict(out: Stream, diagnosis: Diagnosis) -> str:
     problem, self_test = diagnosis.problem, diagnosis.self_test
     if problem is not None or self_test is None:
-        return f"{out.paint(f'✗ {problem}', 'red', 'bold')} Apply the fixes above, then: gloveport doctor"
+        return f"{out.paint(f'✗ {problem}', 'red', 'bold')} Apply the fixes above, then: {as_typed('gloveport doctor')}"
     strength = self_test.report.strength
     sealed = f"✓ The sandbox is sealed (strength {strength}): {len(self_test.attempts)} escapes tried, none succeeded."
-    return f"{out.paint(sealed, 'green', 'bold')} Next: gloveport run -e '1 + 1'"
+    first = as_typed("gloveport run -e '1 + 1'")
+    return f"{out.paint(sealed, 'green', 'bold')} Next: {first}"

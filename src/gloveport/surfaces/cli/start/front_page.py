@@ -6,6 +6,7 @@ import sys
 
 from gloveport.config import Config
 from gloveport.errors import GloveportError
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import Stream, clip, stream, visible_line
 
@@ -26,7 +27,8 @@ def show_front_page() -> None:
     if settings is not None:
         _show_sources(out, settings)
     out.line("Next:")
-    for command, text in _next(settings):
+    for written, text in _next(settings):
+        command = as_typed(written)
         if len(command) + len(text) + 6 <= out.columns:
             out.line(f"  {out.paint(command, 'bold')}  {text}")
         else:
@@ -50,7 +52,7 @@ def _next(settings: Config | None) -> list[tuple[str, str]]:
     if settings is None:
         return [("gloveport config show", "shows the settings and their places")]
     if not settings.sources:
-        first = ("gloveport add FILE|URL|COMMAND", "adds the tools of an API, an MCP server or a Python file")
+        first = ("gloveport add --help", "shows how to add the tools of an API, an MCP server or a Python file")
     else:
         first = ("gloveport tools search WORDS", "finds tools by what they do")
     return [

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from gloveport.config import CONFIG_FILE
 from gloveport.errors import OptionError
-from gloveport.surfaces.cli.file_change import FileChange, ask
+from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import stream
 
 TEXT = """\
@@ -37,9 +38,10 @@ def init_command(*, yes: bool, as_json: bool, color: str) -> int:
     """Write the file, unless there is one; return the exit code."""
     err, out = stream(sys.stderr, color), stream(sys.stdout, color)
     path = Path.cwd() / CONFIG_FILE
-    if path.exists():
+    before = read_text(path)
+    if before is not None and before.strip():
         raise OptionError(f"{path} exists already; nothing was changed", hint="`gloveport config show` shows what it says")
-    change = FileChange(path, None, TEXT)
+    change = FileChange(path, before, TEXT)
     if not as_json:
         change.show(err)
     if sys.stdin.isatty():
@@ -49,5 +51,5 @@ def init_command(*, yes: bool, as_json: bool, color: str) -> int:
         write_document(out, {"ok": True, "file": str(path)})
     else:
         err.line(f"{err.paint('✓', 'green')} wrote {path}")
-        err.line("  next: gloveport add FILE|URL|COMMAND")
+        err.line(f"  next: {as_typed('gloveport add --help')}")
     return 0

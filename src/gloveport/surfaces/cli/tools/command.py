@@ -22,12 +22,14 @@ from gloveport.sources.trust import files_now, needs_trust, trust, trusted_files
 from gloveport.suggestions import question
 from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.pager import AnswerPage, paged
 from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
 from gloveport.surfaces.cli.run.outcome_report import pending_error
 from gloveport.surfaces.cli.tools.tool_lists import keep_list
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
 from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, visible, visible_line
 from gloveport.surfaces.waiting_line import WaitingLine
 from gloveport.types import Tool
@@ -36,10 +38,12 @@ from gloveport.values import to_json
 
 def describe_command(view: ViewOptions, name: str, at: str | None) -> int:
     """Show a tool's declaration, or that of a part of its result; return the exit code."""
-    return with_port(view, lambda port: _describe(view, port, name, at), only=source_named(view, name), naming=name)
+    only = source_named(view, name)
+    with paged(view) as page:
+        return with_port(view, lambda port: _describe(view, page, port, name, at), only=only, naming=name)
 
 
-async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | None) -> int:
+async def _describe(view: ViewOptions, page: AnswerPage, port: Gloveport, name: str, at: str | None) -> int:
     path = name.removeprefix("tools.")
     try:
         found = await off_loop(port.catalog.describe, path, at)
@@ -63,9 +67,10 @@ async def _describe(view: ViewOptions, port: Gloveport, name: str, at: str | Non
         }
         write_document(view.out, {"ok": True, "tool": about})
     else:
-        view.out.write(visible(found.typescript))
+        page.out.write(visible(found.typescript))
         if entry is not None and entry.suspended:
-            view.err.line(f"{view.err.paint('!', 'yellow')} {entry.suspended}")
+            shows = as_typed(f"`gloveport tools changes {entry.tool.source}` shows how")
+            page.err.line(f"{page.err.paint('!', 'yellow')} {entry.suspended}; {shows}")
     return 0
 
 
@@ -105,21 +110,22 @@ async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, A
 def changes_command(view: ViewOptions, source: str | None) -> int:
     """Show the tools whose definitions have changed since they were accepted; return the exit code."""
     only = None if source is None else [view.source(source).name]
-    return with_port(view, lambda port: _changes(view, port, source), only=only, naming=source)
+    with paged(view) as page:
+        return with_port(view, lambda port: _changes(view, page, port, source), only=only, naming=source)
 
 
-async def _changes(view: ViewOptions, port: Gloveport, source: str | None) -> int:
+async def _changes(view: ViewOptions, page: AnswerPage, port: Gloveport, source: str | None) -> int:
     rows = _changed(port, source)
     wrong = not_open(port, source)
-    show_problems(view, port)
     if view.as_json:
         write_document(view.out, answer_document({"changed": rows}, wrong))
         return exit_code_of(wrong)
-    _show_changes(view.out, rows)
+    show_problems(page.err, port)
+    _show_changes(page.out, rows)
     sources = sorted({row["tool"].partition(".")[0] for row in rows})
     commands = [f"gloveport tools accept {name}" for name in sources]
     unchanged = f"nothing has changed{' in the open sources' if wrong else ''}"
-    view.err.line(f"to accept: {', '.join(commands)}" if commands else unchanged)
+    page.err.line(f"to accept: {', '.join(map(as_typed, commands))}" if commands else unchanged)
     return exit_code_of(wrong)
 
 
@@ -217,12 +223,12 @@ def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
     return SourceError(f"not open: {', '.join(names)}", hint="`gloveport sources` says why", data={"sources": names})
 
 
-def show_problems(view: ViewOptions, port: Gloveport) -> None:
-    """Write why sources are not open; in a JSON document, the command says so itself."""
-    for problem in port.problems if not view.as_json else ():
+def show_problems(err: Stream, port: Gloveport) -> None:
+    """Write why sources are not open."""
+    for problem in port.problems:
         if problem.broken:
-            hint = f"\n  hint: {problem.hint}" if problem.hint else ""
-            view.err.line(f"{view.err.paint('✗', 'red')} {visible(problem.message)}{hint}")
+            hint = f"\n  hint: {as_typed(problem.hint)}" if problem.hint else ""
+            err.line(f"{err.paint('✗', 'red')} {visible(problem.message)}{hint}")
 
 
 def exit_code_of(wrong: GloveportError | None) -> int:
@@ -233,7 +239,7 @@ def exit_code_of(wrong: GloveportError | None) -> int:
 def no_tool(port: Gloveport, path: str) -> ToolError:
     """Return the error for a name that no tool has, with what may have been meant."""
     if broken := port.catalog.source_problem(path):
-        return ToolError(broken.refusal(path[:200]), code="source-failed", hint=broken.hint)
+        return ToolError(broken.refusal(path[:200]), code="source-failed", setting=broken.hint)
     meant = port.catalog.suggest(path)
     hint = question(meant) if meant else "`gloveport tools search WORDS` finds tools"
     return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from gloveport.catalog.search import SearchIndex
 from gloveport.catalog.stored_index import StoredTool
 from gloveport.errors import GloveportError, exit_code
+from gloveport.surfaces.cli.pager import AnswerPage, paged
 from gloveport.surfaces.cli.tools.tool_lists import CachedList, cached_lists, search_lists
 from gloveport.surfaces.cli.view import ViewOptions
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, clip, visible, visible_line
 from gloveport.types import Tool
 
@@ -47,9 +49,10 @@ def list_command(view: ViewOptions, source: str | None) -> int:
     def show(lists: Mapping[str, CachedList], port: Gloveport | None) -> int:
         pairs = [*_cached_tools(lists), *_open_tools(port)]
         answer = _Answer([stored for stored, _ in pairs], lists, port, source)
-        return _show(view, answer, {"total": len(pairs)}, "")
+        return _show(view, page, answer, {"total": len(pairs)}, "")
 
-    return _answer(view, source, show)
+    with paged(view) as page:
+        return _answer(view, source, show)
 
 
 def search_command(view: ViewOptions, query: str, source: str | None, limit: int) -> int:
@@ -65,9 +68,10 @@ def search_command(view: ViewOptions, query: str, source: str | None, limit: int
             found, count = SearchIndex([tool for _, tool in pairs]).search(query, source, limit), len(pairs)
             tools = [stored[tool.address] for tool in found.tools]
         counts = f"{len(tools):,} of {found.total:,} matches, among {count:,} tools"
-        return _show(view, _Answer(tools, lists, port, source), {"total": found.total, "of": count}, counts)
+        return _show(view, page, _Answer(tools, lists, port, source), {"total": found.total, "of": count}, counts)
 
-    return _answer(view, source, show)
+    with paged(view) as page:
+        return _answer(view, source, show)
 
 
 def _answer(view: ViewOptions, source: str | None, show: Show) -> int:
@@ -100,8 +104,8 @@ def _open_tools(port: Gloveport | None) -> Iterator[tuple[StoredTool, Tool]]:
         yield StoredTool(tool.address, first, tool.kind, tool.writes, bool(entry and entry.suspended)), tool
 
 
-def _show(view: ViewOptions, answer: _Answer, about: Mapping[str, Any], counts: str) -> int:
-    wrong, port, err = answer.wrong, answer.port, view.err
+def _show(view: ViewOptions, page: AnswerPage, answer: _Answer, about: Mapping[str, Any], counts: str) -> int:
+    wrong, port, err = answer.wrong, answer.port, page.err
     if view.as_json:
         from gloveport.surfaces.documents import answer_document, write_document
 
@@ -109,27 +113,27 @@ def _show(view: ViewOptions, answer: _Answer, about: Mapping[str, Any], counts: 
         ages = {name: round(each.age_seconds) for name, each in answer.lists.items()}
         rows = [_row(tool) for tool in answer.tools]
         document = {**about, "tools": rows, "problems": problems, "cached_seconds": ages}
-        write_document(view.out, answer_document(document, wrong))
+        write_document(page.out, answer_document(document, wrong))
         return exit_code(wrong.code) if wrong else 0
-    _show_tools(view.out, answer.tools)
+    _show_tools(page.out, answer.tools)
     for problem in port.problems if port is not None and answer.source is not None else ():
         if not problem.broken:
             err.line(f"{err.paint('!', 'yellow')} {visible(problem.message)}")
     if not answer.lists and port is None:
-        err.line("there are no sources yet: `gloveport add` adds one")
+        err.line(as_typed("there are no sources yet: `gloveport add --help` shows how to add one"))
     if counts:
         err.line(err.paint(counts, "dim"))
     if answer.lists:
         oldest = max(each.age_seconds for each in answer.lists.values())
         which = "the list" if len(answer.lists) == 1 else "lists"
         text = f"from {which} of tools on disk, up to {_age(oldest)} old; `gloveport tools list SOURCE` reads one again"
-        err.line(err.paint(err.fold(text), "dim"))
+        err.line(err.paint(err.fold(as_typed(text)), "dim"))
     if wrong is not None and port is not None and answer.source is not None:
         from gloveport.surfaces.cli.tools.command import show_problems
 
-        show_problems(view, port)
+        show_problems(err, port)
     elif wrong is not None:
-        err.line(err.fold(f"{wrong.message} ({wrong.hint})"))
+        err.line(err.fold(as_typed(f"{wrong.message} ({wrong.hint})")))
     return exit_code(wrong.code) if wrong else 0
 
 

@@ -2,6 +2,7 @@
 
 A list belongs to exactly these settings of a source. It ends with a day, with a change of the source's file, and with a
 change of what was accepted of the source. Python files are never listed from here: what they define is known when they run.
+The names alone are kept for every source, for the completion of a shell.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ FORMAT_VERSION = 2
 MAX_AGE_SECONDS = 24 * 3600
 MAX_UNUSED_DAYS = 30
 MAX_INDEXED_CHARS = 1500
+NAMES_SUFFIX = ".names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,6 @@ def _changed_ns(file: str | Path | tuple[str, ...]) -> int:
 
 def keep_list(config: SourceConfig, tools: Iterable[Tool], suspended: Mapping[str, object]) -> None:
     """Keep the list of a source that is open now; a disk that is full or read-only is no error."""
-    if config.kind == "functions":
-        return
     rows = []
     for tool in tools:
         text, is_suspended = tool.description[:MAX_INDEXED_CHARS], tool.address in suspended
@@ -99,10 +99,24 @@ def keep_list(config: SourceConfig, tools: Iterable[Tool], suspended: Mapping[st
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _remove_unused(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(rows, file)
-        os.replace(name, path)
+        _write(path.with_suffix(NAMES_SUFFIX), "\n".join(row[0] for row in rows))
+        if config.kind != "functions":
+            _write(path, json.dumps(rows))
+
+
+def cached_names(config: SourceConfig) -> list[str]:
+    """Return the addresses of the tools that the source had when it was last open, however long ago that is."""
+    try:
+        return _path(config).with_suffix(NAMES_SUFFIX).read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _write(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(name, path)
 
 
 def search_lists(lists: Sequence[CachedList], query: str, limit: int) -> tuple[SearchResult[StoredTool], int]:
