@@ -67,7 +67,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     await asyncio.to_thread(settings.write_text, SETTINGS)
     port = Gloveport(tools=[pay, read], config=settings, store=store, spare=1)
     listening = listen("127.0.0.1", 0, None)
-    check = TokenCheck(Secret(TOKEN, "token"), store, port.check_agent)
+    check = TokenCheck(Secret(TOKEN, "token"), store, port.agent)
     server = HttpServer(port, ServerNames(), check, Admission(), 30)
     serving = asyncio.create_task(server.serve(listening))
     try:

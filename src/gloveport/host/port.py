@@ -20,7 +20,7 @@ from gloveport.bridge import Bridge, RunContext
 from gloveport.bridge.hints import is_name_error, with_hint
 from gloveport.bridge.run_bridge import OnCall
 from gloveport.catalog import Catalog
-from gloveport.config import Config, config_from
+from gloveport.config import AgentConfig, Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError
 from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import (
@@ -130,13 +130,9 @@ class Gloveport:
         """What programs can call now. A source is in it once it is open."""
         return self._sources.catalog
 
-    def check_agent(self, name: str) -> None:
-        """Raise OptionError for an agent that the settings don't name."""
-        self._governance.agent(name)
-
-    def trusts_elicitation(self, agent: str) -> bool:
-        """Return whether the client of an agent is trusted to ask its user about calls."""
-        return self.holds_runs and self._governance.agent(agent).elicitation
+    def agent(self, name: str) -> AgentConfig:
+        """Return the settings of an agent; raise OptionError for one that they don't name."""
+        return self._governance.agent(name)
 
     async def catalog_of(self, agent: str) -> Catalog:
         """Return what the programs of an agent can call now."""

@@ -69,7 +69,7 @@ def serve_command(options: ServeOptions) -> int:
     ready = None if options.as_json else partial(_show_ready, out, err, port, document)
     try:
         with redirect_stdout(sys.stderr):  # shows at once what tools print
-            check = TokenCheck(token, port.store_path, port.check_agent)
+            check = TokenCheck(token, port.store_path, port.agent)
             serving = _serve(options, port, listening, check, log.record if log else None, ready)
             run_interruptible(serving, grace_seconds=options.grace)
     finally:

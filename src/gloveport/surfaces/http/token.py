@@ -73,7 +73,7 @@ class TokenCheck:
     """
 
     def __init__(
-        self, token: Secret, store: Path | None = None, check_agent: Callable[[str], None] = lambda name: None
+        self, token: Secret, store: Path | None = None, check_agent: Callable[[str], object] = lambda name: None
     ) -> None:
         self._check_agent = check_agent  # raises OptionError for an agent that the settings don't name
         self._digest = token_digest(token.reveal())

@@ -62,7 +62,8 @@ class ApprovalElicitation:
     def is_trusted(self) -> bool:
         """Whether this client may ask its user: the settings trust it, and it says that it can."""
         capability = ClientCapabilities(elicitation=ElicitationCapability())
-        return self._port.trusts_elicitation(self._agent) and self._context.session.check_client_capability(capability)
+        trusted = self._port.holds_runs and self._port.agent(self._agent).elicitation
+        return trusted and self._context.session.check_client_capability(capability)
 
     @property
     def resumed(self) -> str | None:

@@ -64,7 +64,7 @@ class ServedSources:
         sources = [SourceSpec(text, options) for text in self.sources]
         store = settings.governance.store or store_file()
         port = Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True, store=store)
-        port.check_agent(self.agent)
+        port.agent(self.agent)
         return port
 
 
