@@ -86,6 +86,9 @@ class _Port:
     def emit(self, value: Any) -> None:
         to_json(value)
 
+    def stop_asking(self) -> None:
+        """Ask nobody."""
+
     def report_defect(self, error: Exception) -> ToolError:
         self.defects.append(error)
         return ToolError("a defect", code="internal-error")

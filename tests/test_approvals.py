@@ -164,3 +164,26 @@ async def test_an_agent_sees_its_own_tools_only(tmp_path: Any) -> None:
         assert failed.error.code == "call-limit"
         with pytest.raises(OptionError, match="there is no agent"):
             await port.run("1", agent="nobody")
+
+
+async def test_a_program_that_has_ended_asks_nobody_any_more() -> None:
+    """One call is denied and not caught: the others are withdrawn."""
+    asked: list[ApprovalRequest] = []
+    denied = asyncio.Event()
+
+    async def answer(request: ApprovalRequest) -> bool:
+        asked.append(request)
+        if len(asked) == 3:
+            denied.set()
+        await denied.wait()
+        if request.args["amount"] == 0:
+            return False
+        return await asyncio.Event().wait()
+
+    async with Gloveport(tools=[pay], on_approval=answer, spare=1) as port:
+        outcome = await port.run("await Promise.all([0, 1, 2].map((n) => tools.pay({amount: n})))")
+        assert port.approvals.waiting == ()
+    assert outcome.error is not None
+    assert outcome.error.code == "denied"
+    assert (len(asked), PAID) == (3, [])
+    assert [call.status for call in outcome.calls] == ["failed"] * 3

@@ -97,7 +97,9 @@ async def test_an_answer_needs_a_terminal_or_the_token_of_an_approver(home: dict
         def answer(*args: str, **env: str) -> int:
             return gloveport("approvals", *args, request["id"], "--yes", **home, **env).code
 
-        for forged in ({}, {"GLOVEPORT_APPROVER_TOKEN": "gp_" + "x" * 43}):
+        made = await asyncio.to_thread(gloveport, "agents", "add", "clerk", "--json", **home)
+        wrong = ("gp_" + "x" * 43, made.document["token"], request["id"], request["digest"])
+        for forged in ({}, *({"GLOVEPORT_APPROVER_TOKEN": token} for token in wrong)):
             assert await asyncio.to_thread(answer, "approve", **forged) == 5
 
         def token() -> str:

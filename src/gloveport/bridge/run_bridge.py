@@ -127,6 +127,7 @@ class RunBridge:
         self._began = time.monotonic() if context.began is None else context.began
         self.on_waiting: Callable[[bool], None] = lambda waits: None
         self._waiting_for_person = 0
+        self._asking: set[asyncio.Future[Answer]] = set()
         self._budgets_used: Counter[str] = Counter()
         self._calls_made = 0
         self._questions_asked = 0
@@ -291,6 +292,12 @@ class RunBridge:
             self._cut_searches[answer.query] = answer
         return answer.rows
 
+    def stop_asking(self) -> None:
+        """Withdraw what a person was asked: the program has ended, and nobody waits for these calls."""
+        asking, self._asking = self._asking, set()
+        for each in asking:
+            each.cancel()
+
     def close(self) -> None:
         """Refuse further calls and drop the results of those under way; the caller owns their tasks.
 
@@ -365,11 +372,19 @@ class RunBridge:
         self._waiting_for_person += 1
         if self._waiting_for_person == 1:
             self.on_waiting(True)
+        asking = asyncio.ensure_future(desk.ask(question, made.contract.accept_named))
+        self._asking.add(asking)
         try:
-            answer = await desk.ask(question, made.contract.accept_named)
+            answer = await asking
         except ApprovalError as error:
             raise not_answered(made.tool, error) from None
+        except asyncio.CancelledError:
+            asking.cancel()
+            if asking in self._asking:
+                raise
+            raise _run_ended_error(made.tool) from None
         finally:
+            self._asking.discard(asking)
             self._waiting_for_person -= 1
             if self._waiting_for_person == 0:
                 self.on_waiting(False)

@@ -94,6 +94,7 @@ class RunPort:
         self.bridge = bridge
         self.call = bridge.call
         self.call_sync = bridge.call_sync
+        self.stop_asking = bridge.stop_asking
         self.logs: list[LogLine] = []
         self.emitted: list[Any] = []
 

@@ -53,6 +53,10 @@ class HostCallbacks(Protocol):
         """Return the answer to a look-up that the program waits for."""
         ...
 
+    def stop_asking(self) -> None:
+        """Note that the program has ended: nobody needs to answer for it any more."""
+        ...
+
     def report_defect(self, error: Exception) -> ToolError:
         """Log a defect of the host; return an error that shows the guest none of its internals."""
         ...
@@ -452,6 +456,7 @@ class RunAttempt:
         """Wait for the calls that a program made before it ended by itself, within its time limit."""
         if end.notes is not None and self._calls:
             self._worker.end()
+            self._host.stop_asking()
             left = self._limits.wall_seconds - (time.monotonic_ns() - self._began) / 1e9
             await asyncio.wait(list(self._calls.values()), timeout=max(left, 0))
 
