@@ -253,6 +253,6 @@ async def test_a_name_that_is_the_programs_own_or_only_a_type_is_not_missed(port
     "line", ["x as any;\n", "import.meta as any;\n", "f<a>(b);\n", "(a\n):b=>c;\n", "type A = 1\n", "URL as any;\n"]
 )
 def test_a_large_program_is_erased_in_time_that_grows_with_its_size(line: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     prepare("const URL = 1;\n" + line * (500_000 // len(line)), subset=QUICKJS)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30

@@ -1,8 +1,10 @@
 """A pool provides workers even when one dies during its start. Threat S18."""
 
+import contextlib
 import os
 import select
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +38,9 @@ def kill_newborns(patch: pytest.MonkeyPatch, count: int) -> None:
         if left[0]:
             left[0] -= 1
             os.kill(guest.pid, signal.SIGKILL)
+            assert select.select([guest.pidfd], [], [], 20)[0]
+            with contextlib.suppress(OSError):  # on a busy machine, it may have reported ready before
+                guest.socket.recv(65536, socket.MSG_DONTWAIT)
         return guest
 
     patch.setattr(Launcher, "spawn", spawn_watched)

@@ -23,7 +23,7 @@ def host_env() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}", "GLOVEPORT_CANARY": "canary"}
 
 
-async def run(*command: str, env: dict[str, str], pass_fds: tuple[int, ...] = (), seconds: float = 60) -> tuple[str, str]:
+async def run(*command: str, env: dict[str, str], pass_fds: tuple[int, ...] = (), seconds: float = 300) -> tuple[str, str]:
     """Return the stdout and stderr of a process, once it has ended."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env, pass_fds=pass_fds
