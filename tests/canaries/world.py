@@ -116,8 +116,11 @@ class World:
     def shown_by_processes(self) -> dict[str, bytes]:
         """What the kernel shows of processes, without what we gave them ourselves."""
         shown = {}
+        ours = {self.processes.get((pid, "environ")) for pid in self.started}
         for (pid, file), data in self.processes.items():
             command = self.processes.get((pid, "cmdline"), b"")
+            if COMMAND[-1].encode() in command and self.processes.get((pid, "environ")) in ours:
+                continue  # a fork of one of them that had not yet executed anything else
             given = self.text("stdio").encode() if b"hostile_mcp.py" in command and file == "environ" else b"\0"
             if pid not in self.started:
                 shown[f"{file} of {pid}: {command!r}"] = data.replace(given, b" ")
@@ -138,7 +141,7 @@ class World:
             (self.root / f"config/{name}.json").write_text(json.dumps(definition(schemes=name == "api")))
         api, plain = (str(self.root / f"config/{name}.json") for name in ("api", "plain"))
         server = [sys.executable, str(HERE / "hostile_mcp.py")]
-        common: Mapping[str, object] = {"allow_private": True}
+        common: Mapping[str, object] = {"allow_private": True, "writes": "deny"}  # nobody is there to be asked
         sources: dict[str, Mapping[str, object]] = {
             "api": {"openapi": api, "base_url": origin, "max_response_bytes": 1_000_000},
             "undeclared": {"openapi": plain, "base_url": origin, "credentials": {"token": "env:UNDECLARED_TOKEN"}},

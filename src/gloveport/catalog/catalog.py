@@ -62,6 +62,7 @@ class Catalog:
         self.sources: tuple[Source, ...] = tuple(source for source, _ in shown)
         self._suspended = suspended or {}
         self._broken = broken or {}
+        self._seen = seen
         self._entries: dict[str, CatalogEntry] = {}
         self._children: dict[str, dict[str, None]] = {"": {}}
         self._sources = names = dict[str, Source]()
@@ -157,6 +158,10 @@ class Catalog:
         """Return why the source of this name, or of a tool with this name, could not be opened; None if it is open."""
         source = name.replace(":", ".").partition(".")[0]
         return None if source in self._sources else self._broken.get(source)
+
+    def tells_of(self, problem: Problem) -> bool:
+        """Return whether who sees these tools may learn of a problem with a source."""
+        return self._seen is None or any(problem is each for each in self._broken.values())
 
     def is_namespace(self, name: str) -> bool:
         """Return True when there are tools below this name."""

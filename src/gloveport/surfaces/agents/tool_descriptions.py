@@ -76,7 +76,7 @@ def _sources(port: Gloveport, catalog: Catalog) -> Iterator[str]:
 
 def _broken(port: Gloveport, catalog: Catalog) -> Iterator[str]:
     for problem in port.problems:
-        if problem.broken and catalog.source_problem(problem.source) is not None:
+        if problem.broken and catalog.tells_of(problem):
             yield f"- NOT connected: {visible_line(problem.source)}: {visible_line(problem.message)}"
 
 

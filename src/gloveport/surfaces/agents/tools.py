@@ -105,7 +105,7 @@ class AgentTools:
 
     def _problems(self, catalog: Catalog) -> list[Problem]:
         """Return the problems of sources that are not connected, as far as they concern the agent."""
-        return [one for one in self._port.problems if one.broken and catalog.source_problem(one.source) is not None]
+        return [one for one in self._port.problems if one.broken and catalog.tells_of(one)]
 
     def _check_source(self, catalog: Catalog, source: str | None) -> None:
         names = catalog.source_names
