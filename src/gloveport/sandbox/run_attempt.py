@@ -36,6 +36,7 @@ MAX_SLICE_SECONDS = 0.01  # for handling frames in one turn of the loop
 HIGH_WATER_BYTES = 8 * MIB  # unread replies; above this, no more frames of the guest are handled
 MAX_UNSENT_BYTES = 128 * MIB
 MAX_IN_FLIGHT_BYTES = 64 * MIB
+FRAME_OVERHEAD_BYTES = 64  # charged for each queued frame, beside its size: a small one takes more memory than it has bytes
 MAX_TIMERS = 1_000_000
 MAX_TOTAL_BYTES = 512 * MIB
 LOG_LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
@@ -306,7 +307,7 @@ class RunAttempt:
         """Queue frames while the guest leaves replies unread: it reads none before it has written everything."""
         self._frames.extend(frames)
         assert self._queued_bytes is not None
-        self._queued_bytes += size
+        self._queued_bytes += size + len(frames) * FRAME_OVERHEAD_BYTES
         if self._queued_bytes > MAX_IN_FLIGHT_BYTES:
             self._worker.pause()
 
