@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz kills escapes soak corpus declarations erasure servers prism services \
+.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes soak corpus declarations erasure servers prism services \
 	inspector conformance clean
 
 help: ## list the targets
@@ -31,8 +31,9 @@ run: .venv/installed ## serve the demo tools over MCP
 check: setup ## lint, check types, and run the tests that start no sandbox, server or browser: within a minute
 	$(MAKE) --no-print-directory --jobs 2 --output-sync lint unit
 
+# One worker more than cores: these tests also wait, for processes and timers.
 test: check ## run everything: `make check`, then the integration tests
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+	$(BIN)/pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses 5 --dist loadfile --no-loadscope-reorder \
 		-m 'integration or long'
 
 lint: setup ## lint, check types and check the import contracts
@@ -71,8 +72,14 @@ fuzz: setup ## fuzz every target, from a new seed each time
 kills: setup ## kill 1,000 runs at random moments (the tests kill 300)
 	KILLS=1000 $(BIN)/pytest tests/test_kills.py
 
+crashes: setup ## kill the host at 200 points of its record, and resume the runs
+	CRASHES=50 $(BIN)/pytest tests/durable -k killed
+
 escapes: setup ## try every hostile program while two other runs compute
 	BURNING_RUNS=2 $(BIN)/pytest tests/test_escapes.py tests/test_python_escapes.py
+
+replays: setup ## record 500 generated programs on every engine, and replay each elsewhere (the tests take 40)
+	REPLAYS=500 $(BIN)/pytest tests/test_replay.py -k whatever --timeout 3600
 
 soak: setup ## make 10,000 runs on every engine (N= for another number): nothing may grow
 	$(BIN)/python -m benchmarks.soak

@@ -15,9 +15,12 @@ from benchmarks import (
     beside_others,
     catalog,
     cpython,
+    durable,
     egress,
+    fetch,
     governance,
     graphql,
+    history,
     idle,
     mcp,
     monty,
@@ -53,7 +56,7 @@ def function(body: str) -> str:
 
 async def settle(port: Gloveport) -> None:
     """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
-    pool = port._pool(port._options("javascript", None, port.limits))
+    pool = port._pools.find(port._pools.options("javascript", None, port.limits))
     while len(pool._ready) < pool._size:  # noqa: ASYNC110 - the pool has no event for this
         await asyncio.sleep(0.005)
     await asyncio.sleep(0.03)
@@ -175,6 +178,10 @@ async def measure(rounds: int) -> list[Row]:
             await calls(port, "100 parallel calls, any core", PARALLEL, count=100, rounds=rounds // 2, bar="≤ 5 ms")
         )
         rows.append(await kill_after_deadline(port))
+    async with Gloveport(tools=[echo], spare=2, rules=governance.many_rules()) as port:
+        rows.append(
+            await calls(port, "one call with 500 rules, any core", CALLS, count=2000, rounds=rounds // 4, bar="≤ 2.0 ×")
+        )
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     async with Gloveport(tools=[echo], spare=2) as port:
@@ -193,7 +200,10 @@ async def measure(rounds: int) -> list[Row]:
     rows += await catalog.rows(rounds)
     rows += await search.rows()
     rows += await egress.rows(rounds)
+    rows += await fetch.rows(max(3, rounds // 4))
     rows += await governance.rows(rounds)
+    rows += history.rows(rounds)
+    rows += await durable.rows(rounds)
     rows += await openapi.rows(rounds)
     rows += await openapi_call.rows(rounds)
     rows += await graphql.rows(rounds)

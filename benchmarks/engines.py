@@ -118,7 +118,7 @@ class Engine:
 
     async def settle(self, port: Gloveport) -> None:
         """Wait until the pool is full and quiet."""
-        pool = port._pool(port._options(self.language, self.name, port.limits))
+        pool = port._pools.find(port._pools.options(self.language, self.name, port.limits))
         while len(pool._ready) < pool._size:
             pool.refill()
             await asyncio.sleep(0.005)

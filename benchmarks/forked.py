@@ -74,7 +74,7 @@ class Bench:
         self._kind = kind
         self._port = port
         self._launcher = launcher
-        self._pool = port._pool(port._options(kind.language, kind.engine, port.limits))
+        self._pool = port._pools.find(port._pools.options(kind.language, kind.engine, port.limits))
         self._how: dict[str, Any] = {"language": kind.language, "engine": kind.engine}
 
     async def settle(self) -> None:

@@ -22,7 +22,7 @@ from graphql import build_client_schema, parse, validate
 
 from gloveport.config import SourceConfig
 from gloveport.host.definition_tasks import DefinitionTasks
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.graphql.opening import open_graphql

@@ -83,7 +83,7 @@ async def _row(port: Gloveport, name: str, code: str, rounds: int, calls: int = 
 
 async def _start(port: Gloveport) -> Row:
     """Measure the start of a worker until it waits for a program, and its private memory then."""
-    pool: Any = port._pool(port._options("python", "monty", port.limits))
+    pool: Any = port._pools.find(port._pools.options("python", "monty", port.limits))
     seconds, private = [], []
     for _ in range(10):
         began = time.perf_counter()
@@ -103,7 +103,7 @@ def _private_mb(pid: int) -> float:
 
 async def _settle(port: Gloveport) -> None:
     """Wait until the pool is full and quiet, so that starting replacements does not disturb a sample."""
-    pool = port._pool(port._options("python", "monty", port.limits))
+    pool = port._pools.find(port._pools.options("python", "monty", port.limits))
     while len(pool._ready) < pool._size:
         pool.refill()
         await asyncio.sleep(0.005)

@@ -14,7 +14,7 @@ import msgspec
 
 from gloveport.config import SourceConfig
 from gloveport.host.definition_tasks import DefinitionTasks
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.compiled_definition import ToolHead
 from gloveport.sources.context import SourceContext

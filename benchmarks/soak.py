@@ -99,7 +99,7 @@ async def _sample(port: Gloveport, runs: int, began: float) -> Sample:
     await settled(port)
     now = Leftovers.now()
     ctypes.CDLL(None).malloc_trim(0)  # count memory in use, not what the C library keeps
-    servers = [pool._launcher._server for pool in port._pools.values()]
+    servers = [pool._launcher._server for pool in port._pools.open.values()]
     return Sample(
         runs,
         time.monotonic() - began,

@@ -76,14 +76,21 @@ class Maker:
         self._defs = self._whole.get("$defs", {})
         self._random = random
         self._validator = jsonschema_rs.validator_for(self._whole, validate_formats=False)
+        # The schema has `anyOf` where the definition may have `oneOf`, which refuses a value that fits two alternatives.
+        self._once = jsonschema_rs.validator_for(_with_one_of(self._whole), validate_formats=False)
 
     def well_formed(self) -> dict[str, Any]:
         """Return valid arguments. Raises Unmade after too many attempts."""
+        fits_twice = None
         for attempt in range(ATTEMPTS):
             made = self._value(self._whole, 0, sparse=attempt > ATTEMPTS // 2)
-            if not self.refuses(made):
+            if self._once.is_valid(msgspec.to_builtins(made)):
                 return made
-        raise Unmade
+            if not self.refuses(made):
+                fits_twice = made
+        if fits_twice is None:
+            raise Unmade
+        return fits_twice
 
     def malformed(self, args: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Return variants with one mistake each: an argument missing, one too many, one of another type."""
@@ -174,6 +181,14 @@ class Maker:
 
     def _boolean(self, _schema: Mapping[str, Any], _depth: int, _sparse: bool) -> bool:
         return self._random.random() < 0.5
+
+
+def _with_one_of(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_with_one_of(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {"oneOf" if key == "anyOf" and "oneOf" not in node else key: _with_one_of(each) for key, each in node.items()}
 
 
 def _merged(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from gloveport.catalog import python_stubs, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
 from gloveport.host.definition_tasks import DefinitionTasks
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi

@@ -25,7 +25,8 @@ from gloveport.bridge.arguments import Contract
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
 from gloveport.host.definition_tasks import DefinitionTasks
-from gloveport.policy.credentials import Attachment, EnvironmentCredentials
+from gloveport.policy.credentials import Attachment
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reach, Reply, Request
 from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import resource
 import signal
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,14 +55,19 @@ class TooSlow(BaseException):
     """An input took too much CPU time. Not an Exception, so that the target can't swallow it."""
 
 
-def run(target: Target, *, seconds: float, seed: int) -> Report:
-    """Try the corpus, then mutations of it, until the time is up or an input breaks the promise."""
+def run(target: Target, *, seconds: float, seed: int, replayed: Sequence[bytes] | None = None) -> Report:
+    """Try the corpus, or only `replayed` of it, then mutations of the corpus for some seconds. End at the first find."""
     chance, ways = Random(seed), Ways(target.watched)
     known = target.corpus()
-    given, first, slowest, inputs, find = len(known), _peak_kb(), 0.0, 0, None
-    until = time.monotonic() + seconds
-    while find is None and (inputs < given or time.monotonic() < until):
-        data = known[inputs] if inputs < given else _made(target, known, chance)
+    replayed = known.copy() if replayed is None else replayed
+    given, first, slowest, inputs, find = len(replayed), _peak_kb(), 0.0, 0, None
+    until = math.inf
+    while find is None:
+        if inputs == given:
+            until = time.monotonic() + seconds
+        if time.monotonic() >= until:
+            break
+        data = replayed[inputs] if inputs < given else _made(target, known, chance)
         inputs += 1
         began = time.process_time()
         followed = inputs <= given or chance.random() < FOLLOWED_SHARE
@@ -71,7 +77,9 @@ def run(target: Target, *, seconds: float, seed: int) -> Report:
             known.append(data)
         if find is None and _peak_kb() - first > MAX_TOTAL_GROWTH_KB:
             find = Find(data, f"the process grew by {(_peak_kb() - first) // 1024} MB over {inputs:,} inputs")
-    return Report(target.name, seed, inputs, len(ways), _peak_kb() - first, slowest, tuple(known[given:]), find)
+    return Report(
+        target.name, seed, inputs, len(ways), _peak_kb() - first, slowest, tuple(known[len(target.corpus()) :]), find
+    )
 
 
 def _made(target: Target, known: list[bytes], chance: Random) -> bytes:

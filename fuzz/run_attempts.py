@@ -30,7 +30,6 @@ class _Worker:
     """A worker that sends the given bytes to its listener and then closes."""
 
     idle_mb = 10.0
-    exceeded = None
     unsent = 0
 
     def __init__(self, said: bytes) -> None:
@@ -53,12 +52,14 @@ class _Worker:
 
         asyncio.get_running_loop().call_soon(speak)
 
+    def limit_of(self, exit_: Exit) -> None: ...
+
     def run_cpu_seconds(self) -> float:
         return 0.0
 
     peak_mb = run_cpu_seconds
 
-    def end(self) -> asyncio.Future[tuple[Exit, str]]:
+    def end(self, delay: float = 0) -> asyncio.Future[tuple[Exit, str]]:
         ended = asyncio.get_running_loop().create_future()
         ended.set_result((Exit.from_status(0, 0.0, 10_000), ""))
         return ended

@@ -9,7 +9,7 @@ from fuzz.mutation import mutate_bytes
 from fuzz.target import BrokenPromise, Target
 from gloveport.errors import ToolError
 from gloveport.policy.egress.addresses import refusal
-from gloveport.policy.egress.urls import Url, join, parse
+from gloveport.urls import Url, join, parse
 
 SEEDS = (
     b"https://api.example.com/v1/things?q=a%20b&x[]=1#part",
@@ -104,6 +104,6 @@ ADDRESSES = tuple(
 )
 mutate = mutate_bytes(WORDS)
 TARGETS = (
-    Target("url", judge, mutate, SEEDS, ("policy/egress/urls.py",)),
+    Target("url", judge, mutate, SEEDS, ("urls.py",)),
     Target("address", judge_address, mutate_bytes(ADDRESSES), ADDRESSES, ("policy/egress/addresses.py",), max_bytes=16),
 )

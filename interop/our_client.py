@@ -15,7 +15,7 @@ from typing import Any
 from gloveport import Gloveport
 from gloveport.config import SourceConfig
 from gloveport.host.definition_tasks import DefinitionTasks
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.mcp.elicitation import ElicitationAnswer, ElicitationQuestion

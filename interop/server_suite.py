@@ -11,8 +11,9 @@ import asyncio
 import json
 import re
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
@@ -20,6 +21,7 @@ from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
 from gloveport.surfaces.http.token import TokenCheck
+from gloveport.types import DEFAULT_AGENT
 from interop.node import NODE, environment, installed
 
 TOOLS = str(Path(__file__).parents[1] / "examples" / "demo_tools.py")
@@ -50,11 +52,28 @@ NEED_FIXTURES = frozenset(
 
 
 class Anyone(TokenCheck):
-    """A guard that accepts requests without a token."""
+    """Accepts every caller as the agent `default`, with or without a token."""
 
-    def accepts(self, authorization: str) -> bool:
-        """Return True."""
-        return True
+    def __init__(self) -> None:
+        super().__init__(Secret("", "token"))
+
+    async def agent_of(self, authorization: str) -> str:
+        """Return `default`."""
+        return DEFAULT_AGENT
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[str]:
+    """Yield the URL of our MCP server with the demo tools, which requires no token."""
+    server = HttpServer(Gloveport(sources=[TOOLS], spare=1), ServerNames(), Anyone(), Admission(), 5)
+    listening = listen("127.0.0.1", 0, None)
+    task = asyncio.create_task(server.serve(listening))
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    finally:
+        server.stop()
+        server.stop()
+        await task
 
 
 async def run(url: str, revision: str, folder: Path) -> None:
@@ -90,19 +109,10 @@ def _scenario(file: Path) -> str:
 
 async def main() -> int:
     """Check both revisions and return the number of failed scenarios."""
-    token: Any = Anyone(Secret("", "token"))
-    server = HttpServer(Gloveport(sources=[TOOLS], spare=1), ServerNames(), token, Admission(), 5)
-    listening = listen("127.0.0.1", 0, None)
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-    serving = asyncio.create_task(server.serve(listening))
     wrong = 0
-    try:
+    async with serving() as url:
         for revision in NEED_NOTHING:
             with tempfile.TemporaryDirectory() as folder:
                 await run(url, revision, Path(folder))
                 wrong += judge(revision, Path(folder))
-    finally:
-        server.stop()
-        server.stop()
-        await serving
     return wrong

@@ -74,7 +74,7 @@ async def assert_nothing_left(before: Leftovers) -> None:
 async def settled(port: Gloveport) -> None:
     """Wait until the pools have started and buried all that they were about to."""
     async with asyncio.timeout(DEADLINE):
-        while waiting := {task for pool in port._pools.values() for task in pool._starting | pool._retiring}:
+        while waiting := {task for pool in port._pools.open.values() for task in pool._starting | pool._retiring}:
             await asyncio.wait(waiting)
             await asyncio.sleep(0)
 
@@ -83,7 +83,7 @@ def strangers(port: Gloveport, before: Leftovers) -> set[int]:
     """Return the child processes that do not belong to an idle port: no fork server, zygote, spare guest or task process."""
     tasks = port._programs.tasks
     known: set[int] = {process.worker.guest.pid for idle in tasks._idle.values() for process in idle}
-    for pool in [*port._pools.values(), *([tasks._pool] if tasks._pool else [])]:
+    for pool in [*port._pools.open.values(), *([tasks._pool] if tasks._pool else [])]:
         server = pool._launcher._server and pool._launcher._server.process
         assert server is not None
         known |= {server.pid} | {worker.guest.pid for worker in pool._ready}

@@ -23,16 +23,14 @@ ELSEWHERE = {"TZ": "Pacific/Kiritimati", "LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR
 def to_line(recording: Any) -> bytes:
     """A recording as a line of JSON."""
     fields = asdict(recording)
-    for name in ("events", "frames"):
-        fields[name] = [base64.b64encode(item).decode() for item in fields[name]]
+    fields["steps"] = [(sender, base64.b64encode(content).decode()) for sender, content in fields["steps"]]
     return json.dumps(fields).encode() + b"\n"
 
 
 def from_line(line: bytes) -> Any:
     """The recording of a line."""
     fields = json.loads(line)
-    for name in ("events", "frames"):
-        fields[name] = tuple(base64.b64decode(item) for item in fields[name])
+    fields["steps"] = tuple((sender, base64.b64decode(content)) for sender, content in fields["steps"])
     return gloveport.types.Recording(**fields)
 
 
@@ -79,12 +77,9 @@ def _ahead(real: Any, by: int) -> Any:
 
 async def serve() -> None:
     """Answer until there is nothing more to read."""
-    journal = gloveport.MemoryJournal()
-    async with gloveport.Gloveport(spare=1, journal=journal) as port:
+    async with gloveport.Gloveport(spare=1) as port:
         while line := await asyncio.to_thread(sys.stdin.buffer.readline):
-            recording = from_line(line)
-            journal.keep(recording)
-            found = await port.replay(recording.run)
+            found = await port.replay(from_line(line))
             print(json.dumps(None if found is None else str(found)), flush=True)
 
 

@@ -7,7 +7,9 @@ import json
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,11 @@ def pay(amount: int, note: str = "") -> str:
     """Pay."""
     PAID.append(amount)
     return f"paid {amount}"
+
+
+def read() -> str:
+    """Read."""
+    return "text"
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +83,15 @@ async def test_another_process_answers_and_the_call_continues_within_a_second(st
         assert await waiting(store, 0) == []
 
 
+async def test_a_resume_looks_for_answers_at_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gloveport.approvals.shelf_link.POLL_SECONDS", 3600)
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run(PROGRAM)
+        (found,) = await waiting(store)
+        await asyncio.to_thread(answer_elsewhere, store, found.request.id, found.request.digest, "Answer(True, 'ada')")
+        assert (await port.resume(outcome.run)).value == "paid 5"
+
+
 async def test_a_resume_answers_nothing(store: Path) -> None:
     async with Gloveport(tools=[pay], store=store, spare=1) as port:
         outcome = await port.run(PROGRAM)
@@ -99,6 +115,64 @@ async def test_an_answer_with_arguments_that_the_tool_does_not_take_lets_the_req
         shelf.close()
 
 
+def edit(store: Path, statement: str, *given: object) -> None:
+    """Change the file behind the back of its hosts."""
+    connection = sqlite3.connect(store)
+    with connection:
+        connection.execute(statement, given)
+    connection.close()
+
+
+async def test_an_answer_holds_for_the_call_that_its_approver_was_shown(store: Path) -> None:
+    """Somebody has put another call into the file, with a digest that fits it."""
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run("return await tools.pay({amount: 1000000})")
+        (found,) = await waiting(store)
+        request, shelf = found.request, ApprovalShelf(store)
+        harmless = replace(request, args={"amount": 1})
+        changed = "UPDATE approvals SET digest = ?, request = replace(request, '1000000', '1') WHERE id = ?"
+        edit(store, changed, harmless.digest, request.id)
+        assert shelf.find(request.id).request == harmless
+        shelf.answer({request.id: harmless.digest}, Answer(True, "ada"))
+        await eventually(lambda: shelf.find(request.id).problem is not None)
+        assert "another call" in (shelf.find(request.id).problem or "")
+        assert (await port.resume(outcome.run)).status == "waiting"
+        shelf.close()
+    assert PAID == []
+
+
+@pytest.mark.parametrize("text", ["", "{}", "null", '{"approved": true, "approver": "x"}', "\x00"])
+async def test_an_answer_that_no_approver_wrote_is_refused_and_the_next_one_counts(store: Path, text: str) -> None:
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        outcome = await port.run(PROGRAM)
+        (found,) = await waiting(store)
+        request, shelf = found.request, ApprovalShelf(store)
+        edit(store, "UPDATE approvals SET state = 'answered', answer = ? WHERE id = ?", text, request.id)
+        await eventually(lambda: shelf.find(request.id).problem is not None)
+        shelf.answer({request.id: request.digest}, Answer(True, "ada"))
+        await eventually(lambda: not port.approvals.waiting)
+        assert (await port.resume(outcome.run)).value == "paid 5"
+        shelf.close()
+
+
+async def test_a_call_about_which_nobody_can_be_asked_is_refused_at_once(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)
+    caught = "const error = await tools.pay({amount: 1}).catch((e) => e.code); return [error, await tools.read()]"
+    async with Gloveport(tools=[pay, read], store=store, spare=1) as port:
+        assert (await port.run("return await tools.read()")).ok
+        await waiting(store, 0)
+        holder = sqlite3.connect(store, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")  # from now on, nobody else can write
+        outcome = await port.run(caught)
+        assert (outcome.value, outcome.calls[0].status) == (["store-unavailable", "text"], "failed")
+        assert port.approvals.waiting == ()
+        holder.close()
+        assert (await port.run(caught)).status == "waiting"
+    assert PAID == []
+
+
 async def test_a_standing_approval_holds_in_other_hosts_until_it_is_revoked(store: Path) -> None:
     async with Gloveport(tools=[pay], store=store, spare=1) as port:
         first = await port.run("return await tools.pay({amount: 1})")
@@ -111,10 +185,10 @@ async def test_a_standing_approval_holds_in_other_hosts_until_it_is_revoked(stor
         assert (await other.run("return await tools.pay({amount: 2})")).value == "paid 2"
         assert (await other.run("return await tools.pay({amount: 2, note: 'x'})")).status == "waiting"
         (standing,) = shelf.standing()
-        shelf.revoke(standing.id)
+        shelf.revoke(standing.id, "ada")
         assert (await other.run("return await tools.pay({amount: 3})")).status == "waiting"
     with pytest.raises(ApprovalError):
-        shelf.revoke(standing.id)
+        shelf.revoke(standing.id, "ada")
     shelf.close()
     assert PAID == [1, 2]
 
@@ -142,6 +216,32 @@ async def test_no_answer_is_used_twice_late_or_for_something_else(store: Path) -
             shelf.answer({request.id: request.digest}, yes)
         shelf.close()
     assert PAID == []
+
+
+def test_of_approvers_who_answer_at_once_one_is_heard(store: Path) -> None:
+    now = time.time()
+    requests = [ApprovalRequest("run", n, "shop.pay", {"amount": n}, "default", now, now + 60) for n in range(20)]
+    shelves = [ApprovalShelf(store) for _ in range(4)]
+    start = threading.Barrier(len(shelves))
+
+    def answer(shelf: ApprovalShelf, request: ApprovalRequest, approver: str) -> bool:
+        start.wait()
+        try:
+            shelf.answer({request.id: request.digest}, Answer(True, approver))
+        except ApprovalError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(len(shelves)) as threads:
+        for request in requests:
+            shelves[0].put(request, "host")
+            heard = list(threads.map(answer, shelves, [request] * 4, "abcd"))
+            assert heard.count(True) == 1
+            (taken,) = [one for one in shelves[0].answers("host") if one.id == request.id]
+            assert taken.answer is not None
+            assert taken.answer.approver == "abcd"[heard.index(True)]
+    for shelf in shelves:
+        shelf.close()
 
 
 def test_a_request_that_was_changed_in_the_file_or_whose_host_is_dead_is_not_shown(store: Path) -> None:

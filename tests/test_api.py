@@ -28,7 +28,7 @@ def imported(tree: ast.Module) -> set[str]:
 
 def test_the_public_names_are_these() -> None:
     assert gloveport.__all__ == [
-        "Answer", "ApprovalRequest", "Budget", "CallRecord", "Divergence", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "MemoryJournal", "OptionError",
+        "Answer", "ApprovalRequest", "Budget", "CallRecord", "Divergence", "EgressRule", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "OptionError",
         "Outcome", "Rule", "Rules", "SandboxError", "SourceConfig", "SourceError", "ToolError", "Usage", "code_tool", "tool",
     ]  # fmt: skip
     assert gloveport.__all__ == sorted(gloveport.__all__)
@@ -46,7 +46,7 @@ def called(tree: ast.Module) -> set[str]:
     return names
 
 
-def test_processes_are_started_only_for_the_jail_mcp_servers_the_pager_editors_and_notices() -> None:
+def test_processes_are_started_only_for_the_jail_mcp_servers_the_pager_editors_notices_and_credentials() -> None:
     spawning = {"create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell", "open_process"}
     spawning |= {"run_process", "Popen", "posix_spawn", "posix_spawnp", "os.system", "os.popen", "stdio_client"}
     starters = set()
@@ -54,7 +54,12 @@ def test_processes_are_started_only_for_the_jail_mcp_servers_the_pager_editors_a
         if imported(tree) & {"subprocess", "os.fork", "multiprocessing", "pty"} or called(tree) & spawning:
             starters.add(name)
     assert starters == {
-        *("sandbox/server_process.py", "sources/mcp/stdio.py", "host/approval_notices.py"),
+        *(
+            "sandbox/server_process.py",
+            "sources/mcp/stdio.py",
+            "host/approval_notices.py",
+            "policy/credentials/providers.py",
+        ),
         *("surfaces/cli/pager.py", "surfaces/cli/run/editor.py"),
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gloveport import Answer, ApprovalRequest, Gloveport, OptionError, Rule, Rules, tool
+from gloveport.errors import ApprovalError
 from tests.engines import ENGINES, Engine
 
 pytestmark = pytest.mark.integration
@@ -113,7 +114,7 @@ async def test_a_group_of_calls_is_approved_at_once_and_a_loop_for_its_run(tmp_p
         assert (outcome.value, len(PAID)) == ("all", 40)
 
 
-async def test_a_waiting_run_belongs_to_its_agent_and_ends_with_its_port(tmp_path: Any) -> None:
+async def test_a_waiting_run_belongs_to_its_agent_and_outlives_its_port(tmp_path: Any) -> None:
     (tmp_path / "gloveport.toml").write_text("[agents.clerk]\n[agents.other]\n")
     async with Gloveport(tools=[pay], store=tmp_path / "store.sqlite", config=tmp_path / "gloveport.toml", spare=1) as port:
         outcome = await port.run("return await tools.pay({amount: 5})", agent="clerk")
@@ -127,9 +128,12 @@ async def test_a_waiting_run_belongs_to_its_agent_and_ends_with_its_port(tmp_pat
         port.approvals.listen(lambda what, request: asked.set())
         waits = asyncio.ensure_future(port.run("return await tools.pay({amount: 6})"))
         await asked.wait()
-    ended = await waits
-    assert ended.error is not None
-    assert ended.error.code == "closed"
+    left = await waits
+    assert left.status == "waiting"
+    assert PAID == []
+    async with Gloveport(tools=[pay], store=tmp_path / "store.sqlite", spare=1) as port:
+        again = await port.resume(left.run)
+        assert (again.status, again.waiting) == ("waiting", left.waiting)
     assert PAID == []
 
 
@@ -166,6 +170,59 @@ async def test_an_agent_sees_its_own_tools_only(tmp_path: Any) -> None:
             await port.run("1", agent="nobody")
 
 
+async def test_what_an_agent_sees_changes_with_the_file_from_its_next_run_on(tmp_path: Any) -> None:
+    settings = tmp_path / "gloveport.toml"
+    settings.write_text('[agents.clerk]\ntools = ["local.*"]\n')
+    async with Gloveport(tools=[pay, read], config=settings, rules="open", spare=1) as port:
+        assert (await port.run("return await tools.pay({amount: 1})", agent="clerk")).value == "paid 1"
+        settings.write_text('[agents.clerk]\ntools = ["local.read"]\nelicitation = true\n')
+        hidden = await port.run("return await tools.pay({amount: 2})", agent="clerk")
+        assert hidden.error is not None
+        assert hidden.error.code == "unknown-tool"
+        assert port.agent("clerk").elicitation
+        settings.write_text("")
+        with pytest.raises(OptionError, match="there is no agent"):
+            await port.run("return await tools.read()", agent="clerk")
+    assert PAID == [1]
+
+
+async def test_a_rule_that_denies_wins_over_an_approval_that_comes_later(tmp_path: Any) -> None:
+    settings, store = tmp_path / "gloveport.toml", tmp_path / "store.sqlite"
+    settings.write_text("")
+    async with Gloveport(tools=[pay], config=settings, store=store, spare=1) as port:
+        outcome = await port.run("return await tools.pay({amount: 1}).catch((e) => e.message)")
+        (request,) = port.approvals.waiting
+        settings.write_text('[[rules]]\ndeny = "local.pay"\nreason = "closed today"\n')
+        port.approvals.answer(request.id, request.digest, Answer(True, "ada", "always"))
+        assert (await port.resume(outcome.run)).value == "`tools.pay` is not allowed: closed today"
+        again = await port.run("return await tools.pay({amount: 2}).catch((e) => e.message)")
+        assert again.value == "`tools.pay` is not allowed: closed today"  # the standing approval does not help either
+    assert PAID == []
+
+
+async def test_arguments_that_a_person_has_changed_are_decided_on_again() -> None:
+    rules = [Rule("local.pay", "deny", when="args.amount > 100", reason="too much")]
+    async with Gloveport(
+        tools=[pay], rules=rules, on_approval=lambda request: Answer(True, "ada", args={"amount": 500}), spare=1
+    ) as port:
+        outcome = await port.run("return await tools.pay({amount: 1}).catch((e) => e.message)")
+    assert (outcome.value, PAID) == ("`tools.pay` is not allowed: too much", [])
+
+
+async def test_a_run_that_is_cancelled_while_it_waits_can_be_approved_no_more(tmp_path: Any) -> None:
+    async with Gloveport(tools=[pay], store=tmp_path / "store.sqlite", spare=1) as port:
+        asked = asyncio.Event()
+        port.approvals.listen(lambda what, request: asked.set())
+        run = asyncio.ensure_future(port.run("return await tools.pay({amount: 1})"))
+        await asked.wait()
+        (request,) = port.approvals.waiting
+        run.cancel()
+        await asyncio.wait([run])
+        with pytest.raises(ApprovalError, match="no request"):
+            port.approvals.answer(request.id, request.digest, Answer(True, "ada"))
+    assert PAID == []
+
+
 async def test_a_program_that_has_ended_asks_nobody_any_more() -> None:
     """One call is denied and not caught: the others are withdrawn."""
     asked: list[ApprovalRequest] = []
@@ -187,3 +244,5 @@ async def test_a_program_that_has_ended_asks_nobody_any_more() -> None:
     assert outcome.error.code == "denied"
     assert (len(asked), PAID) == (3, [])
     assert [call.status for call in outcome.calls] == ["failed"] * 3
+    assert [warning for warning in outcome.warnings if "ended before tools.pay did (it failed, 2 ×)" in warning]
+    assert len(outcome.warnings) == 2  # the same about each call is said once

@@ -33,7 +33,8 @@ pytestmark = [
 
 TOKEN = "data/gloveport/token"
 # Files in which we ourselves have written a secret: the user's own settings, and the one file that has the server's token.
-OWN = {"config/gloveport/gloveport.toml", "project/gloveport.toml", "config/wrong.toml", "home/.netrc", TOKEN}
+OWN = {"config/gloveport/gloveport.toml", "project/gloveport.toml", "config/wrong.toml", "config/mistaken.toml"}
+OWN |= {"home/.netrc", TOKEN}
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
@@ -60,7 +61,8 @@ def use_programs(world: World) -> None:
     world.gloveport("run", "run", "-", *given, stdin=TYPESCRIPT.encode())
     world.gloveport("run, json", "run", "-", "--language", "python", "--json", *given, stdin=PYTHON.encode())
     world.gloveport("run, failing", "run", "-e", ENDINGS[1])
-    world.gloveport("run, of a wrong file", "run", "-e", "1", "--config", str(world.root / "config/wrong.toml"))
+    for file in ("wrong", "mistaken"):
+        world.gloveport(f"run, of a {file} file", "run", "-e", "1", "--config", str(world.root / f"config/{file}.toml"))
 
 
 def use_tools(world: World) -> None:
@@ -102,6 +104,7 @@ def use_stdio(world: World) -> None:
             process.stdin.flush()
             while json.loads(said[-1]).get("id") != request["id"] if said else True:
                 said.append(process.stdout.readline())
+                assert said[-1], b"".join(said).decode()
         out, err = process.communicate(timeout=DEADLINE)
     world.keep("mcp", b"".join([*said, out]), err)
 
@@ -113,6 +116,7 @@ def use_http(world: World) -> None:
             assert process.stdout
             greeting = [process.stdout.readline()]
             while not greeting[-1].endswith(b" doctor\n"):  # the last line
+                assert greeting[-1], b"".join(greeting).decode()
                 greeting.append(process.stdout.readline())
             url = re.search(r"http://\S+", greeting[0].decode())
             assert url
@@ -179,7 +183,7 @@ def test_a_secret_reaches_its_own_service_and_no_other(world: World) -> None:
 
 def test_everything_was_tried(world: World) -> None:
     """What the other tests search is what they mean: each source was called, and each failure happened."""
-    assert (len(world.canaries), len(world.started)) == (28, 14)  # as the specification says
+    assert (len(world.canaries), len(world.started)) == (28, 15)  # as the specification says
     library = world.outputs["library: stdout"].decode()
     for source in (
         "api.header",

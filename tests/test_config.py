@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gloveport.config import Config, SourceConfig, find_project, load_config
+from gloveport.config import Config, SourceConfig, load_config
 from gloveport.errors import OptionError
+from gloveport.folders import find_project
 
 
 def load(folder: Path, project: str, user: str = "") -> Config:

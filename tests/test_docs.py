@@ -19,7 +19,7 @@ from gloveport.config.governance import AGENT_KEYS
 from gloveport.errors import CODES
 from gloveport.rules.conditions import compile_condition
 from gloveport.rules.rules import PRESETS
-from gloveport.rules.tables import RULE_KEYS
+from gloveport.rules.tables import EGRESS_KEYS, RULE_KEYS
 from gloveport.surfaces.cli.commands import cli
 from gloveport.surfaces.cli.help import EXIT_CODES
 from tests import module_map
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 def _run(command: list[str], folder: Path) -> str:
     binaries = str(Path(sys.executable).parent)
-    env = environment()
+    env = environment() | {f"XDG_{name}_HOME": str(folder / f".{name.lower()}") for name in ("CONFIG", "DATA", "CACHE")}
     env["PATH"] = f"{binaries}:{env['PATH']}"
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env, timeout=DEADLINE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,11 +104,11 @@ def test_the_settings_and_conditions_that_the_page_on_rules_shows_are_valid(tmp_
     file = tmp_path / "gloveport.toml"
     file.write_text("\n".join(snippet[2] for snippet in FENCE.finditer(page) if snippet[1] == "toml"))
     governance = load_config(file, user=tmp_path / "none").governance
-    assert (len(governance.rules), len(governance.budgets), list(governance.agents)) == (5, 2, ["support"])
+    assert (len(governance.rules), len(governance.budgets), list(governance.agents)) == (7, 2, ["support"])
     block = page.partition("## Conditions\n\n```\n")[2].partition("```")[0]
     conditions = [text for line in block.splitlines() for text in re.split(r" {3,}", line)]
     assert len([compile_condition(text) for text in conditions]) == 4
-    for name in (*RULE_KEYS, *AGENT_KEYS, *PRESETS):
+    for name in (*RULE_KEYS, *EGRESS_KEYS, *AGENT_KEYS, *PRESETS):
         assert f"`{name}`" in page
 
 

@@ -90,6 +90,7 @@ class Watch:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.guest: Guest | None = None
+        self.newborn: Guest | None = None
         self.kill_the_next_newborn = False
         watch, start, spawn = self, RunAttempt.run, Launcher.spawn
 
@@ -101,6 +102,7 @@ class Watch:
             guest = await spawn(launcher)
             if watch.kill_the_next_newborn:
                 watch.kill_the_next_newborn = False
+                watch.newborn = guest
                 os.kill(guest.pid, signal.SIGKILL)
             return guest
 
@@ -111,6 +113,12 @@ class Watch:
         """Kill the process that runs the program, as the kernel or an operator would."""
         assert self.guest is not None
         os.kill(self.guest.pid, signal.SIGKILL)
+
+    async def newborn_is_dead(self) -> None:
+        """Wait for the death of the newborn: one that was ready before the signal waits in the pool, and looks alive."""
+        async with asyncio.timeout(DEADLINE):
+            while self.newborn is not None and not self.newborn.has_ended():
+                await asyncio.sleep(0.001)
 
     def crash(self) -> object:
         """Make it fault: overwrite its stack with zeros, so that it crashes when it returns from the read it waits in.
@@ -230,7 +238,7 @@ async def test_runs_killed_at_random_moments_on_every_engine_leave_nothing_behin
                 outcome = await port.run("return 1", language=engine.language, engine=engine.name)
                 assert outcome.value == 1
             await settled(port)
-        assert [len(pool._ready) for pool in port._pools.values()] == [2] * len(ENGINES), "the pools have refilled"
+        assert [len(pool._ready) for pool in port._pools.open.values()] == [2] * len(ENGINES), "the pools have refilled"
         assert strangers(port, before) == set()
     for _ in range(CLOSED):
         await _closed_in_the_middle(chance.choice(ENGINES), chance)
@@ -261,6 +269,7 @@ async def _killed(port: Gloveport, clock: Clock, watch: Watch, engine: Engine, k
             assert _codes(outcome) in ("cancelled", "sandbox-crashed")
             await settled(port)  # so that the killed process was starting for this run, and for no later one
             watch.kill_the_next_newborn = False
+            await watch.newborn_is_dead()
 
 
 async def _cancelled_early(port: Gloveport, engine: Engine, turns: int) -> Outcome | None:
@@ -315,7 +324,7 @@ async def test_200_engines_that_crash_are_outcomes_and_are_replaced_while_an_hon
         for engine in ENGINES:
             assert (await port.run("return 1", language=engine.language, engine=engine.name)).value == 1
         await settled(port)
-        assert [len(pool._ready) for pool in port._pools.values()] == [1] * len(ENGINES), "the pools have refilled"
+        assert [len(pool._ready) for pool in port._pools.open.values()] == [1] * len(ENGINES), "the pools have refilled"
         honest.set()
         assert (await beside).value == "honest"
     assert min(crashed.values()) >= CRASHES // (2 * len(ENGINES))
@@ -329,7 +338,9 @@ async def test_a_fork_server_that_is_killed_takes_its_guests_with_it_and_the_run
     async with _port(clock, spare=1) as port:
         how = {"language": engine.language, "engine": engine.name}
         assert (await port.run("return 1", **how)).value == 1
-        server = [*port._pools.values()][-1]._launcher._server  # after the pool of the engine that the port was opened with
+        server = [*port._pools.open.values()][
+            -1
+        ]._launcher._server  # after the pool of the engine that the port was opened with
         assert server is not None
         outcome = await _struck(port, clock, 5, lambda: os.kill(server.process.pid, signal.SIGKILL), engine)
         assert _codes(outcome) == "sandbox-crashed"

@@ -59,6 +59,31 @@ async def test_a_call_that_was_under_way_at_the_limit_is_named_as_unfinished(por
     assert outcome.calls[0].status != "ok"
 
 
+@pytest.mark.parametrize(
+    ("code", "message", "line"),
+    [
+        ("const n = 1;\nawait new Promise((done) => setTimeout(done, 60_000))", "; it was waiting for a timer", 2),
+        (
+            "const wait = (ms) => new Promise((done) => setTimeout(done, ms));\nawait wait(9e4)",
+            "; it was waiting for a timer",
+            1,
+        ),
+        (
+            "setTimeout(() => 1, 1);\nawait new Promise((done) => setTimeout(done, 60_000))",
+            "; it was waiting for a timer",
+            None,
+        ),
+        ("setTimeout(() => 1, 60_000);\nfor (;;) { Math.sqrt(2) }", "", None),
+    ],
+    ids=["one timer", "in a function", "which of two", "computing"],
+)
+async def test_a_time_limit_names_the_timer_that_the_program_waited_for(code: str, message: str, line: int | None) -> None:
+    async with Gloveport(limits={"wall_seconds": 2}) as port:
+        error = (await port.run(code)).error
+    assert error is not None
+    assert (error.code, error.message, error.line) == ("time-limit", f"the run took longer than 2 s{message}", line)
+
+
 async def test_a_flood_of_calls_is_ended_at_max_calls(port: Gloveport) -> None:
     outcome = await port.run(
         "await Promise.all(Array.from({length: 10000}, () => tools.add(1, 1).catch(() => 0)))",

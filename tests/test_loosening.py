@@ -35,7 +35,7 @@ def ignored(config: Config) -> list[str]:
 
 
 def test_every_setting_is_known_here() -> None:
-    assert TABLES == ("sources", "limits", "sandbox", "rules", "policy", "approvals", "agents", "store")
+    assert TABLES == ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store")
     assert SANDBOX_KEYS == ("minimum", "allow_eval", "allow_wasm", "engines")
 
 

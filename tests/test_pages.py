@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gloveport import Gloveport, MemoryJournal
+from gloveport import Gloveport
 from gloveport.types import Page, Tool
 
 pytestmark = pytest.mark.integration
@@ -25,6 +26,7 @@ NUMBERS = Tool(
     pages=True,
 )
 PLAIN = Tool("count.book.pages", "A tool that happens to be called pages", {"type": "object", "properties": {}})
+TOTAL = Tool("count.total", "One number", {"type": "object", "properties": {}})
 GROUP = Tool("count.book", "Has no pages", {"type": "object", "properties": {}})
 
 
@@ -37,7 +39,7 @@ class Counting:
         self.asked: list[tuple[dict[str, Any], str | None]] = []
 
     def tools(self) -> list[Tool]:
-        return [NUMBERS, PLAIN, GROUP]
+        return [NUMBERS, PLAIN, GROUP, TOTAL]
 
     async def call(self, tool: Tool, args: dict[str, Any]) -> Any:
         return "a plain answer" if tool is PLAIN else (await self.page(tool, args, None)).value
@@ -59,8 +61,8 @@ def source() -> Counting:
 
 
 @pytest.fixture
-async def port(source: Counting) -> AsyncIterator[Gloveport]:
-    async with Gloveport(sources=[source], journal=MemoryJournal()) as port:
+async def port(source: Counting, tmp_path: Path) -> AsyncIterator[Gloveport]:
+    async with Gloveport(sources=[source], store=tmp_path / "store.sqlite") as port:
         yield port
 
 
@@ -119,6 +121,16 @@ async def test_arguments_of_a_page_are_checked_like_those_of_the_tool(
     assert outcome.error is not None
     assert outcome.error.code == "bad-arguments"
     assert source.asked == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_pages_of_a_tool_without_pages_are_refused_before_the_program_runs(port: Gloveport, language: Any) -> None:
+    outcome = await port.run(ALL[language].replace("numbers.pages", "total.pages"), language=language)
+    assert outcome.error is not None
+    assert (outcome.error.code, outcome.calls) == ("unknown-tool", ())
+    assert outcome.error.message == "`tools.count.total` has no pages that could be read one by one"
+    assert outcome.error.hint == "call `tools.count.total(…)` itself; its parameters may select a part"
+    assert outcome.error.line == (1 if language == "typescript" else 2)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -91,6 +91,7 @@ LINES = {
     "a loop": ("n = 0\nwhile True:\n    n += 1", 3),
     "code in C, called by a function": ("def f():\n    return sum(range(10**10))\n\nf()", 2),
     "a sleep": ("import time\ntime.sleep(30)", 2),
+    "a wait for a timer": ("import asyncio\nn = 1\nawait asyncio.sleep(30)", 3),
     "a wait for a call": ("n = 1\nawait tools.forever()", 2),
 }
 
@@ -134,3 +135,11 @@ async def test_a_program_gains_nothing_from_being_asked_where_it_is(name: str) -
     assert outcome.error.code == "time-limit"
     assert outcome.error.line is None or outcome.error.line <= HOSTILE[name].count("\n") + 1
     assert outcome.usage.wall_seconds < 5
+
+
+async def test_a_program_that_faults_when_it_is_asked_where_it_is_has_hit_its_limit(port: Gloveport) -> None:
+    """The watchdog signals the process just before it kills it; the handler may read a stack frame under construction."""
+    code = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.string_at(0))\nwhile True:\n    pass"
+    outcome = await port.run(code, language="python", limits={"wall_seconds": 1})
+    assert outcome.error is not None
+    assert outcome.error.code == "time-limit"

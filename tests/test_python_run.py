@@ -34,9 +34,9 @@ async def test_both_languages_run_side_by_side(port: Gloveport) -> None:
 async def test_the_zygote_starts_soon_after_the_port_opens_and_has_no_guests_yet() -> None:
     async with Gloveport() as port:
         async with asyncio.timeout(60):
-            while not any(options.engine == "cpython" for options in port._pools):  # noqa: ASYNC110 - a timer of the port
+            while not any(options.engine == "cpython" for options in port._pools.open):  # noqa: ASYNC110 - a timer of the port
                 await asyncio.sleep(0.05)
-        pool = next(pool for options, pool in port._pools.items() if options.engine == "cpython")
+        pool = next(pool for options, pool in port._pools.open.items() if options.engine == "cpython")
         assert pool._opening is not None
         await pool._opening
         assert not pool._ready and not pool._starting

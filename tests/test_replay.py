@@ -1,10 +1,12 @@
 """A run is a function of its events: replayed years later, elsewhere, it says the same, byte for byte (design §2)."""
 
 import asyncio
+import os
 import random
 import textwrap
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,19 +14,18 @@ from hypothesis import HealthCheck, settings
 from hypothesis import given as given_examples
 from hypothesis import strategies as st
 
-from gloveport import Gloveport, MemoryJournal, OptionError
-from gloveport.journal.memory import MAX_RECORDING_BYTES, RunRecorder
+from gloveport import Gloveport, OptionError
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.replay import replay as replay_on
 from gloveport.sandbox.worker import Worker
-from gloveport.types import MIB, Limits
+from gloveport.types import Divergence, Limits
 from tests.engines import ENGINES, Engine, Per, said
 from tests.replaying import Elsewhere
 
 chance = random.Random()
-journal = MemoryJournal()
+REPLAYS = int(os.environ.get("REPLAYS", "40"))  # programs of each engine; `make replays` makes more
 
 
 async def slow(n: int) -> int:
@@ -55,8 +56,9 @@ def elsewhere() -> Iterator[Elsewhere]:
 
 
 @pytest.fixture(scope="module")
-async def own() -> AsyncIterator[Gloveport]:
-    async with Gloveport(tools=[slow, broken, given], spare=1, journal=journal) as opened:
+async def own(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gloveport]:
+    store = tmp_path_factory.mktemp("replay") / "store.sqlite"
+    async with Gloveport(tools=[slow, broken, given], spare=1, store=store) as opened:
         yield opened
 
 
@@ -150,7 +152,7 @@ async def test_what_could_tell_one_run_from_another_does_not(own: Gloveport, els
     chance.seed(name)
     outcome = await own.run(code, language=engine.language, engine=engine.name)
     assert (outcome.error is not None) == (name in ENDS_BADLY), outcome.error
-    await assert_replays(outcome.run, elsewhere)
+    await assert_replays(own, outcome.run, elsewhere)
 
 
 # The name is that of the call in a rehearsal. A failed call names its place, also after the first few, if all are in one.
@@ -170,10 +172,9 @@ async def test_a_rehearsal_leaves_nothing_to_the_run(own: Gloveport, engine: Eng
 
 
 @pytest.mark.integration
-async def test_a_run_without_a_rehearsal_replays_after_one() -> None:
-    async with Gloveport(spare=0, journal=journal) as port:
-        recording = journal.find((await port.run(AS_REHEARSED, engine="deno")).run)
-    assert recording is not None
+async def test_a_run_without_a_rehearsal_replays_after_one(tmp_path: Path) -> None:
+    async with Gloveport(spare=0, store=tmp_path / "store.sqlite") as port:
+        recording = await port.recording((await port.run(AS_REHEARSED, engine="deno")).run)
     launch = DENO.launch(ProcessOptions("deno"))
     launcher = Launcher(launch)
     await launcher.start()
@@ -185,9 +186,8 @@ async def test_a_run_without_a_rehearsal_replays_after_one() -> None:
         await launcher.close()
 
 
-async def assert_replays(run: str, elsewhere: Elsewhere) -> None:
-    recording = journal.find(run)
-    assert recording is not None
+async def assert_replays(own: Gloveport, run: str, elsewhere: Elsewhere) -> None:
+    recording = await own.recording(run)
     assert recording.frames[-1].startswith(b'["done"')
     assert await elsewhere.replay(recording) is None
 
@@ -207,6 +207,7 @@ LEAVES = {
     "print": Per("console.log(%d, seen);", "print(%d, seen)"),
     "emit": Per("emit([%d, seen.length]);", "emit([%d, len(seen)])"),
     "step": Per("seen.push(await step('a', () => tools.slow(%d)));", "seen.append(await step('a', tools.slow, %d))"),
+    "nested steps": Per("seen.push(await step('a', () => step('b', () => tools.slow(%d))));", "seen.append(await step('a', step, 'b', tools.slow, %d))"),
     "look-up": Per("seen.push(Object.keys(tools).length + %d);", "seen.append(len(list(tools)) + %d)"),
     "identity": Per("seen.push(new Error('%d').stack);", "seen.append([repr(object()), {str(n) for n in range(%d)}, gc.get_count()])", "seen.append([repr(lambda: 1), {str(n) for n in range(%d)}, hash('a')])"),
     "garbage": Per("for (let i = 0; i < 1e4; i++) ({i, n: [%d]});", "for i in range(300):\n    Cycle(%d)"),
@@ -279,7 +280,7 @@ def program(engine: Engine, parts: list[Any]) -> str:
 @pytest.mark.integration
 @pytest.mark.parametrize("engine", ENGINES, ids=str)
 @settings(
-    max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=REPLAYS, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )  # fmt: skip
 @given_examples(parts=st.lists(trees, min_size=1, max_size=6), seed=st.integers(0, 2**32))
 async def test_whatever_a_program_does_it_replays_elsewhere(
@@ -288,7 +289,7 @@ async def test_whatever_a_program_does_it_replays_elsewhere(
     chance.seed(seed)
     outcome = await own.run(program(engine, parts), language=engine.language, engine=engine.name)
     assert outcome.error is None or outcome.error.message == "thrown", outcome.error
-    await assert_replays(outcome.run, elsewhere)
+    await assert_replays(own, outcome.run, elsewhere)
 
 
 # What does differ is found, and told.
@@ -300,52 +301,64 @@ async def test_a_program_that_reads_the_clock_behind_our_back_is_told_the_first_
 ) -> None:
     code = "import ctypes\nprint('before')\nnow = ctypes.create_string_buffer(16)\nctypes.CDLL(None).clock_gettime(0, now)\nprint(now.raw.hex())"
     outcome = await own.run(code, language="python")
-    recording = journal.find(outcome.run)
-    assert recording is not None
+    recording = await own.recording(outcome.run)
     found = await elsewhere.replay(recording)
     assert found is not None
     assert found.startswith("frame 1: recorded")
     assert outcome.logs[1].text in found
 
 
+async def replay_with_another_reply(own: Gloveport, run: str) -> Divergence:
+    """The first difference when the program's call returns 2 instead of 1."""
+    recording = await own.recording(run)
+    steps = [
+        (sender, step.replace(b"true,1]", b"true,2]") if sender == "host" else step) for sender, step in recording.steps
+    ]
+    found = await own.replay(replace(recording, steps=tuple(steps)))
+    assert found is not None
+    return found
+
+
 @pytest.mark.integration
 async def test_a_program_that_is_told_something_else_diverges_where_it_shows(own: Gloveport) -> None:
     outcome = await own.run("const x = await tools.slow(1); console.log(x); return x")
-    recording = journal.find(outcome.run)
-    assert recording is not None
-    forged = [event.replace(b"true,1]", b"true,2]") for event in recording.events]
-    journal.keep(replace(recording, run="forged", events=tuple(forged)))
-    found = await own.replay("forged")
-    assert found is not None
-    assert found.at == 1
-    assert b'"1"' in (found.recorded or b"")
-    assert b'"2"' in (found.replayed or b"")
-    assert "frame 1" in str(found)
-
-
-async def test_a_run_without_a_recording_is_an_error(port: Gloveport) -> None:
-    with pytest.raises(OptionError, match="no recording"):
-        await port.replay("x")
+    found = await replay_with_another_reply(own, outcome.run)
+    assert found.fatal
+    assert found.at == 2
+    assert (found.recorded or b"").startswith(b'["done","value",1')
+    assert (found.replayed or b"").startswith(b'["done","value",2')
+    assert "frame 2" in str(found)
 
 
 @pytest.mark.integration
-async def test_a_run_that_is_sent_more_than_a_journal_keeps_is_let_go_while_it_happens() -> None:
+async def test_a_log_line_that_differs_is_reported_and_has_no_meaning(own: Gloveport) -> None:
+    outcome = await own.run("console.log(await tools.slow(1)); return 5")
+    found = await replay_with_another_reply(own, outcome.run)
+    assert not found.fatal
+    assert found.at == 1
+
+
+@pytest.mark.integration
+async def test_a_run_without_a_recording_is_an_error(port: Gloveport, own: Gloveport) -> None:
+    with pytest.raises(OptionError, match="not recorded here"):
+        await port.replay("x")
+    with pytest.raises(OptionError, match="there is no run 'x'"):
+        await own.replay("x")
+
+
+@pytest.mark.integration
+async def test_a_run_that_exchanges_too_much_is_not_recorded_and_says_so(tmp_path: Path) -> None:
     async def much() -> str:
         """Much text."""
         return "x" * 8_000_000
 
-    kept = MemoryJournal()
-    async with Gloveport(tools=[much], spare=1, journal=kept) as port:
+    async with Gloveport(tools=[much], spare=1, store=tmp_path / "store.sqlite") as port:
         for times, is_kept in ((1, True), (10, False)):
             outcome = await port.run(f"let n = 0; for (let i = 0; i < {times}; i++) n += (await tools.much()).length; n")
             assert outcome.value == times * 8_000_000
-            assert (kept.find(outcome.run) is not None) == is_kept
-
-
-def test_a_tape_that_is_full_holds_nothing() -> None:
-    tape = RunRecorder("run", "deno", 256)
-    for _ in range(200):
-        tape.event(b"x" * MIB)
-        tape.frame(b"y" * MIB)
-        assert sum(map(len, tape._events + tape._frames)) <= MAX_RECORDING_BYTES
-    assert tape.recording() is None
+            assert any("run-too-large-to-resume" in warning for warning in outcome.warnings) != is_kept
+            if is_kept:
+                assert await port.replay(outcome.run) is None
+            else:
+                with pytest.raises(OptionError, match="no recording"):
+                    await port.replay(outcome.run)

@@ -100,7 +100,9 @@ def test_a_schema_that_refers_to_itself_for_the_same_value_is_too_much(schema: d
 @pytest.mark.parametrize(
     "schema",
     [
-        {"$anchor": "a"},
+        {"$anchor": "/$defs/a"},
+        {"$anchor": 7},
+        {"$schema": "http://json-schema.org/draft-07/schema#"},
         {"$id": "https://example.com/"},
         {"$dynamicRef": "#a"},
         {"$recursiveRef": "#"},

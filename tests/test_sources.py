@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from gloveport import Gloveport, MemoryJournal, SourceConfig, ToolError
+from gloveport import Gloveport, SourceConfig, ToolError
 from gloveport.host import source_opener
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.host.source_set import SourceSet
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.detection import detect, likely_name
@@ -123,10 +123,10 @@ GET = {
 @pytest.mark.integration
 @pytest.mark.parametrize("language", GET)
 async def test_a_program_calls_an_api_with_a_credential_that_it_never_sees(
-    server: tuple[Orders, str], language: Any
+    server: tuple[Orders, str], language: Any, tmp_path: Path
 ) -> None:
     orders, url = server
-    async with Gloveport(sources=[orders_at(url)], journal=MemoryJournal()) as port:
+    async with Gloveport(sources=[orders_at(url)], store=tmp_path / "store.sqlite") as port:
         assert port.problems == ()
         outcome = await port.run(GET[language], language=language)
         assert outcome.value == "c1", outcome.error
@@ -235,9 +235,9 @@ async def test_a_missing_credential_names_its_variable(server: tuple[Orders, str
     async with Gloveport(sources=[orders_at(url)]) as port:
         outcome = await port.run(GET["typescript"])
         assert outcome.error is not None
-        assert outcome.error.code == "credential-missing"
+        assert outcome.error.code == "auth-required"
         assert "ORDERS_KEY" in (outcome.error.setting or "")
-        assert outcome.error.hint == "Ask the user to set the credential."
+        assert outcome.error.hint == "Ask the user to add the credential or to sign in."
         assert orders.seen == []
 
 
@@ -274,7 +274,7 @@ async def test_an_agent_is_told_to_ask_and_the_person_what_to_set(
         monkeypatch.delenv("ORDERS_KEY")
         told = [
             (inside, "whether this source may reach private addresses", "allow_private = true"),
-            (await _told(port, GET["typescript"]), "Ask the user to set the credential.", "ORDERS_KEY"),
+            (await _told(port, GET["typescript"]), "Ask the user to add the credential or to sign in.", "ORDERS_KEY"),
             (
                 await _told(port, "await tools.shop.orders.list()"),
                 "Ask the user to look at the change.",

@@ -50,6 +50,20 @@ def test_no_words_make_the_comparison_take_long(word: str) -> None:
     assert cpu_ms(similar, word, known) < MAX_HOLD_MS
 
 
-@given(st.text("abc", max_size=12), st.text("abc", max_size=12), st.integers(1, 3))
-def test_a_distance_beyond_the_bound_is_just_beyond_it(one: str, other: str, most: int) -> None:
-    assert distance(one, other, most) == min(distance(one, other, 100), most + 1)
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12), st.integers(1, 12))
+def test_the_distance_counts_edits_and_swaps_up_to_the_bound(one: str, other: str, most: int) -> None:
+    assert distance(one, other, most) == min(_edits(one, other), most + 1)
+
+
+def _edits(one: str, other: str) -> int:
+    """Return the edit distance as the textbook defines it."""
+    rows = [list(range(len(other) + 1))]
+    for i, letter in enumerate(one, 1):
+        row = [i]
+        for j, against in enumerate(other, 1):
+            cost = min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                cost = min(cost, rows[i - 2][j - 2] + 1)
+            row.append(cost)
+        rows.append(row)
+    return rows[-1][-1]

@@ -1,4 +1,4 @@
-"""Replies of services and MCP servers to calls: their bodies and headers, and near misses of the secret that was sent."""
+"""Replies of services and MCP servers to calls and to `fetch`: their bodies and headers, and near misses of the secret that was sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take
 from fuzz.stall.programs import MARKS
 from fuzz.stall.recipe import PUNCTUATION, many, nest, times
 from fuzz.stall.service import Service, service
-from gloveport import Gloveport
+from gloveport import EgressRule, Gloveport
 
 SECRET = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx-jM0NTY_Odkw-n0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_ad-ss_5c-K1_a-Zq_8-X_p-2_Y-r_T-1_M-s_B"
 ODD_SECRET = "k3y-" + "_.~+/=!*" * 4 + "-end"  # most characters are neither letters nor digits
@@ -38,6 +38,7 @@ PROGRAMS = {
     "graphql": "await tools.graphql.e(); return 1",
     "mcp": "await tools.mcp.get(); return 1",
     "mcp-stdio": "await tools.stdio.get(); return 1",
+    "fetch": "await fetch(`${input}/fetch`); return 1",
 }
 FILES = {"mcp": "tools.call", "mcp-stdio": "tools.call"}
 LIMITS = {"wall_seconds": 60, "cpu_seconds": 10}
@@ -48,7 +49,8 @@ async def opened() -> AsyncIterator[Take]:
     """Call a tool of each kind of source from a program; the service answers with the input."""
     os.environ["STALL_TOKEN"], os.environ["STALL_KEY"] = SECRET, ODD_SECRET
     async with service() as hostile:
-        async with Gloveport(sources=_sources(hostile)) as port:
+        rules = [EgressRule(hostile.url, "allow", allow_private=True)]
+        async with Gloveport(sources=_sources(hostile), rules=rules) as port:
 
             async def take(document: Document) -> Attack:
                 kind, body = document["kind"], document["body"].encode("utf-8", "surrogatepass")
@@ -63,7 +65,7 @@ async def opened() -> AsyncIterator[Take]:
                     )
 
                 async def attack() -> Refusal | None:
-                    return Refusal.ending(await port.run(program, limits=LIMITS))
+                    return Refusal.ending(await port.run(program, limits=LIMITS, input=hostile.url))
 
                 return attack
 
@@ -93,6 +95,10 @@ def _sources(hostile: Service) -> list[Any]:
 
 def _http(*body: Any, **more: Any) -> Document:
     return {"kind": "http", "body": list(body), **more}
+
+
+def _fetch(*body: Any, **more: Any) -> Document:
+    return {"kind": "fetch", "body": list(body), **more}
 
 
 def _graphql(*body: Any) -> Document:
@@ -186,6 +192,12 @@ SEEDS: dict[str, Document] = {
     "http-error-marks": _http('{"error":{"message":"', times(500_000, MARKS), '"}}', status=400),
     "redirect": _http("", status=302, headers=["location: /", times(50_000, "../"), "\r\n"]),
     "events": _http(times(1_000_000, "data: x\n\n"), media="text/event-stream"),
+    # fetch of a program
+    "fetch-text": _fetch(times(11_000_000, "x")),
+    "fetch-too-large": _fetch(times(15_000_000, "\u00e9")),
+    "fetch-headers": _fetch("1", headers={"count": 90, "of": ["x-a<i>: ", times(1_000, "\u00e9"), "\r\n"]}),
+    "fetch-same-headers": _fetch("1", headers={"count": 95, "of": ["x-a: ", times(500, ","), "\r\n"]}),
+    "fetch-redirect": _fetch("", status=302, headers=["location: ", times(30_000, "../"), "\r\n"]),
     # GraphQL
     "graphql-data": _graphql('{"data":{"e":{', many(500_000, '"k<i>":1'), "}}}"),
     "graphql-errors": _graphql('{"errors":[', many(100_000, '{"message":"m<i>"}'), "]}"),

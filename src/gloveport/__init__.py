@@ -2,7 +2,7 @@
 
 text ─► prepare ─► Program ─► sandbox ─► frames ─► bridge ─► policy ─► sources ─► the outside world
                                  ▲                   │          │          │
-                                 └──── replies ──────┴── journal records every step ──► replay, audit, web
+                                 └──── replies ──────┴── store records every step  ──► replay, audit, web
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from gloveport.config import SourceConfig
     from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError, ToolError
     from gloveport.host.port import Gloveport
-    from gloveport.journal.memory import MemoryJournal
     from gloveport.rules.budgets import Budget
-    from gloveport.rules.rules import Rule, Rules
+    from gloveport.rules.rule import EgressRule, Rule
+    from gloveport.rules.rules import Rules
     from gloveport.sources.functions import tool
     from gloveport.surfaces.agents.code_tool import code_tool
     from gloveport.types import CallRecord, Divergence, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
@@ -27,6 +27,7 @@ __all__ = [
     "Budget",
     "CallRecord",
     "Divergence",
+    "EgressRule",
     "ErrorValue",
     "Event",
     "Failure",
@@ -34,7 +35,6 @@ __all__ = [
     "GloveportError",
     "Limits",
     "LogLine",
-    "MemoryJournal",
     "OptionError",
     "Outcome",
     "Rule",
@@ -55,8 +55,8 @@ _HOMES = {
     "ApprovalRequest": "approvals.request",
     "Budget": "rules.budgets",
     "Gloveport": "host.port",
-    "MemoryJournal": "journal.memory",
-    "Rule": "rules.rules",
+    "EgressRule": "rules.rule",
+    "Rule": "rules.rule",
     "Rules": "rules.rules",
     "SourceConfig": "config",
     "code_tool": "surfaces.agents.code_tool",

@@ -10,6 +10,7 @@
     ├── TooComplexError          hostile text took a jailed task more time or memory than it may have
     ├── ApprovalError            nobody answered in time, or an answer is refused
     ├── StoreError               the store can't be opened, read or written
+    ├── SealError                stored credentials can't be opened: another key, or they were changed
     ├── CallLimit                the program made more calls than max_calls               (becomes Outcome.error)
     └── ToolError                a tool call failed: code, origin, tool, status, data …   (the guest can catch it)
 
@@ -91,8 +92,8 @@ CODES: Mapping[str, Code] = {
         3,
         200,
         "A request goes to an address that it may not reach, or is not one plain request.",
-        "Call a tool instead of fetch.",
-        "give a source that may reach private addresses allow_private = true",
+        "Call a tool instead.",
+        "give a source or an [[egress]] rule that may reach private addresses allow_private = true",
     ),
     "source-failed": Code(
         7,
@@ -127,12 +128,22 @@ CODES: Mapping[str, Code] = {
         "The service answered a GraphQL call with errors.",
         "Look at the data of the error: the errors, and any partial result.",
     ),
-    "credential-missing": Code(
+    "auth-required": Code(
         4,
         401,
-        "A call needs a credential that is not set.",
-        "Ask the user to set the credential.",
-        "set the environment variable that the setting names",
+        "A call needs a credential that is not there, or an account whose sign-in has ended.",
+        "Ask the user to add the credential or to sign in.",
+        "run the command that the setting names",
+    ),
+    "credential-missing": Code(
+        4, 401, "What earlier releases called `auth-required`; nothing reports it any more.", "Look for `auth-required`."
+    ),
+    "seal-broken": Code(
+        4,
+        503,
+        "The stored credentials can't be opened: the key is another one, they were changed, or others can read them.",
+        "Ask the user to look at the stored credentials.",
+        "bring back the key, or remove the credential with `gloveport auth remove` and add it again",
     ),
     "tool-suspended": Code(
         3,
@@ -233,6 +244,46 @@ CODES: Mapping[str, Code] = {
         "The store can't be opened, read or written, so nothing that must be recorded can happen.",
         "Free its disk or end the program that locks it; reads go on.",
     ),
+    "snippet-refused": Code(
+        1,
+        200,
+        "A snippet can't be run: a tool that it needs is missing, or snippets call each other too deep.",
+        "Call the tools that it needs yourself, or ask the user to add what is missing.",
+    ),
+    "outcome-unknown": Code(
+        1,
+        200,
+        "A write has left a host that ended before it got the answer: nobody knows whether it was made.",
+        "Look whether it happened before you make it again.",
+    ),
+    "replay-diverged": Code(
+        1,
+        409,
+        "A run can't be resumed, because its program does something else than before. The run stays as it was.",
+        "Compare the versions of Gloveport and of its engine, or run the program again.",
+    ),
+    "run-taken-over": Code(
+        1, 409, "Another process has taken over this run, and goes on with it.", "Ask for its outcome with resume."
+    ),
+    "not-resumable": Code(1, 409, "A run can't be resumed: not all of it was recorded.", "Run the program again."),
+    "store-key": Code(
+        4,
+        503,
+        "The key of an encrypted store is missing, or is not the right one.",
+        "Put the key back into its place, or set GLOVEPORT_STORE_KEY to it.",
+    ),
+    "bad-run-file": Code(
+        2, 400, "A file is no run that Gloveport has exported.", "Export the run again with `gloveport runs export`."
+    ),
+    "run-id-taken": Code(
+        2, 409, "Another run in the store has this id.", "Choose another id; `gloveport runs` lists those that are taken."
+    ),
+    "run-too-large-to-resume": Code(
+        1,
+        409,
+        "A run exchanged more than can be recorded, so it can't be resumed after its process has ended.",
+        "Fetch less at a time, or keep the process until the run has ended.",
+    ),
     "closed": Code(2, 409, "This Gloveport is closed.", "Create a new one, or use it inside `async with`."),
 }
 
@@ -328,6 +379,12 @@ class StoreError(GloveportError):
     """The store can't be opened, read or written."""
 
     code = "store-unavailable"
+
+
+class SealError(GloveportError):
+    """Sealed data can't be opened: the key is another one or missing, the data was changed, or others can read it."""
+
+    code = "seal-broken"
 
 
 class CallLimit(GloveportError):

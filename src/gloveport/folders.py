@@ -1,4 +1,4 @@
-"""The folders of this user's settings, data and caches, by the conventions of the platform."""
+"""The folders of this user's settings, data and caches, by the conventions of the platform, and the project's file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ import sys
 from pathlib import Path
 
 FOLDER_NAME = "gloveport"
+CONFIG_FILE = "gloveport.toml"
 
 
 def config_folder() -> Path:
     """Return the folder of the user's own `gloveport.toml`."""
     return _folder("XDG_CONFIG_HOME", ".config", "Library/Application Support")
+
+
+def find_project(start: Path | None = None) -> Path | None:
+    """Return the `gloveport.toml` of the working folder or of the nearest folder above it."""
+    here = (start or Path.cwd()).resolve()
+    return next((folder / CONFIG_FILE for folder in (here, *here.parents) if _is_ours(folder / CONFIG_FILE)), None)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether this user or root owns the file; another user may have put one into a folder above, such as /tmp."""
+    return path.is_file() and path.stat().st_uid in (os.getuid(), 0)
 
 
 def data_folder() -> Path:

@@ -14,6 +14,7 @@ not handle a recursive schema and value at all. Ours remembers the result for ea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -66,7 +67,7 @@ ASSERTIONS = frozenset(
 )
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format"}
-    | {"contentEncoding", "contentMediaType"}
+    | {"contentEncoding", "contentMediaType", "$schema", "$anchor"}
 )
 KEYWORDS = APPLICATORS | ASSERTIONS | ANNOTATIONS
 """Every keyword of the normal form, apart from `$defs` at the top."""
@@ -79,6 +80,9 @@ SHAPES: Mapping[str, type] = (
 )
 """The types of the keywords that the cost is computed from."""
 REFERENCE_PREFIX = "#/$defs/"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""The only value of `$schema` in the normal form: another one would change what the keywords mean."""
+_ANCHOR = re.compile(r"[A-Za-z_][\w.-]{0,99}", re.ASCII)
 
 _NAMES_PER_BRANCH = 8
 """Looking up so many required names takes as long as evaluating one small schema."""
@@ -154,6 +158,8 @@ def is_normal(schema: Mapping[str, Any], defs: Container[str]) -> bool:
     """
     if not KEYWORDS.issuperset(schema) or not all(isinstance(schema[key], SHAPES[key]) for key in SHAPES.keys() & schema):
         return False
+    if schema.get("$schema", DIALECT) != DIALECT or not ("$anchor" not in schema or is_anchor(schema["$anchor"])):
+        return False
     if "dependentRequired" in schema and not all(isinstance(names, list) for names in schema["dependentRequired"].values()):
         return False
     if not all(isinstance(each, (dict, bool)) for each in below(schema)):
@@ -162,6 +168,11 @@ def is_normal(schema: Mapping[str, Any], defs: Container[str]) -> bool:
     return name is None or (
         schema["$ref"] == REFERENCE_PREFIX + name and name in defs and name.isascii() and name.replace("_", "").isalnum()
     )
+
+
+def is_anchor(value: Any) -> bool:
+    """Return True for a short name without a slash. No reference of the normal form leads to an anchor."""
+    return isinstance(value, str) and _ANCHOR.fullmatch(value) is not None
 
 
 def size_of(schema: Mapping[str, Any]) -> int:

@@ -87,34 +87,27 @@ def distance(one: str, other: str, most: int) -> int:
     """Return the edit distance, where a swap of two neighbouring letters counts once; `most + 1` for all above `most`."""
     if abs(len(one) - len(other)) > most:
         return most + 1
-    one, other = _without_shared_ends(one, other)
-    far = most + 1
-    before, row = [far] * (len(other) + 1), [*range(min(len(other), most) + 1), *([far] * (len(other) - most))]
-    for i, letter in enumerate(one, 1):
-        before, last, row = row, before, [far] * (len(other) + 1)
-        if i <= most:
-            row[0] = i
-        # Only the cells near the diagonal: all others are farther away than `most`.
-        for j in range(max(1, i - most), min(len(other), i + most) + 1):
-            against = other[j - 1]
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != against))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
-                cost = min(cost, last[j - 2] + 1)
-            row[j] = cost
-        if min(row) > most:
-            return far
-    return min(row[-1], far)
-
-
-def _without_shared_ends(one: str, other: str) -> tuple[str, str]:
-    """Return both words without their common beginning and end, which no edit touches."""
-    start, most = 0, min(len(one), len(other))
-    while start < most and one[start] == other[start]:
-        start += 1
-    end = 0
-    while end < most - start and one[-1 - end] == other[-1 - end]:
-        end += 1
-    return one[start : len(one) - end], other[start : len(other) - end]
+    if not one:
+        return len(other)
+    # Hyyrö's bit-parallel algorithm: each integer holds one column of the table, a bit for each letter of `one`.
+    last = 1 << (len(one) - 1)
+    all_bits = 2 * last - 1
+    places: dict[str, int] = {}
+    for index, letter in enumerate(one):
+        places[letter] = places.get(letter, 0) | 1 << index
+    apart, rises, falls, diagonal, matched_before = len(one), all_bits, 0, 0, 0
+    for left, letter in enumerate(other, 1 - len(other)):
+        matched = places.get(letter, 0)
+        swapped = ((~diagonal & matched) << 1) & matched_before
+        diagonal = (((matched & rises) + rises) ^ rises) | matched | falls | swapped
+        to_right_up, to_right_down = falls | (~(diagonal | rises) & all_bits), diagonal & rises
+        apart += bool(to_right_up & last) - bool(to_right_down & last)
+        if apart + left > most:  # each of the `-left` letters that follow takes one away at most
+            return most + 1
+        to_right_up, to_right_down = to_right_up << 1 | 1, to_right_down << 1
+        rises, falls = (to_right_down | ~(diagonal | to_right_up)) & all_bits, to_right_up & diagonal & all_bits
+        matched_before = matched
+    return min(apart, most + 1)
 
 
 class Sieve:

@@ -7,7 +7,7 @@ import unicodedata
 ROOT_SOURCE = "local"
 """The source whose tools are also mounted at the root of `tools`."""
 
-RESERVED_ROOT_NAMES = frozenset({"search", "describe", "sources", "run", "snippets", "executor"})
+RESERVED_ROOT_NAMES = frozenset({"search", "describe", "sources", "run", "snippets", "executor", "egress"})
 """Names at the root of `tools` that Gloveport implements itself; no source and no root-mounted tool may have them."""
 
 # Members that every JavaScript object inherits, and those that `await` or `JSON.stringify` would call (B1).

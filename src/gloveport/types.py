@@ -8,12 +8,20 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from gloveport.errors import OptionError, Origin, label
+from gloveport.plan import Plan
 
 Language = Literal["typescript", "javascript", "python"]
 Status = Literal["completed", "failed", "waiting", "cancelled"]
+RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled"]
+"""The status of a run in the store."""
+RunMode = Literal["run", "plan"]
 Strength = Literal["full", "kernel", "none"]
 
 DEFAULT_AGENT = "default"
+FETCH_KIND = "fetch"
+"""The kind of the built-in tools that `fetch` calls."""
+FETCH_TOOLS = ("egress.read", "egress.write")
+"""Their addresses: for requests that only read, and for all others."""
 LANGUAGES: tuple[Language, ...] = ("typescript", "javascript", "python")
 
 # Error types that add nothing to the error code, and are not shown.
@@ -86,7 +94,8 @@ def _check_limit(name: str, value: object, *, whole: bool) -> None:
 class Problem:
     """A source that could not be opened, or a warning about one. `opening` means that it may still open.
 
-    `hint` is for the person who runs Gloveport: a program or an agent can't change a source.
+    `hint` is for the person who runs Gloveport: a program or an agent can't change a source. `code` is that of calls of
+    its tools: `auth-required` for a source that needs a credential or a sign-in.
     """
 
     source: str
@@ -94,10 +103,13 @@ class Problem:
     hint: str | None = None
     broken: bool = True
     opening: bool = False
+    code: Literal["source-failed", "auth-required"] = "source-failed"
 
     @property
     def agent_hint(self) -> str:
         """What an agent can do about it."""
+        if self.code == "auth-required":
+            return "ask the user to add the credential or to sign in; other sources work"
         return self.hint if self.opening and self.hint else "ask the user to look at this source; the others work"
 
     def refusal(self, tool: str) -> str:
@@ -217,25 +229,40 @@ class TypeFinding:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The exact bytes of one run: the events that the host sent and the frames that the guest sent.
+    """The steps of one run, in order: who sent each (`host` or `guest`), and its exact bytes.
 
-    A run is a function of its events: the same events in the same order, in the same engine, give the same frames.
+    A run is a function of its events: the same events in the same order, in the same engine, give the same frames. A step
+    of the sender `write` says that the write with this call id leaves. `agent` is None for a run of another machine.
     """
 
     run: str
     engine: str
     memory_mb: int
-    events: tuple[bytes, ...]
-    frames: tuple[bytes, ...]
+    steps: tuple[tuple[str, bytes], ...]
+    agent: str | None = None
+
+    @property
+    def events(self) -> tuple[bytes, ...]:
+        """What the host sent."""
+        return tuple(content for sender, content in self.steps if sender == "host")
+
+    @property
+    def frames(self) -> tuple[bytes, ...]:
+        """What the guest sent."""
+        return tuple(content for sender, content in self.steps if sender == "guest")
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first difference between a recording and its replay, at frame `at` (from 0). None means that one had ended."""
+    """The first difference between a recording and its replay, at frame `at` (from 0). None means that one had ended.
+
+    One that is not `fatal` has no meaning for the run: a log line, or the text of an error.
+    """
 
     at: int
     recorded: bytes | None
     replayed: bytes | None
+    fatal: bool = True
 
     def __str__(self) -> str:
         return f"frame {self.at}: recorded {_shown(self.recorded)}, replayed {_shown(self.replayed)}"
@@ -312,16 +339,17 @@ class Page:
 
 
 class ToolCall(NamedTuple):
-    """A call as a run sends it: the name as the guest spelled it, its arguments, and their size in bytes."""
+    """A call as a run sends it: the name as the guest spelled it, its arguments, their size in bytes, and its steps."""
 
     id: int
     name: str
     args: Any
     size: int = 0
+    step: str | None = None
 
 
 Verdict = Literal["allow", "ask", "deny"]
-CallStatus = Literal["waiting", "running", "ok", "failed"]
+CallStatus = Literal["waiting", "running", "ok", "failed", "planned"]
 CallEvent = Literal["call-waiting", "call-started", "call-ended"]
 
 
@@ -367,8 +395,9 @@ class CallApproval:
 class CallRecord:
     """A call that was started. Times are seconds since the run began.
 
-    `status` is `waiting` while a person is asked, then `running`, `ok` or `failed`. `origin` says who reported the `error`:
-    Gloveport, or the tool. `approval` is what the person answered, `setting` what a person could change.
+    `status` is `waiting` while a person is asked, then `running`, `ok` or `failed`; `planned` for a write that a plan holds
+    back. `origin` says who reported the `error`: Gloveport, or the tool. `approval` is what the person answered, `setting`
+    what a person could change. `step` has the names of the steps around the call, from the outside in: `load/users`.
     """
 
     id: int
@@ -381,6 +410,7 @@ class CallRecord:
     origin: Origin | None = None
     approval: CallApproval | None = None
     setting: str | None = None
+    step: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +447,8 @@ class Event:
 class Outcome:
     """The outcome of a run. `value` is what the program returned; `error` is why it failed.
 
-    `waiting` are the ids of the requests that a person has to answer, if the status is `waiting`.
+    `waiting` are the ids of the requests that a person has to answer, if the status is `waiting`. `plan` has the writes of
+    a run in plan mode.
     """
 
     run: str
@@ -430,6 +461,7 @@ class Outcome:
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    plan: Plan | None = None
 
     @property
     def ok(self) -> bool:

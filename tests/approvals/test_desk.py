@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloveport.approvals.desk import ApprovalDesk
-from gloveport.approvals.request import Answer, ApprovalRequest, call_digest, shape_of
-from gloveport.errors import ApprovalError
+from gloveport.approvals.desk import MAX_WAITING_OF_AN_AGENT, ApprovalDesk
+from gloveport.approvals.request import Answer, ApprovalRequest, Scope, call_digest, shape_of
+from gloveport.errors import ApprovalError, OptionError
 
 YES = Answer(True, "ada")
 ARGS = {"to": "x@example.com", "amount": 5}
@@ -105,7 +105,7 @@ async def test_a_request_expires() -> None:
 
 async def test_an_answer_that_comes_too_late_is_refused() -> None:
     now = [1000.0]
-    desk, one = ApprovalDesk(lambda: now[0]), request(asked=1000.0, expires=1060.0)
+    desk, one = ApprovalDesk(clock=lambda: now[0]), request(asked=1000.0, expires=1060.0)
     (task,) = await asked(desk, one)
     now[0] = 1060.0
     with pytest.raises(ApprovalError, match="has expired"):
@@ -123,6 +123,33 @@ async def test_a_cancelled_call_waits_no_more() -> None:
     with pytest.raises(ApprovalError, match="no request"):
         desk.answer(one.id, one.digest, YES)
     assert heard == [("asked", one.id), ("withdrawn", one.id)]
+
+
+@pytest.mark.parametrize("wrong", [{"approved": "no"}, {"approved": 1}, {"scope": "everything"}, {"scope": ""}])
+def test_an_answer_that_says_neither_yes_nor_no_or_has_no_known_scope_is_none(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        replace(YES, **wrong)
+
+
+async def test_an_agent_that_asks_too_much_leaves_room_for_the_others() -> None:
+    desk = ApprovalDesk()
+    tasks = await asked(desk, *(request(call) for call in range(MAX_WAITING_OF_AN_AGENT)))
+    with pytest.raises(ApprovalError, match="wait for a person already"):
+        await desk.ask(request(-1))
+    tasks += await asked(desk, request(agent="other"))
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def test_two_approvers_at_once_give_one_answer() -> None:
+    desk, one = ApprovalDesk(), request()
+    (task,) = await asked(desk, one)
+    desk.answer(one.id, one.digest, Answer(False, "ada", reason="first"))
+    with pytest.raises(ApprovalError, match="no request"):
+        desk.answer(one.id, one.digest, Answer(True, "bo", "always"))
+    assert (await task).approver == "ada"
+    assert desk.standing == ()
 
 
 async def test_one_answer_for_a_group_covers_exactly_the_calls_that_were_shown() -> None:
@@ -163,6 +190,19 @@ async def test_a_standing_approval_covers_the_same_shape_of_the_same_tool_and_ag
     assert await desk.find_standing(request()) is None
     with pytest.raises(ApprovalError, match="no standing approval"):
         desk.revoke(standing.id)
+
+
+@pytest.mark.parametrize(("scope", "calls"), [("run", [1, 2]), ("always", [1, 2, 3])])
+async def test_a_standing_approval_covers_calls_that_wait_already(scope: Scope, calls: list[int]) -> None:
+    desk, one = ApprovalDesk(), request()
+    waiting = [request(2, {**ARGS, "amount": 9}), request(3, run="run2"), request(4, {}), request(5, tool="bank.read")]
+    tasks = await asked(desk, one, *waiting)
+    desk.answer(one.id, one.digest, replace(YES, scope=scope))
+    given = [await task for task in tasks[: len(calls)]]
+    assert {answer.scope for answer in given} == {scope}
+    assert [each.call for each in desk.waiting] == [call for call in (2, 3, 4, 5) if call not in calls]
+    for task in tasks:
+        task.cancel()
 
 
 async def test_a_standing_approval_of_no_arguments_is_not_one_of_any_arguments() -> None:

@@ -15,7 +15,8 @@ from gloveport.catalog import Catalog
 from gloveport.errors import ApprovalError, ToolError
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.budgets import Budget
-from gloveport.rules.rules import Rule, Rules
+from gloveport.rules.rule import Rule
+from gloveport.rules.rules import Rules
 from gloveport.types import CallRecord, Limits, Tool
 from tests.bridge.support import DEADLINE, FakeSource, call, refused
 
@@ -49,7 +50,7 @@ class Shop:
     def start(self, name: str, **limits: Any) -> RunBridge:
         bridge = Bridge(Catalog([self.source]), self.book, self.desk)
         run = bridge.for_run(Limits(**limits), RunContext(name, on_call=self._happened, line_of=lambda tool: 7))
-        run.on_waiting = self.waits.append
+        run.approvals.on_waiting = self.waits.append
         return run
 
     def _happened(self, kind: str, record: CallRecord) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import traceback
@@ -12,7 +13,7 @@ from typing import Any
 import gloveport.sources.graphql.opening
 import gloveport.sources.mcp.opening
 import gloveport.sources.openapi.opening
-from gloveport import Gloveport, MemoryJournal, ToolError
+from gloveport import Gloveport, OptionError, ToolError
 from gloveport.config import load_config
 from gloveport.surfaces.documents import outcome_document
 from tests.canaries.programs import CALLS, ENDINGS, PYTHON, SLOW_CALLS, TYPESCRIPT
@@ -26,14 +27,19 @@ RUNS = (("deno", "typescript"), ("quickjs", "javascript"), ("cpython", "python")
 async def main() -> None:
     """Everything once, on every engine."""
     logging.captureWarnings(True)
-    journal = MemoryJournal()
-    async with Gloveport(config=load_config(), journal=journal, log_code=True, limits={"max_calls": 150}) as port:
+    async with Gloveport(
+        config=load_config(),
+        store="library.sqlite",
+        on_approval=lambda request: False,
+        log_code=True,
+        limits={"max_calls": 150},
+    ) as port:
         print(port.problems, [repr(tool) for tool in port.catalog.tools])
         for engine, language in RUNS:
             program = PYTHON if language == "python" else TYPESCRIPT
-            await tell(port, journal, program, language, engine)
+            await tell(port, program, language, engine)
         for program in ENDINGS[:-1]:
-            await tell(port, journal, program, "typescript", "deno")
+            await tell(port, program, "typescript", "deno")
         for tool, args in (*CALLS, *SLOW_CALLS):
             await call(port, tool, args)
         print(port.problems, repr(port), repr(vars(port)))
@@ -43,11 +49,13 @@ async def main() -> None:
         await call(impatient, "undeclared.slow.plain", {})
 
 
-async def tell(port: Gloveport, journal: MemoryJournal, program: str, language: Any, engine: str) -> None:
+async def tell(port: Gloveport, program: str, language: Any, engine: str) -> None:
     """Run a program, and show how it ended in every form there is."""
     options = {"language": language, "engine": engine, "input": CALLS, "on_event": print}
     outcome = await port.run(program, **options)
-    print(outcome, json.dumps(outcome_document(outcome)), journal.find(outcome.run))
+    print(outcome, json.dumps(outcome_document(outcome)))
+    with contextlib.suppress(OptionError):  # a program that can't be run is not recorded
+        print(await port.recording(outcome.run))
 
 
 async def call(port: Gloveport, tool: str, args: dict[str, Any]) -> None:

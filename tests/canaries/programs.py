@@ -19,7 +19,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("stdio.echo", {"n": "no number"}),
     ("host.query", {}),
     ("host.double", {"number": "two"}),
-    *((f"{source}.anything", {}) for source in ("in_user", "in_query", "mcp_user", "mcp_query", "mistaken", "untrusted")),
+    *((f"{source}.anything", {}) for source in ("in_user", "in_query", "mcp_user", "mcp_query", "untrusted")),
     ("from_query.echo.plain", {}),
     ("mcp_keyed.echo", {"n": 1}),
 ]

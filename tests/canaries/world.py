@@ -158,13 +158,14 @@ class World:
             "mcp_query": {"mcp": f"{origin}/quietly?key={self.text('mcp-query')}"},
             "mcp_keyed": {"mcp": f"{origin}/quiet?key={self.text('mcp-keyed')}", "writes": "allow"},
             "from_query": {"openapi": f"{origin}/openapi.json?key={self.text('from-query')}"},
-            "mistaken": {"openapi": plain, "credentials": {"token": self.text("mistaken")}},
         }
         _write(self.root / "config/gloveport/gloveport.toml", {name: {**common, **it} for name, it in sources.items()})
         theirs = {"untrusted": {"openapi": f"{origin}/openapi.json?key={self.text('project')}", **common}}
         _write(self.root / "project/gloveport.toml", theirs)
         wrong = f'[sources.wrong]\nopenapi = "{plain}"\ncredentials = "{self.text("not-a-table")}"\n'
         (self.root / "config/wrong.toml").write_text(wrong)
+        mistaken = {"mistaken": {"openapi": plain, "credentials": {"token": self.text("mistaken")}}}
+        _write(self.root / "config/mistaken.toml", mistaken)
 
 
 def _write(path: Path, sources: Mapping[str, Mapping[str, object]]) -> None:

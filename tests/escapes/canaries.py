@@ -39,6 +39,7 @@ _ORDINARY = ("pipe", "socket", "anon_inode:[eventpoll]", "anon_inode:[eventfd]",
 _BOUNDS = ("Max open files", "Max file size", "Max core file size", "Max processes", "Max locked memory", "Max nice")
 _KEYCTL, _KEY_SEARCH, _KEY_UNLINK, _USER_KEYRING = {"x86_64": 250, "aarch64": 219}, 10, 9, -4
 _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
+_RESERVED_PAIRS = 512  # the first page, where tests/test_covert_channels.py waits and wakes
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -67,7 +68,8 @@ class Posture(NamedTuple):
 class SharedFutex:
     """Two words of libc, which every process maps: a thread waits for the first to be woken, and wakes the second.
 
-    Either way bits pass between processes that share nothing but a file that neither can write.
+    Either way bits pass between processes that share nothing but a file that neither can write. Other tests have canaries
+    on the same file at the same time: all wait on even words and wake odd ones, so that no canary trips another.
     """
 
     def __init__(self) -> None:
@@ -75,8 +77,8 @@ class SharedFutex:
         libraries = find_dependencies(os.path.realpath(sys.executable)).libraries
         self.library = next(host for _, host in libraries if os.path.basename(host).startswith("libc."))
         content = Path(self.library).read_bytes()
-        # Chosen by chance, because other tests have canaries on the same file at the same time.
-        self.places = [4 * secrets.randbelow(len(content) // 4) for _ in range(2)]
+        pairs = len(content) // 8 - _RESERVED_PAIRS
+        self.places = [8 * (_RESERVED_PAIRS + secrets.randbelow(pairs)) + 4 * odd for odd in range(2)]
         self.values = [int.from_bytes(content[place : place + 4], "little", signed=True) for place in self.places]
         self.tripped: set[str] = set()
         self._ended = False

@@ -11,17 +11,24 @@ import httpcore2
 
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Egress, Reach, Reply, Request, connect
+from gloveport.policy.egress.values import Renew
 
 LOCAL = Reach(allow_private=True, connect_seconds=20, total_seconds=30)
 
 Answer = bytes | Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def send(request: Request, reach: Reach = LOCAL, attachments: Sequence[Attachment] = (), **options: Any) -> Reply:
+async def send(
+    request: Request,
+    reach: Reach = LOCAL,
+    attachments: Sequence[Attachment] = (),
+    renew: Renew | None = None,
+    **options: Any,
+) -> Reply:
     """The reply that an egress of its own gets, closed again afterwards."""
     egress = Egress(**options)
     try:
-        return await egress.send(request, reach, attachments)
+        return await egress.send(request, reach, attachments, renew)
     finally:
         await egress.close()
 

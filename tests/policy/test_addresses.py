@@ -13,7 +13,7 @@ from tests.policy.servers import words
 OPENED = words("""
 127.0.0.0 127.0.0.1 127.255.255.255 10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.0 192.168.255.255
 100.64.0.0 100.127.255.255 ::1 fc00:: fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff fd12:3456::1
-::ffff:127.0.0.1 ::ffff:10.1.2.3 ::ffff:192.168.0.1 ::ffff:0:127.0.0.1 64:ff9b::7f00:1 64:ff9b::10.0.0.1
+::ffff:127.0.0.1 ::ffff:10.1.2.3 ::ffff:192.168.0.1 64:ff9b::7f00:1 64:ff9b::10.0.0.1
 """)
 
 # What nothing opens.
@@ -30,7 +30,7 @@ fd00:ec2::23 fd00:42::42 fd20:ce::254 fd00:c1::a9fe:a9fe ::ffff:169.254.169.254 
 2001:db8::1 3fff::1 3fff:fff:: 5f00::1 100::1 100:0:0:1::1 fe80::1 fe80::5efe:7f00:1 febf::1 fec0::1 feff::1 ff00::
 ff02::1 ff0e::1 2600::5efe:7f00:1 2600::200:5efe:a00:1 2600::5efe:169.254.169.254 2600:1:2:3:0:5efe:127.0.0.1 200::1
 400::1 800::1 1000::1 4000::1 6000::1 8000::1 a000::1 c000::1 e000::1 f000::1 f800::1 fe00::1 ::ffff:ffff:0:0 0:0:1::1
-fe80::1%eth0 ::ffff:255.255.255.255
+fe80::1%eth0 ::ffff:255.255.255.255 ::ffff:0:127.0.0.1 ::ffff:0:8.8.8.8
 """)
 
 PUBLIC = words("""
@@ -93,7 +93,7 @@ def test_ipv4_is_refused_exactly_where_the_registries_say_so(address: IPv4Addres
 def test_ipv6_outside_global_unicast_is_refused_unless_it_translates_a_public_ipv4_address(address: IPv6Address) -> None:
     if address in IPv6Network("2000::/3"):
         return
-    translated = any(address in IPv6Network(prefix) for prefix in ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
+    translated = any(address in IPv6Network(prefix) for prefix in ("::ffff:0:0/96", "64:ff9b::/96"))
     public = refusal(str(address), allow_private=False) is None
     inner = str(ip_address(int(address) & 0xFFFFFFFF))
     assert public == (translated and refusal(inner, allow_private=False) is None)

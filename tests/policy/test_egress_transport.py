@@ -23,7 +23,11 @@ async def client(
     reach: Reach = LOCAL, attachments: Sequence[Attachment] = (), **options: object
 ) -> AsyncIterator[httpx2.AsyncClient]:
     egress = Egress()
-    async with httpx2.AsyncClient(transport=egress.transport(reach, attachments), **options) as opened:  # type: ignore[arg-type]
+
+    async def attach() -> Sequence[Attachment]:
+        return attachments
+
+    async with httpx2.AsyncClient(transport=egress.transport(reach, attach), **options) as opened:  # type: ignore[arg-type]
         try:
             yield opened
         finally:
@@ -148,10 +152,10 @@ async def test_a_long_line_in_many_pieces_is_put_together_once() -> None:
     piece = b"x" * 4000
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"fa0\r\n%s\r\n" % piece * 7000
     async with serving(chunked + b"0\r\n\r\n") as server, client(LOCAL, key(server)) as opened:
-        began = time.monotonic()
+        began = time.process_time()
         body = (await opened.get(server.origin)).content
     assert body == piece * 7000
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.integration

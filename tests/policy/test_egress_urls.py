@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gloveport.errors import ToolError
 from gloveport.policy.egress import Reach, Request
-from gloveport.policy.egress.urls import join, parse, shown
+from gloveport.urls import join, parse, shown
 from tests.policy.servers import Dialled, ok, send, serving, words
 
 TRICKS = [

@@ -142,7 +142,7 @@ def test_bad_arguments_are_named_at_their_place(text: str, line: int, column: in
         "tools.search('x'); tools.describe('y'); tools.sources(); tools.run(); tools.snippets.list()",
         "tools.executor.sources.list()",
         "tools.__getToolInterface('x')",
-        "tools.get_weather.call(null, 1); tools.get_weather.pages({}); tools.get_weather({ city: 'x' }).then(f)",
+        "tools.get_weather.call(null, 1); if (tools.get_weather.pages) tools.get_weather.pages({}); tools.get_weather({ city: 'x' }).then(f)",
         "tools.toString(); tools.github.hasOwnProperty('x')",
         "tools.nope?.(); tools?.nope(); tools.github?.nope()",
         "if (tools.nope) tools.nope()",

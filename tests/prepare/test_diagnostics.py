@@ -105,8 +105,8 @@ def test_await_that_may_stand_is_left_alone(text: str) -> None:
 IMPORTS: list[tuple[str, int, int, str, str]] = [
     ("import fs from 'fs'", 1, 16, "`fs`", "file system"),
     ("const x = 1;\nimport { readFile } from \"node:fs/promises\";", 2, 26, "`node:fs/promises`", "file system"),
-    ("import axios from 'axios'", 1, 19, "`axios`", "no network"),
-    ("import 'node-fetch'", 1, 8, "`node-fetch`", "no network"),
+    ("import axios from 'axios'", 1, 19, "`axios`", "use `fetch`"),
+    ("import 'node-fetch'", 1, 8, "`node-fetch`", "use `fetch`"),
     ("import _ from 'lodash/fp'", 1, 15, "`lodash/fp`", "plain JavaScript"),
     ("import _ from 'npm:lodash@4'", 1, 15, "`npm:lodash@4`", "plain JavaScript"),
     ("import x from '@scope/name'", 1, 15, "`@scope/name`", "platform"),

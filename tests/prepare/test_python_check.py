@@ -112,7 +112,7 @@ def test_bad_arguments_are_named_at_their_place(text: str, line: int, column: in
         "tools.search('x'); tools.describe('y'); tools.sources(); tools.run(); tools.snippets.list()",
         "tools.executor.sources.list()",
         "tools.__getToolInterface('x'); tools.__class__(); tools.github.__dir__()",
-        "tools.get_weather.pages(city='x'); tools.get_weather(city='x').close()",
+        "tools.get_weather(city='x').close()",
         "if hasattr(tools, 'nope'):\n    tools.nope()",
         "if hasattr(tools.github, 'nope'):\n    tools.github.nope()",
         "if getattr(tools, 'nope', None):\n    tools.nope()",

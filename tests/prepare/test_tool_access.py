@@ -27,7 +27,6 @@ SCRIPTS = [
     "const { constructor: Code } = () => 0; Code('return to' + 'ols')()",
     "[].map['constructor']('return to' + 'ols')()",
     "[].map['\\x63onstructor']('return to' + 'ols')()",
-    "setTimeout('to' + 'ols')",
     "__interfaces",
     "__getToolInterface('people.greet')",
     "(t) => t.search('greet')",
@@ -57,6 +56,12 @@ PYTHON = [
     "class A:\n    __match_args__ = ('__globals__',)\nmatch print:\n    case A(found):\n        found",
     "import builtins",
     "from builtins import eval as f",
+    "import json, gc",
+    "import json\njson.__builtins__",
+    "from json import __builtins__ as b",
+    "from json import *\nscanner",
+    "import asyncio\nasyncio.sys.modules",
+    "from asyncio import sys",
     "try:\n    import sys\nexcept ImportError:\n    pass",
     "__interfaces",
     "def run(t):\n    return t.search('greet')",
@@ -89,6 +94,9 @@ COMPUTING = [
     "class Point { x = 1 }\nnew Point().x",
     "try { JSON.parse('{') } catch (error) { console.log(String(error)) }",
     "// tools\n'tools'",
+    "await new Promise((resolve) => setTimeout(resolve, 5))\nconsole.log(new URL('http://localhost').host)",
+    "new Promise(done => queueMicrotask(done))",
+    "[...crypto.getRandomValues(new Uint8Array(2))].map(n => new Intl.NumberFormat('en').format(n))",
 ]
 COMPUTING_PYTHON = [
     "",
@@ -99,6 +107,9 @@ COMPUTING_PYTHON = [
     "match [1]:\n    case [first, *rest]:\n        print(first, rest)",
     "class Point:\n    x = 1\nPoint().x",
     "# tools\n'tools'",
+    "import json\njson.dumps({'a': 1})",
+    "import asyncio, math as m\nfrom collections import Counter\nemit(Counter('abc'))\nawait asyncio.sleep(m.pi / 100)",
+    "from urllib.parse import quote\nif __name__ == '__main__':\n    print(quote('a b'))",
 ]
 
 

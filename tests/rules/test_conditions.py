@@ -97,6 +97,35 @@ def test_truth_is_not_a_number_and_nan_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        ("https://x/v1?q=*", "https://x/v1?q=a", True),
+        ("https://x/v1?q=*", "https://x/v1/q=a", False),
+        ("a[b]/*", "a[b]/c", True),
+        ("a[b]/*", "ab/c", False),
+        ("acme/*", "acme/x\nevil", True),
+        ("acme/*", "ACME/x", False),
+        ("acme/*", "\u0430cme/x", False),
+        ("acme/*", "acme", False),
+    ],
+)
+def test_only_a_star_is_special_in_a_pattern(pattern: str, text: str, matches: bool) -> None:
+    assert holds(f'args.x matches "{pattern}"', {"x": text}) is matches
+
+
+@pytest.mark.parametrize("value", ["10", [10], {"a": 10}, True, None, float("nan")])
+def test_what_is_no_number_is_neither_above_nor_below_one(value: Any) -> None:
+    assert holds("args.x > 5", {"x": value}) is None
+    assert holds("args.x.y[0] > 5", {"x": value}) is None
+
+
+def test_numbers_of_any_size_are_compared_exactly() -> None:
+    assert holds("args.x > 1e308", {"x": 10**4000}) is True
+    assert holds("args.x < 9007199254740993", {"x": 9007199254740992}) is True
+    assert holds("args.x > 5", {"x": float("inf")}) is True
+
+
+@pytest.mark.parametrize(
     ("text", "column", "message", "hint"),
     [
         ("", 1, "the condition ends where a value should stand", None),

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from gloveport.rules.rules import PRESETS, Preset, Rule, Rules
+from gloveport.rules.rule import Rule
+from gloveport.rules.rules import PRESETS, Preset, Rules
 from gloveport.rules.source_writes import SourceWrites
 from gloveport.types import CallRequest, Tool, Verdict
 

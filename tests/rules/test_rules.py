@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gloveport.rules.budgets import Budget, BudgetCounts
 from gloveport.rules.conditions import compile_condition
-from gloveport.rules.rules import PRESETS, Preset, Rule, Rules
+from gloveport.rules.rule import Rule
+from gloveport.rules.rules import PRESETS, Preset, Rules
 from gloveport.types import CallRequest, Tool, Verdict
 
 STRICTNESS: tuple[Verdict, ...] = ("deny", "ask", "allow")
@@ -25,6 +29,13 @@ def request(
 
 def rule(pattern: str, verdict: Verdict, when: str | None = None, **options: Any) -> Rule:
     return Rule(pattern, verdict, when=compile_condition(when) if when else None, **options)
+
+
+async def test_a_budget_that_two_files_state_counts_each_call_once_also_in_parallel() -> None:
+    rules = Rules(budgets=[Budget("shop.*", calls_per_hour=4, place=place) for place in ("a.toml:1", "b.toml:7")])
+    counts, tool = BudgetCounts(), request().tool
+    taken = await asyncio.gather(*(counts.take(rules.budgets_of(tool, "x"), "x", Counter()) for _ in range(10)))
+    assert taken.count(None) == 4
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(STRICTNESS)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gloveport.rules.rules import Rule, Rules
+from gloveport.rules.rule import Rule
+from gloveport.rules.rules import Rules
 from gloveport.rules.source_writes import SourceWrites
 from gloveport.types import CallRequest, Decision, Tool
 

@@ -84,10 +84,10 @@ def test_a_node_holds_only_nodes_before_it(refers: int) -> None:
 
 @pytest.mark.long
 def test_a_table_holds_so_many_values_and_no_more() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(WireError, match="more than"):
         Table(protobuf.block(2, protobuf.block(2)) * (MAX_NODES + 1))
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
 
 
 @pytest.mark.parametrize(

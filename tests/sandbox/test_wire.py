@@ -94,10 +94,10 @@ def test_what_is_not_a_message_is_an_error(payload: bytes) -> None:
     ids=["open", "deep", "objects", "just too deep", "closed", "inside out"],
 )
 def test_deep_nesting_is_refused_before_any_json_library_sees_it(payload: bytes) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(WireError):
         parse(payload)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ import asyncio, sys, threading
 import gloveport.policy.egress.client
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.sources.opening import open_source
 from gloveport.sources.context import SourceContext
 from pathlib import Path

@@ -10,14 +10,15 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gloveport.errors import StoreError
 from gloveport.store import event_log
+from gloveport.store.contents import digest
 from gloveport.store.database import open_database
-from gloveport.store.event_log import EventLog, digest
+from gloveport.store.event_log import EventLog
 from gloveport.store.verification import AuditReport, damaged_payloads, verify
 
 
@@ -61,7 +62,7 @@ async def test_events_are_kept_in_order_with_their_payloads(path: Path) -> None:
     log = EventLog(path)
     payload = b'{"amount":1}'
     for number in range(50):
-        log.append("call", {"number": number, "args": digest(payload).hex()}, [payload])
+        log.append("call", {"number": number}, {"args": payload})
     await log.append_now("write", {"number": 50})
     found = rows(path, "SELECT kind, body FROM events ORDER BY number")
     told = [json.loads(body)["number"] for kind, body in found if kind in ("call", "write")]
@@ -127,9 +128,44 @@ async def test_another_host_notes_the_heads_of_the_chains_that_it_finds(path: Pa
     assert (problem.chain, problem.what.partition(";")[0]) == (first.chain, "missing")
 
 
+async def test_a_chain_that_was_removed_or_written_anew_is_found_by_the_chains_that_refer_to_it(path: Path) -> None:
+    first = await record(path)
+    await first.close()
+    await (await record(path)).close()
+    head = check(path).heads[first.chain][1]
+    kept = rows(path, f"SELECT number, at, kind, body FROM events WHERE chain = '{first.chain}' ORDER BY number")
+    change(path, f"DELETE FROM events WHERE chain = '{first.chain}'")
+    assert [(one.chain, one.number) for one in check(path).problems] == [(first.chain, kept[-1][0])]
+    connection, before = sqlite3.connect(path), event_log.GENESIS
+    for number, at, kind, recorded in kept:
+        body = recorded.replace('"number":7', '"number":8')
+        before = event_log.event_hash(before, event_log.EventPlace(first.chain, number, at, kind), body.encode())
+        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", (first.chain, number, at, kind, body, before))
+    connection.commit()
+    connection.close()
+    (problem,) = check(path).problems
+    assert "not the one to which" in problem.what
+    assert len(check(path, head).problems) == 2
+
+
+def test_a_store_of_another_user_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_database(path).close()
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(StoreError, match="belongs to another user"):
+        open_database(path)
+
+
+@pytest.mark.parametrize("target", ["missing", "/dev/null", "store.db"])
+def test_a_link_that_leads_to_no_store_is_refused(path: Path, target: str) -> None:
+    path.parent.mkdir()
+    path.symlink_to(target)
+    with pytest.raises(StoreError):
+        open_database(path)
+
+
 async def test_deleted_payloads_leave_the_chain_intact_and_changed_ones_are_found(path: Path) -> None:
     log = EventLog(path)
-    await log.append_now("call", {"args": digest(b"a").hex()}, [b"a", b"b"])
+    await log.append_now("call", {}, {"args": b"a", "result": b"b"})
     await log.close()
     change(path, "DELETE FROM payloads WHERE content = x'61'")
     assert not check(path).problems
@@ -216,7 +252,7 @@ async def test_when_the_disk_is_full_writes_are_refused(path: Path) -> None:
 async def test_events_that_could_not_be_kept_are_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(event_log, "RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(event_log, "MAX_WAITING_EVENTS", 10)
+    monkeypatch.setattr(event_log, "MAX_WAITING_ITEMS", 10)
     log = EventLog(path)
     await log.append_now("call", {})
     holder = sqlite3.connect(path, isolation_level=None)
@@ -231,6 +267,17 @@ async def test_events_that_could_not_be_kept_are_counted(path: Path, monkeypatch
     lost = sum(json.loads(body)["events"] for kind, body in found if kind == "lost")
     assert lost + sum(kind == "read" for kind, _ in found) == 100
     assert lost > 0
+
+
+async def test_an_event_that_cannot_be_recorded_is_refused_and_counted(path: Path) -> None:
+    log, no_payload = EventLog(path), cast(Any, b"content without a digest")
+    with pytest.raises(StoreError):
+        await log.append_now("call", {"number": 1}, [no_payload])
+    await log.append_now("call", {"number": 2})
+    await log.close()
+    bodies = [json.loads(body) for _, body in rows(path, "SELECT kind, body FROM events WHERE kind IN ('lost', 'call')")]
+    assert bodies == [{"events": 2}, {"number": 2}]
+    assert not check(path).problems
 
 
 async def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
@@ -264,3 +311,14 @@ async def test_many_writers_in_one_host_share_commits(path: Path) -> None:
     await asyncio.gather(*(log.append_now("write", {"number": number}) for number in range(500)))
     await log.close()
     assert check(path).events == 503
+
+
+async def test_an_event_that_cannot_be_written_refuses_its_batch_and_stops_no_other(path: Path) -> None:
+    log = EventLog(path)
+    with pytest.raises(StoreError, match="can't be recorded"):
+        await log.append_now("call", {"value": object()})
+    await log.append_now("call", {"value": 1})
+    await log.close()
+    kinds = [kind for (kind,) in rows(path, "SELECT kind FROM events ORDER BY number")]
+    assert "call" in kinds
+    assert "lost" in kinds

@@ -20,6 +20,7 @@ from typing import Any
 REPOSITORY = Path(__file__).parents[2]
 TOOLS = str(Path(__file__).with_name("some_tools.py"))
 COMMAND = (sys.executable, "-m", "gloveport.surfaces.cli.main")
+PATIENT_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("patient_command.py")))
 DEADLINE = 60.0
 
 
@@ -44,12 +45,17 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def gloveport(
-    *args: str, stdin: str | bytes = b"", cwd: Path | None = None, prefix: tuple[str, ...] = (), **env: str
+    *args: str,
+    stdin: str | bytes = b"",
+    cwd: Path | None = None,
+    prefix: tuple[str, ...] = (),
+    patient: bool = False,
+    **env: str,
 ) -> Finished:
-    """Run the command until it ends."""
+    """Run the command until it ends; a patient one waits for sources that it does not name until they are open."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     done = subprocess.run(
-        [*prefix, *COMMAND, *args],
+        [*prefix, *(PATIENT_COMMAND if patient else COMMAND), *args],
         input=given,
         capture_output=True,
         env=environment(**env),

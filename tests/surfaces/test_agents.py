@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gloveport import Gloveport, tool
 from gloveport.policy.credentials import Secret
+from gloveport.store import database
 from gloveport.store.tokens import TokenStore
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
@@ -107,6 +109,46 @@ async def test_results_and_waiting_runs_belong_to_the_agent_that_made_them(serve
         assert not (await clerk.call_tool("resume", {"run": told["run"]})).is_error
 
 
+async def test_an_agent_whose_programs_wait_starts_no_end_of_them(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gloveport.surfaces.agents.tools.MAX_WAITING_RUNS", 2)
+    async with served.client("clerk") as clerk, served.client("default") as default:
+        codes = [f"return await tools.pay({{amount: {amount}}})" for amount in range(3)]
+        answers = [await clerk.call_tool("execute", {"code": code}) for code in codes]
+        assert [answer.is_error for answer in answers] == [False, False, True]
+        assert "busy: 2 programs wait for a person already" in str(answers[2].content)
+        assert not (await default.call_tool("execute", {"code": codes[2]})).is_error
+
+
+async def test_a_session_belongs_to_the_agent_that_opened_it(served: Served) -> None:
+    """Whoever posts into a session could answer what its client was asked, and whoever reads it gets its messages."""
+    accepts = {"Accept": "application/json, text/event-stream"}
+
+    async def send(agent: str, method: str, body: object = None, **headers: str) -> httpx2.Response:
+        token = {"Authorization": f"Bearer {served.tokens[agent]}"}
+        async with httpx2.AsyncClient(headers=accepts | token | headers, trust_env=False) as http:
+            return await http.request(method, f"{served.url}/mcp", json=body)
+
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    opened = await send("clerk", "POST", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about})
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    answer = {"jsonrpc": "2.0", "id": 0, "result": {"action": "accept", "content": {"decision": "approve"}}}
+    for agent in ("reader", "default"):
+        assert (await send(agent, "POST", answer, **session)).status_code == 404
+        assert (await send(agent, "GET", **session)).status_code == 404
+        assert (await send(agent, "DELETE", **session)).status_code == 404
+    assert (await send("clerk", "POST", answer, **session)).status_code == 202
+
+
+@pytest.mark.parametrize("path", ["/approvals", "/v1/approvals", "/mcp/approvals", "/mcp/../approvals", "/mcp%2fapprovals"])
+async def test_there_is_no_way_to_answer_over_http(served: Served, path: str) -> None:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        for agent in ("x", *served.tokens.values()):
+            for method in ("GET", "POST", "PUT"):
+                headers = {"Authorization": f"Bearer {agent}"}
+                answer = await http.request(method, f"{served.url}{path}", json={"approve": True}, headers=headers)
+                assert answer.status_code in (401, 404)
+
+
 async def test_a_token_counts_only_for_a_configured_agent_and_until_it_is_removed(served: Served, tmp_path: Path) -> None:
     async def status(token: str) -> int:
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
@@ -124,6 +166,37 @@ async def test_a_token_counts_only_for_a_configured_agent_and_until_it_is_remove
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.parametrize(
+    "sent", ["", "Bearer", "Bearer ", "Bearer  ", "Bearer \0", f"Basic {TOKEN}", f"Bearer{TOKEN}", TOKEN]
+)
+async def test_a_token_that_is_empty_or_sent_otherwise_is_nobodys(sent: str, tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    with closing(TokenStore(store)) as tokens:
+        tokens.add("clerk", "agent")
+        approver = tokens.add("ada", "approver")
+    check = TokenCheck(Secret(TOKEN, "token"), store)
+    assert await check.agent_of(f"Bearer {TOKEN}") == "default"
+    assert await check.agent_of(sent) is None
+    assert await check.agent_of(f"Bearer {approver}") is None
+
+
+async def test_a_locked_store_keeps_the_loop_turning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = tmp_path / "store.sqlite"
+    with closing(TokenStore(store)) as tokens:
+        tokens.add("clerk", "agent")
+    monkeypatch.setattr(database, "LOCK_TIMEOUT_SECONDS", 0.5)
+    with closing(sqlite3.connect(store, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        asked = asyncio.create_task(TokenCheck(Secret(TOKEN, "token"), store).agent_of(f"Bearer {TOKEN}"))
+        turns = 0
+        while not asked.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+    assert await asked == "default"
+    assert turns > 5
+
+
 def test_tokens_are_made_listed_and_removed(tmp_path: Path) -> None:
     home = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("DATA", "CONFIG", "CACHE")}
     made = command("agents", "add", "reviewer", "--json", cwd=tmp_path, **home)
@@ -135,6 +208,9 @@ def test_tokens_are_made_listed_and_removed(tmp_path: Path) -> None:
     assert [(row["name"], row["configured"]) for row in listed] == [("reviewer", False)]
     assert made.document["token"] not in command("agents", "list", cwd=tmp_path, **home).out
     assert command("agents", "remove", "reviewer", cwd=tmp_path, **home).code == 0
+    recorded = command("audit", "show", "--json", cwd=tmp_path, **home).document["events"]
+    acts = [(event["kind"], event["body"]["name"]) for event in recorded if event["kind"].startswith("token-")]
+    assert acts == [("token-added", "reviewer"), ("token-removed", "reviewer")]
     assert command("agents", "remove", "reviewer", cwd=tmp_path, **home).code == 2
     refused = command("mcp", "--agent", "nobody", cwd=tmp_path, **home)
     assert "there is no agent 'nobody'" in refused.err

@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import signal
+import sqlite3
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,9 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from gloveport import ApprovalRequest
 from gloveport.approvals.shelf import ApprovalShelf
+from gloveport.surfaces.terminal import cells
 from tests.sources.mcp.support import eventually
 from tests.surfaces.agents import MODES
 from tests.surfaces.command import COMMAND, environment, gloveport, terminal
@@ -136,9 +142,57 @@ async def test_a_group_of_a_run_is_approved_with_changed_arguments_refused_for_i
 
         exit_code, shown = await asyncio.to_thread(approve)
         assert exit_code == 0, shown
+        assert (shown.count("bank.pay"), shown.count("asks because")) == (3, 1)
         done = await opened.call_tool("resume", {"run": told["run"]})
         assert done.structured_content is not None
         assert done.structured_content["value"] == 3
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_no_argument_passes_for_a_line_of_ours(home: dict[str, str], columns: int) -> None:
+    """A text that is padded to the edge of the terminal would begin a line of its own."""
+    fake = "feedface  tools.bank.look"
+    hostile = {"to": "\x1b[2J\u202e\n" + (" " * columns + fake) * 3, "日" * columns: "\u2028\x85" + fake}
+    now = time.time()
+    shelf = ApprovalShelf(Path(home["XDG_DATA_HOME"]) / "gloveport" / "store.sqlite")
+    asked = ApprovalRequest("a" * 32, 1, "bank.pay", hostile, "default", now, now + 60, reason=fake * 3)
+    shelf.put(asked, "host")
+    shelf.close()
+    for command in (["list"], ["show", asked.id], ["approve", asked.id], ["watch"]):
+        with terminal("approvals", *command, columns=columns, NO_COLOR="1", **home) as screen:
+            shown = screen.until(r"expires in .*\n")
+        rows = shown.replace("\r\n", "\n").split("\n")
+        assert [row for row in rows if cells(row) > columns] == []
+        assert all(row.startswith("    ") for row in rows if fake[:8] in row)
+        assert all(row.startswith(("    │ ", "      ", "    asks")) for row in rows if "face" in row)
+        assert not {"\x1b", "\u202e", "\u2028", "\x85"} & set(shown)
+        assert "".join(row[6:] for row in rows if row.startswith("    │ ")).replace(" ", "").count("tools.bank.look") == 4
+
+
+async def test_a_request_outlives_a_host_that_was_killed_and_the_run_goes_on_in_the_next(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    with contextlib.suppress(Exception):  # the client notices that its server is gone
+        async with client(home, tmp_path) as opened:
+            await opened.call_tool("execute", {"code": PAY})
+            (request,) = await asked(home)
+            shelf = Path(home["XDG_DATA_HOME"]) / "gloveport" / "store.sqlite"
+            with contextlib.closing(sqlite3.connect(shelf)) as connection:
+                (mark,) = connection.execute("SELECT process FROM approvals").fetchone()
+            os.kill(int(mark.split()[1]), signal.SIGKILL)
+    (left,) = await asked(home)
+    assert left["id"] == request["id"]
+
+    def approve() -> tuple[int, str]:
+        with terminal("approvals", "approve", request["id"], "--yes", **home) as screen:
+            return screen.rest()
+
+    code, shown = await asyncio.to_thread(approve)
+    assert (code, f"gloveport runs resume {request['run'][:8]}" in shown) == (0, True)
+    async with client(home, tmp_path) as opened:
+        done = (await opened.call_tool("resume", {"run": request["run"]})).structured_content
+    assert done is not None
+    assert "paid 5" in str(done["value"])
 
 
 def test_mistakes_are_told(home: dict[str, str]) -> None:

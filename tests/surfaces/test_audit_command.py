@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gloveport.store.event_log import EventLog, digest
+from gloveport.store.event_log import EventLog
 from gloveport.values import encode
 from tests.surfaces.command import gloveport
 
@@ -35,8 +35,7 @@ async def record(path: Path, run: str) -> None:
     for call in (1, 2):
         about = {"run": run, "agent": "default", "call": call}
         args = encode({"amount": call, "note": HOSTILE})
-        body = {**about, "tool": "shop.pay", "args": digest(args).hex(), "writes": True}
-        await log.append_now("call-started", body, [args])
+        await log.append_now("call-started", {**about, "tool": "shop.pay", "writes": True}, {"args": args})
         log.append("call-ended", {**about, "status": "ok", "error": None})
     await log.close()
 
@@ -112,7 +111,8 @@ def test_what_was_changed_is_found_and_located(store: Path, statements: list[str
     assert "not as recorded:" in done.out
     found = gloveport("audit", "verify", "--json")
     assert (found.code, found.document["ok"], found.document["error"]["code"]) == (1, False, "audit-broken")
-    assert found.document["problems"][0]["number"] == int(re.search(r"event (\d)", done.out)[1])  # type: ignore[index]
+    event = re.search(r"event (\d)", done.out)
+    assert event and found.document["problems"][0]["number"] == int(event[1])
 
 
 def test_the_end_of_the_last_chain_is_missed_only_by_who_has_noted_its_head(store: Path) -> None:

@@ -148,7 +148,7 @@ def test_engines_lists_deno_with_what_it_can_do() -> None:
         "yes",
         "off",
         "off",
-        "no",
+        "off",
     )
 
 

@@ -55,7 +55,10 @@ def test_every_source_is_listed_with_its_state_and_the_number_of_its_tools(proje
 
 def test_what_is_added_says_which_credential_it_needs_and_whom_it_would_clash_with() -> None:
     url = ("--base-url", "https://orders.example.org")
-    assert "needs bearer `key`: set GLOVEPORT_SHOP_KEY\n" in gloveport("add", "orders.json", "--name", "shop", *url).err
+    assert (
+        "needs bearer `key`: run `gloveport auth add shop.key` or set GLOVEPORT_SHOP_KEY\n"
+        in gloveport("add", "orders.json", "--name", "shop", *url).err
+    )
     assert gloveport("add", "orders.json", "--name", "Shop", *url, "--yes").code == 0
     clash = gloveport("add", "orders.json", "--name", "shop", *url).err
     assert "GLOVEPORT_SHOP_KEY may be meant for the source Shop" in clash

@@ -15,8 +15,11 @@ import pytest
 
 from gloveport.config import load_config
 from gloveport.folders import cache_folder
+from gloveport.host import source_opener
 from gloveport.sources.pins import PinnedDefinition, Pins
+from gloveport.surfaces.cli.tools.listing import list_command
 from gloveport.surfaces.cli.tools.tool_lists import cached_lists
+from gloveport.surfaces.cli.view import ViewOptions
 from tests.surfaces.command import COMMAND, REPOSITORY, environment, gloveport, terminal
 
 SERVER = """
@@ -83,7 +86,7 @@ def test_sources_that_are_not_open_get_one_neutral_line(servers: Path) -> None:
     assert "✗" not in listed.err
     described = gloveport("tools", "describe", "two.look_up")
     assert (described.code, described.err) == (0, "")
-    assert "nowhere.json" in gloveport("sources").err
+    assert "nowhere.json" in gloveport("sources", patient=True).err
 
 
 def definition(*names: str) -> str:
@@ -98,7 +101,7 @@ def test_a_list_ends_with_a_change_of_the_file_and_of_what_was_accepted(folder: 
     assert gloveport("add", "shop.json", "--yes").code == 0
     assert "on disk" in gloveport("tools", "list").err
     (folder / "shop.json").write_text(definition("orders", "refunds"))
-    listed = gloveport("tools", "list")
+    listed = gloveport("tools", "list", patient=True)
     assert "shop.refunds" in listed.out
     assert "on disk" not in listed.err
     config = load_config().sources[0]
@@ -108,15 +111,28 @@ def test_a_list_ends_with_a_change_of_the_file_and_of_what_was_accepted(folder: 
 
 
 @pytest.mark.integration
+def test_a_definition_in_a_file_is_waited_for_on_a_busy_machine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "shop.json").write_text(definition("orders"))
+    assert gloveport("add", "shop.json", "--yes").code == 0
+    monkeypatch.setattr(source_opener, "SOURCE_WAIT_SECONDS", 0)
+    (folder / "shop.json").write_text(definition("orders", "refunds"))
+    view = ViewOptions(as_json=False, color="never", config=None, pages=False)
+    assert list_command(view, None) == 0
+    assert "shop.refunds" in capsys.readouterr().out
+
+
+@pytest.mark.integration
 def test_a_list_that_is_damaged_is_read_again_from_its_source(folder: Path) -> None:
     (folder / "shop.json").write_text(definition("orders"))
     assert gloveport("add", "shop.json", "--yes").code == 0
     (cached,) = cached_lists(load_config().sources).values()
     for text in ("[[1]]", "not JSON", "[[1, 2, 3, 4, 5, 6, 7]]", '[["a.b", "", "", 0, 0, [], 7]]'):
         cached.path.write_text(text)
-        assert "shop.orders" in gloveport("tools", "search", "orders").out
+        assert "shop.orders" in gloveport("tools", "search", "orders", patient=True).out
         cached.path.write_text(text)
-        assert "shop.orders" in gloveport("tools", "list").out
+        assert "shop.orders" in gloveport("tools", "list", patient=True).out
 
 
 @pytest.mark.integration

@@ -86,7 +86,7 @@ def test_a_pager_that_does_not_start_loses_nothing(home: dict[str, str]) -> None
     with terminal("help", "codes", lines=20, **home, PAGER="/no/such/pager") as shown:
         code, text = shown.rest()
     assert code == 0
-    assert "credential-missing" in text and "the pager `/no/such/pager` can't be started" in text
+    assert "auth-required" in text and "the pager `/no/such/pager` can't be started" in text
 
 
 def test_the_command_of_the_pager_is_words_and_no_shell() -> None:

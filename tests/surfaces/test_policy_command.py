@@ -16,7 +16,7 @@ from gloveport import tool
 
 
 @tool(writes=True)
-def pay(amount: int, currency: str = "EUR") -> str:
+def pay(amount: int | None, currency: str = "EUR") -> str:
     """Pay."""
     return f"paid {amount} {currency}"
 
@@ -70,7 +70,10 @@ def test_list_shows_every_rule_with_its_place(project: Path) -> None:
     listed = gloveport("policy", "list")
     assert (listed.code, listed.err) == (0, "")
     lines = listed.out.splitlines()
-    assert lines[0] == "preset standard (the default): reads are allowed; writes, and tools that may write, ask"
+    assert (
+        lines[0]
+        == "preset standard (the default): reads are allowed; writes, and tools that may write, ask; fetch is denied"
+    )
     assert lines[1] == f"deny   shop.pay  agent bot  {file}:10"
     assert lines[2] == f"ask    shop.pay  when args.amount > 100  {file}:5"
     assert lines[3] == "         large sums"
@@ -111,7 +114,7 @@ def test_explain_names_the_winner_and_why_the_others_lose(project: Path) -> None
     assert large["matches"][1]["why"] == "applies, but ask wins over allow"
     assert large["change"] == "gloveport policy set ask shop.pay --when 'args.amount > 100' --remove"
     assert large["budgets"][0]["place"] == f"{project}/gloveport.toml:17"
-    odd = explain("shop.pay", "--args", '{"amount": "much"}')
+    odd = explain("shop.pay", "--args", '{"amount": null}')
     assert odd["matches"][0]["why"] == "applies, to be safe: its condition is neither true nor false, and decides"
     assert "depends on the arguments (--args)" in explain("shop.pay")["matches"][0]["why"]
     bot = explain("shop.pay", "--as", "bot", "--args", '{"amount": 5}')
@@ -158,6 +161,11 @@ def test_explain_without_a_rule_names_the_preset(folder: Path) -> None:
         (("shop.pya",), "did you mean `shop.pay`?"),
         (("shop.pay", "--as", "bto"), "did you mean `bot`?"),
         (("shop.pay", "--args", "[1]"), "the arguments must be a JSON object"),
+        (
+            ("shop.pay", "--args", '{"amount": "much"}'),
+            "--args: bad arguments for `tools.shop.pay`: `amount` must be an integer or null",
+        ),
+        (("shop.pay", "--args", '{"amuont": 5}'), "did you mean `amount`?"),
     ],
 )
 def test_explain_suggests_what_was_meant(project: Path, args: tuple[str, ...], says: str) -> None:

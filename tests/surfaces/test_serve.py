@@ -21,6 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from gloveport.errors import OptionError
+from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS
 from gloveport.surfaces.http.server import listen
 from gloveport.surfaces.http.token import own_token, own_token_file, read_token
 from tests.surfaces.command import (
@@ -86,9 +87,10 @@ async def test_a_client_starts_it_and_works_with_it(mode: str) -> None:
         command=COMMAND[0], args=[*COMMAND[1:], "mcp", TOOLS, "no-such-server --stdio"], env=environment(**folders())
     )
     async with Client(start, mode=mode) as client:
-        search = (await client.list_tools()).tools[0]
-        assert "- some_tools (" in str(search.description)
-        assert "NOT connected: no_such_server" in str(search.description)
+        listed = (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == list(INPUT_SCHEMAS)
+        assert "- some_tools (" in str(listed[0].description)
+        assert "NOT connected: no_such_server" in str(listed[0].description)
         code = "await tools.some_tools.print_much(); await tools.some_tools.greet({name: 'Ada'})"
         ran = await client.call_tool("execute", {"code": code})
         assert ran.content[0].text == "hello Ada"

@@ -9,8 +9,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
+from gloveport.surfaces.cli.commands import cli
 from tests.surfaces.command import COMMAND, environment, gloveport, terminal
 
 pytestmark = pytest.mark.integration
@@ -28,7 +30,7 @@ def test_alone_in_a_terminal_it_says_what_it_is_what_is_here_and_what_to_do_next
     with terminal(columns=columns) as opened:
         _, shown = opened.rest()
     assert "shop  openapi" in shown
-    assert "gloveport tools search WORDS" in shown
+    assert "gloveport tools list" in shown
 
 
 def test_a_broken_file_is_part_of_the_page(folder: Path) -> None:
@@ -54,6 +56,38 @@ def test_init_writes_a_file_with_comments_and_never_overwrites_one(folder: Path)
     again = gloveport("init")
     assert (again.code, "exists already" in again.err) == (2, True)
     assert (folder / "gloveport.toml").read_text() == uncommented
+
+
+NEED_MORE = re.compile(
+    r"example\.com|npx|gloveport (connect|init|serve|mcp|doctor|completion|approvals (?!list|standing)|agents remove"
+    r"|audit verify --head|tools accept|remove shop --scope|auth (?!list)|snippets (?!list)|run --plan|runs (?!list|prune|--)|store)"
+)
+"""Examples that need an API, an account, a client, a waiting call, a run or a shell of the user's, that never end, or that a test has already."""
+
+
+def test_the_examples_of_all_help_pages_work_where_init_has_put_its_example(folder: Path) -> None:
+    assert gloveport("init", "--example", "--yes", "--json").document["example"] == str(folder / "shop.py")
+    assert gloveport("init", "--example").code == 2
+    command = folder / "bin" / "gloveport"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {COMMAND[0]} -m gloveport "$@"\n')
+    command.chmod(0o755)
+    env = environment(PATH=f"{command.parent}:{os.environ['PATH']}")
+    tried = 0
+    for example in [each for each in _examples(cli) if not NEED_MORE.search(each)]:
+        yes = " --yes" if re.search("gloveport (policy set|config trust|remove)", example) else ""
+        line = f"{example}{yes}"
+        done = subprocess.run(["bash", "-c", line], env=env, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        tried += 1
+    assert tried > 30
+
+
+def _examples(command: click.Command) -> list[str]:
+    """Return the examples of a command and of those below it; what removes the example comes last."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    found = [*getattr(command, "examples", ()), *(each for one in below for each in _examples(one))]
+    return sorted(found, key=lambda each: each.startswith("gloveport remove"))
 
 
 def test_completion_answers_a_shell() -> None:
@@ -100,6 +134,20 @@ def test_a_shell_completes_tools_and_sources_and_starts_no_server(tmp_path: Path
     assert not started.exists()
     (tmp_path / "gloveport/gloveport.toml").write_text("[sources")
     assert _completed(tmp_path, home, "gloveport tools list ") == []
+
+
+def test_a_key_press_loads_neither_the_settings_nor_an_event_loop() -> None:
+    words = {"_GLOVEPORT_COMPLETE": "bash_complete", "COMP_WORDS": "gloveport tools call x", "COMP_CWORD": "3"}
+    run = """if True:
+        import sys; sys.argv = ["gloveport"]
+        from gloveport.surfaces.cli.main import main
+        try: main()
+        finally: print(sorted({"asyncio", "msgspec", "tempfile", "gloveport.config", "gloveport.catalog"} & set(sys.modules)))
+        """
+    done = subprocess.run(
+        [COMMAND[0], "-c", run], env=environment(**words), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split() == ["[]"], done.stderr
 
 
 def _completed(folder: Path, home: dict[str, str], line: str) -> list[str]:

@@ -1,14 +1,16 @@
 """`gloveport run` on a real pseudo-terminal, and the functions that make text safe to show."""
 
+import io
 import os
 import re
 from pathlib import Path
 
 import pytest
 
+from gloveport.errors import OptionError
 from gloveport.prepare.diagnostics import frame
-from gloveport.surfaces.cli.run.outcome_report import fit_frame
-from gloveport.surfaces.terminal import cells, clip, in_time, visible, visible_json, visible_line
+from gloveport.surfaces.cli.run.outcome_report import fit_frame, write_problem
+from gloveport.surfaces.terminal import Stream, cells, clip, in_time, visible, visible_json, visible_line
 from tests.surfaces.command import TOOLS, gloveport, terminal
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -250,3 +252,15 @@ def test_wide_characters_take_two_columns_and_marks_none() -> None:
 )
 def test_times_read_well(seconds: float, text: str) -> None:
     assert in_time(seconds) == text
+
+
+def test_an_error_breaks_between_words_and_never_inside_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    file = io.StringIO()
+    hint = "first read what it says, then `gloveport policy set allow shop.pay` lets it through"
+    write_problem(
+        Stream(file, terminal=True, coloured=False), OptionError("a message that is longer\nthan a line", hint=hint)
+    )
+    shown = file.getvalue().split("\n")
+    assert shown[:4] == ["✗ bad-option: a message that", "    is longer", "    than a line", "  hint: first read what it"]
+    assert "    `gloveport policy set allow shop.pay`" in shown

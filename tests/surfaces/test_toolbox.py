@@ -73,6 +73,7 @@ def test_mistakes_are_reported_with_a_hint(project: Path) -> None:
     assert (unknown.code, "did you mean `tools.people.greet`?" in unknown.err) == (1, True)
     bad = gloveport("tools", "call", "people.greet", '{"nam": 1}')
     assert "there is no `nam` (did you mean `name`?)" in bad.err
+    assert "`gloveport tools describe people.greet` shows what it takes" in bad.err
     failed = gloveport("tools", "call", "people.fail", "--json")
     assert (failed.code, failed.document["error"]["message"]) == (7, "ValueError: no luck")
     assert "the text of the arguments is not JSON" in gloveport("tools", "call", "people.greet", "{").err

@@ -1,4 +1,4 @@
-"""The desk where requests wait for an answer: it hands each one to those who listen, and takes one answer for each."""
+"""The desk where requests wait: it passes each one to its listeners, and takes one answer to each."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from gloveport.approvals.request import Answer, ApprovalRequest, StandingApproval, shape_of
-from gloveport.errors import ApprovalError, ToolError
+from gloveport.approvals.request import Answer, ApprovalRequest, StandingApproval
+from gloveport.errors import ApprovalError, GloveportError, ToolError
 
 MAX_WAITING_REQUESTS = 1000
+MAX_WAITING_OF_AN_AGENT = 500  # so that one agent can't keep the others from asking
 MAX_STANDING_APPROVALS = 1000
-DEFAULT_EXPIRY_SECONDS = 3600.0
+DEFAULT_EXPIRY_SECONDS = 7 * 86400.0
 OWNER = "on_approval"
 """The approver of what the code that owns the port answers."""
 
@@ -25,10 +27,16 @@ OnApproval = Callable[[ApprovalRequest], Answer | bool | Awaitable[Answer | bool
 Listener = Callable[[Literal["asked", "answered", "expired", "withdrawn"], ApprovalRequest], None]
 
 
-class _Waiting(NamedTuple):
+@dataclass(slots=True)
+class _Waiting:
     request: ApprovalRequest
     answered: asyncio.Future[Answer]
     check: ArgumentCheck
+    stays: bool = False  # in the store, when this host no longer waits for it
+
+
+StoredRequest = tuple[ApprovalRequest, Answer | None]
+"""A request in the store, with the answer that nobody has taken yet."""
 
 
 class ApprovalDesk:
@@ -49,9 +57,12 @@ class ApprovalDesk:
         self._waiting: dict[str, _Waiting] = {}
         self._standing: dict[str, StandingApproval] = {}
         self._listeners: list[Listener] = []
-        # Set by the link to a store: there, the standing approvals are those of all hosts.
+        self._approving: set[asyncio.Task[None]] = set()
+        # Set by the link to a store, where other processes answer and the standing approvals are those of all hosts.
         self.stored_standing: Callable[[ApprovalRequest], Awaitable[list[StandingApproval]]] | None = None
         self.keep_standing: Callable[[StandingApproval], None] | None = None
+        self.take_stored_answers: Callable[[], Awaitable[None]] | None = None
+        self.find_stored: Callable[[ApprovalRequest], Awaitable[StoredRequest | None]] | None = None
 
     @property
     def waiting(self) -> tuple[ApprovalRequest, ...]:
@@ -75,17 +86,32 @@ class ApprovalDesk:
             given += await self.stored_standing(request)
         return next((one for one in given if one.covers(request)), None)
 
-    async def ask(self, request: ApprovalRequest, check: ArgumentCheck = lambda args: None) -> Answer:
+    async def ask(
+        self, request: ApprovalRequest, check: ArgumentCheck = lambda args: None, *, again: bool = False
+    ) -> Answer:
         """Return the answer to a request; raise ApprovalError when it expires. Cancelling this withdraws the request.
 
-        `check` raises ToolError for changed arguments that the tool does not take.
+        `check` raises ToolError for changed arguments that the tool does not take. With `again`, an earlier host may have
+        asked about the same call: its request in the store, and the answer to it, count. Raise StoreError when the store
+        can't be used and only an answer from there could come.
         """
+        if again and self.find_stored is not None and (found := await self.find_stored(request)) is not None:
+            request, answer = found
+            if answer is not None:
+                _check_answer(request, answer)
+                if answer.args is not None:
+                    check(answer.args)
+                if answer.approved and answer.scope != "once":
+                    self._stand(request, answer)
+                self._tell("answered", request)
+                return answer
         if standing := await self.find_standing(request):
             return Answer(True, standing.approver, "always" if standing.run is None else "run")
-        if len(self._waiting) >= MAX_WAITING_REQUESTS:
-            raise ApprovalError(f"{MAX_WAITING_REQUESTS:,} calls wait for a person already")
+        own = sum(one.request.agent == request.agent for one in self._waiting.values())
+        if own >= MAX_WAITING_OF_AN_AGENT or len(self._waiting) >= MAX_WAITING_REQUESTS:
+            raise ApprovalError(f"{len(self._waiting):,} calls wait for a person already")
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting[request.id] = _Waiting(request, answered, check)
+        waiting = self._waiting[request.id] = _Waiting(request, answered, check)
         self._tell("asked", request)
         asking = asyncio.ensure_future(self._ask_owner(self.on_approval, request)) if self.on_approval else None
         try:
@@ -94,8 +120,9 @@ class ApprovalDesk:
         except TimeoutError:
             self._tell("expired", request)
             raise ApprovalError(f"nobody answered within {request.expires - request.asked:,.0f} s") from None
-        except asyncio.CancelledError:
-            self._tell("withdrawn", request)
+        except (asyncio.CancelledError, GloveportError):
+            if not waiting.stays:
+                self._tell("withdrawn", request)
             raise
         finally:
             self._waiting.pop(request.id, None)
@@ -128,6 +155,7 @@ class ApprovalDesk:
         Raise ApprovalError for one that does not wait, that asks about another call, or that has expired.
         """
         found = self._check(id, digest)
+        _check_answer(found.request, answer)
         if answer.scope != "once" and len(self._standing) >= MAX_STANDING_APPROVALS:
             raise ApprovalError(f"there are {MAX_STANDING_APPROVALS:,} standing approvals: revoke some")
         if answer.args is not None:
@@ -136,8 +164,18 @@ class ApprovalDesk:
             found.check(answer.args)
         found.answered.set_result(answer)
         if answer.approved and answer.scope != "once":
-            self._stand(found.request, answer)
+            standing = self._stand(found.request, answer)
+            task = found.answered.get_loop().create_task(self._approve_covered(standing, answer))
+            self._approving.add(task)
+            task.add_done_callback(self._approving.discard)
         return found.request
+
+    async def _approve_covered(self, standing: StandingApproval, answer: Answer) -> None:
+        """Give a standing approval to the calls that wait already and that it covers."""
+        for one in list(self._waiting.values()):
+            await asyncio.sleep(0)  # a program may let a thousand calls wait, and each shape takes a while to make
+            if not one.answered.done() and standing.covers(one.request) and self._clock() < one.request.expires:
+                one.answered.set_result(answer)
 
     def answer_group(self, seen: Mapping[str, str], answer: Answer) -> tuple[ApprovalRequest, ...]:
         """Give one answer to exactly the requests that the approver has seen, by id and digest, and return them.
@@ -150,6 +188,17 @@ class ApprovalDesk:
         for one in found:
             one.answered.set_result(answer)
         return tuple(one.request for one in found)
+
+    def give_up(self, id: str, problem: GloveportError) -> None:
+        """End a request that nobody can answer."""
+        found = self._waiting.get(id)
+        if found is not None and not found.answered.done():
+            found.answered.set_exception(problem)
+
+    def release(self, run: str) -> None:
+        """Leave the requests of a run in the store: whoever goes on with the run takes the answers."""
+        for one in self._waiting.values():
+            one.stays = one.stays or one.request.run == run
 
     def revoke(self, id: str) -> StandingApproval:
         """End a standing approval, and return it."""
@@ -168,14 +217,30 @@ class ApprovalDesk:
             raise ApprovalError(f"the request {id} has expired")
         return found
 
-    def _stand(self, request: ApprovalRequest, answer: Answer) -> None:
+    def _stand(self, request: ApprovalRequest, answer: Answer) -> StandingApproval:
         run = request.run if answer.scope == "run" else None
-        made = StandingApproval(request.tool, request.agent, shape_of(request.args), answer.approver, self._clock(), run)
+        made = StandingApproval(
+            request.tool,
+            request.agent,
+            request.shape,
+            answer.approver,
+            self._clock(),
+            run,
+            definition=request.definition,
+        )
         if self.keep_standing is not None and run is None:
             self.keep_standing(made)
         else:
             self._standing[made.id] = made
+        return made
 
     def _tell(self, what: Literal["asked", "answered", "expired", "withdrawn"], request: ApprovalRequest) -> None:
         for listener in list(self._listeners):
             listener(what, request)
+
+
+def _check_answer(request: ApprovalRequest, answer: Answer) -> None:
+    if answer.happened and not request.is_unknown:
+        raise ApprovalError("only a call of which nobody knows whether it was made can be said to have happened")
+    if request.is_unknown and (answer.args is not None or answer.scope != "once"):
+        raise ApprovalError("a call that may have been made is answered by itself, with its own arguments")

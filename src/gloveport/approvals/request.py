@@ -6,21 +6,23 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from gloveport.errors import OptionError
+from gloveport.types import FETCH_TOOLS
+from gloveport.urls import origin_of
 from gloveport.values import encode
 
 Scope = Literal["once", "run", "always"]
-"""What an approval covers: this call, or also every later call of the same shape, in its run or in any."""
+"""What an approval covers: this call, or also those of the same shape that wait or come later, in its run or in any."""
 
 MAX_SHAPE_DEPTH = 20
 MAX_SHAPE_NODES = 1000
 
 
-def call_digest(tool: str, args: Mapping[str, Any]) -> str:
+def call_digest(tool: str, args: Mapping[str, Any], *about: str | bool) -> str:
     """Return the digest of a call: equal for equal tools and arguments, whatever the order of the keys."""
-    return hashlib.sha256(encode([tool, _sorted(args)])).hexdigest()
+    return hashlib.sha256(encode([tool, _sorted(args), *about])).hexdigest()
 
 
 def _sorted(value: Any) -> Any:
@@ -33,7 +35,8 @@ def _sorted(value: Any) -> Any:
 class ApprovalRequest:
     """A call that waits for a person. Times are seconds since 1970; `line` is the line of the program.
 
-    `reason` is why it asks, and `rule` the rule that says so.
+    `reason` is why it asks, and `rule` the rule that says so. `definition` is the fingerprint of the tool. `is_unknown` if
+    the call has left a host that ended before it got the answer: nobody knows whether it was made.
     """
 
     run: str
@@ -46,23 +49,44 @@ class ApprovalRequest:
     reason: str = ""
     rule: str = ""
     line: int | None = None
+    definition: str = ""
+    is_unknown: bool = False
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @property
+    def shape(self) -> str:
+        """What a standing approval of this call covers: the shape of its arguments, and of `fetch` method and origin."""
+        shape = shape_of(self.args)
+        if self.tool not in FETCH_TOOLS:
+            return shape
+        return f"{self.args.get('method')} {origin_of(str(self.args.get('url')))} {shape}"
+
+    @property
     def digest(self) -> str:
-        """The digest of the tool and its arguments, to which an answer refers."""
-        return call_digest(self.tool, self.args)
+        """The digest of the tool, its definition and its arguments, to which an answer refers."""
+        return call_digest(self.tool, self.args, self.definition, self.is_unknown)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a request: who gave it, and what may happen. With `args`, the call is made with these instead."""
+    """The answer to a request: who gave it, and what may happen. With `args`, the call is made with these instead.
+
+    For a call of which nobody knows whether it was made, approved means that it is made again. With `happened`, it was
+    made and returned `value`.
+    """
 
     approved: bool
     approver: str
     scope: Scope = "once"
     reason: str = ""
     args: Mapping[str, Any] | None = None
+    happened: bool = False
+    value: Any = None
+
+    def __post_init__(self) -> None:
+        # "no" is true for Python, and an unknown scope must not become the widest one.
+        if not isinstance(self.approved, bool) or self.scope not in get_args(Scope):
+            raise OptionError("an answer has approved=True or False, and a scope of once, run or always")
 
     @classmethod
     def of(cls, given: Answer | bool, approver: str) -> Answer:
@@ -78,7 +102,7 @@ class Answer:
 class StandingApproval:
     """An approval for every later call of a tool by an agent whose arguments have the same shape. It can be revoked.
 
-    With `run`, it covers the calls of that run alone.
+    With `run`, it covers the calls of that run alone. It holds for one definition of the tool.
     """
 
     tool: str
@@ -88,11 +112,13 @@ class StandingApproval:
     given: float
     run: str | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(8))
+    definition: str = ""
 
     def covers(self, request: ApprovalRequest) -> bool:
         """Return whether it approves this call."""
-        same = (self.tool, self.agent) == (request.tool, request.agent) and self.run in (None, request.run)
-        return same and self.shape == shape_of(request.args)
+        named = (self.tool, self.definition, self.agent) == (request.tool, request.definition, request.agent)
+        same = named and self.run in (None, request.run) and not request.is_unknown
+        return same and self.shape == request.shape
 
 
 def shape_of(args: Mapping[str, Any]) -> str:

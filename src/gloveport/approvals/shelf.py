@@ -6,20 +6,19 @@ digest and its expiry, and the host that holds the run checks both again.
 
 from __future__ import annotations
 
-import os
-import sqlite3
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from gloveport.approvals.request import Answer, ApprovalRequest, StandingApproval
-from gloveport.errors import ApprovalError, StoreError
-from gloveport.store.database import hint_for, open_database
+from gloveport.errors import ApprovalError, GloveportError
+from gloveport.store.database import StoreFile
+from gloveport.store.encryption import about
+from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.process_mark import lives, process_mark
 from gloveport.values import encode, from_wire
 
 RequestState = Literal["waiting", "answered", "taken", "expired", "withdrawn"]
@@ -28,50 +27,86 @@ KEPT_SECONDS = 30 * 86400.0  # for requests that have ended
 
 @dataclass(frozen=True, slots=True)
 class ShelvedRequest:
-    """A request in the store: its state, and why the host has refused the last answer. `lives` if its host runs."""
+    """A request in the store: its state, and why the host has refused the last answer.
+
+    `lives` if its host runs, or if its run is in the store and goes on when it is resumed. `is_held` if its host runs.
+    """
 
     request: ApprovalRequest
     state: RequestState
     problem: str | None
     lives: bool
+    is_held: bool
 
 
-class ApprovalShelf:
+class ShelvedAnswer(NamedTuple):
+    """An answer in the store: to which request of which run, and the digest of the call that its approver was shown."""
+
+    id: str
+    run: str
+    digest: str
+    answer: Answer | None
+
+
+class ApprovalShelf(StoreFile):
     """The requests in the store at a path. Each method is one transaction; call them in a thread beside an event loop."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._connection = open_database(path)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
 
     # For hosts.
 
     def put(self, request: ApprovalRequest, host: str) -> None:
         """Put a request there, for approvers to see."""
-        text = _request_text(request)
-        row = (request.id, host, _process_mark(os.getpid()), request.digest, text, request.expires, "waiting")
-        with self._writing() as connection:
+        with self.writing() as connection:
+            text = connection.seal(_request_text(request), about("approvals", "request", request.id))
+            row = (request.id, host, process_mark(), request.digest, text, request.expires, request.run, request.call)
             connection.execute("DELETE FROM approvals WHERE expires < ?", (time.time() - KEPT_SECONDS,))
-            columns = "id, host, process, digest, request, expires, state"
-            connection.execute(f"INSERT INTO approvals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            columns = "id, host, process, digest, request, expires, run, call, state"
+            connection.execute(
+                f"INSERT INTO approvals ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'waiting')"
+                " ON CONFLICT (id) DO UPDATE SET host = excluded.host, process = excluded.process",
+                row,
+            )
 
-    def answers(self, host: str) -> dict[str, Answer]:
-        """Return the answers to the requests of a host that it has not taken yet, by id."""
-        with self._reading() as connection:
-            rows = connection.execute("SELECT id, answer FROM approvals WHERE state = 'answered' AND host = ?", (host,))
-            return {id: _read_answer(text) for id, text in rows}
+    def find_same(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Answer | None] | None:
+        """Return what an earlier host of the run has asked about the same call, and the answer that nobody has taken.
+
+        Whatever it asked about this call otherwise, such as with another definition of the tool, is void.
+        """
+        where = "run = ? AND call = ? AND state IN ('waiting', 'answered')"
+        with self.writing() as connection:
+            rows = connection.execute(
+                f"SELECT id, digest, request, answer FROM approvals WHERE {where}", (request.run, request.call)
+            ).fetchall()
+            same = [row for row in rows if row[1] == request.digest]
+            for row in rows:
+                if row not in same[:1]:
+                    connection.execute("UPDATE approvals SET state = 'withdrawn' WHERE id = ?", (row[0],))
+        if not same:
+            return None
+        id, _, text, answer = same[0]
+        found = self._read_request(id, text)
+        if found.digest != request.digest or (answer is None and found.expires <= time.time()):
+            return None
+        if answer is None:
+            return found, None
+        given = self._read_answer(id, request.run, answer)
+        return (found, given.answer) if given.digest == request.digest else None
+
+    def answers(self, host: str) -> list[ShelvedAnswer]:
+        """Return the answers that a host has not taken yet."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                "SELECT id, run, answer FROM approvals WHERE state = 'answered' AND host = ?", (host,)
+            )
+            return [self._read_answer(*row) for row in rows.fetchall()]
 
     def end(self, id: str, state: RequestState) -> None:
         """Note that a request waits no more."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute("UPDATE approvals SET state = ? WHERE id = ?", (state, id))
 
     def refuse(self, id: str, problem: str) -> None:
         """Let a request wait again, because its host can't follow the answer."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(
                 "UPDATE approvals SET state = 'waiting', answer = NULL, problem = ? WHERE id = ? AND state = 'answered'",
                 (problem, id),
@@ -86,7 +121,7 @@ class ApprovalShelf:
 
     def find(self, id: str) -> ShelvedRequest:
         """Return a request by its id, or by the beginning of it that only one has; raise ApprovalError."""
-        rows = self._rows("id >= ? AND id < ? || 'g'", id, id) if id and id.isalnum() else []
+        rows = self._rows("approvals.id >= ? AND approvals.id < ? || 'g'", id, id) if id and id.isalnum() else []
         if len(rows) != 1:
             problem = "more than one request begins with" if rows else "there is no request"
             raise ApprovalError(f"{problem} {id[:40]!r}")
@@ -94,13 +129,15 @@ class ApprovalShelf:
 
     def answer(self, seen: Mapping[str, str], answer: Answer) -> None:
         """Answer the requests that the approver has seen, by id and digest. If one can't be answered, none is."""
-        text = orjson.dumps(asdict(answer) | {"args": None if answer.args is None else encode(dict(answer.args)).decode()})
-        with self._writing() as connection:
+        values = {"args": None if answer.args is None else dict(answer.args), "value": answer.value}
+        fields = asdict(answer) | {name: encode(value).decode() for name, value in values.items()}
+        with self.writing() as connection:
             for id, digest in seen.items():
+                text = connection.seal(orjson.dumps(fields | {"digest": digest}), about("approvals", "answer", id))
                 changed = connection.execute(
                     "UPDATE approvals SET state = 'answered', answer = ?, problem = NULL"
                     " WHERE id = ? AND digest = ? AND state = 'waiting' AND expires > ?",
-                    (text.decode(), id, digest, time.time()),
+                    (text, id, digest, time.time()),
                 )
                 if changed.rowcount != 1:
                     raise ApprovalError(f"the request {id[:40]} waits no more, or asks about another call than was shown")
@@ -109,87 +146,56 @@ class ApprovalShelf:
 
     def stand(self, given: StandingApproval) -> None:
         """Keep a standing approval, for all hosts."""
-        row = (given.id, given.tool, given.agent, given.shape, given.approver, given.given)
-        with self._writing() as connection:
-            connection.execute("INSERT INTO standing_approvals VALUES (?, ?, ?, ?, ?, ?)", row)
+        row = (given.id, given.tool, given.agent, given.shape, given.approver, given.given, given.definition)
+        with self.writing() as connection:
+            connection.execute("INSERT INTO standing_approvals VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def standing(self, tool: str | None = None) -> list[StandingApproval]:
         """Return the standing approvals (of a tool), the oldest first."""
         where, given = ("WHERE tool = ?", (tool,)) if tool is not None else ("", ())
-        columns = "tool, agent, shape, approver, given, id"
-        with self._reading() as connection:
+        columns = "tool, agent, shape, approver, given, id, definition"
+        with self.reading() as connection:
             rows = connection.execute(f"SELECT {columns} FROM standing_approvals {where} ORDER BY given", given).fetchall()
-        return [StandingApproval(*row[:5], id=row[5]) for row in rows]
+        return [StandingApproval(*row[:5], id=row[5], definition=row[6]) for row in rows]
 
-    def revoke(self, id: str) -> None:
+    def revoke(self, id: str, approver: str) -> None:
         """End a standing approval; raise ApprovalError if there is none."""
-        with self._writing() as connection:
-            if connection.execute("DELETE FROM standing_approvals WHERE id = ?", (id,)).rowcount != 1:
-                raise ApprovalError(f"there is no standing approval {id[:40]}")
+        change = Statement("DELETE FROM standing_approvals WHERE id = ?", (id,))
+        if not EventLog.record_change(self.path, "approval-revoked", {"id": id[:40], "approver": approver}, change):
+            raise ApprovalError(f"there is no standing approval {id[:40]}")
 
     def _rows(self, where: str, *given: Any) -> list[Any]:
-        columns = "request, state, problem, process, digest"
-        with self._reading() as connection:
-            return connection.execute(f"SELECT {columns} FROM approvals WHERE {where}", given).fetchall()
+        status = "(SELECT status FROM runs WHERE runs.id = approvals.run AND obstacle IS NULL)"
+        columns = f"approvals.id, request, state, problem, approvals.process, digest, ifnull(seen, 0), {status}"
+        table = "approvals LEFT JOIN hosts ON hosts.chain = approvals.host"
+        with self.reading() as connection:
+            return connection.execute(f"SELECT {columns} FROM {table} WHERE {where}", given).fetchall()
 
-    @staticmethod
-    def _shelved(row: Any) -> ShelvedRequest:
-        text, state, problem, process, digest = row
-        request = _read_request(text)
+    def _shelved(self, row: Any) -> ShelvedRequest:
+        id, text, state, problem, process, digest, seen, run_status = row
+        request = self._read_request(id, text)
         if request.digest != digest:
             raise ApprovalError(f"the request {request.id} was changed since its host has written it")
-        return ShelvedRequest(request, state, problem, _lives(process))
+        is_held = lives(process, seen)
+        goes_on = run_status in ("running", "waiting")
+        return ShelvedRequest(request, state, problem, goes_on or (run_status is None and is_held), is_held)
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._reading() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+    def _read_request(self, id: str, kept: str | bytes) -> ApprovalRequest:
+        with self.reading() as connection:
+            fields = orjson.loads(connection.unseal(kept, about("approvals", "request", id)))
+        return ApprovalRequest(**fields | {"args": from_wire(orjson.loads(fields["args"]))})
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _read_answer(self, id: str, run: str, kept: str | bytes) -> ShelvedAnswer:
+        """Return an answer as the file has it. What no approver has written like this answers nothing."""
         try:
-            yield self._connection
-        except sqlite3.Error as error:
-            raise StoreError(f"the store {self.path} can't be used: {error}", hint=hint_for(error)) from None
+            with self.reading() as connection:
+                fields = orjson.loads(connection.unseal(kept, about("approvals", "answer", id)))
+            digest = str(fields.pop("digest"))
+            values = {name: from_wire(orjson.loads(fields[name])) for name in ("args", "value")}
+            return ShelvedAnswer(id, run, digest, Answer(**fields | values))
+        except (GloveportError, ValueError, TypeError, KeyError, AttributeError):
+            return ShelvedAnswer(id, run, "", None)
 
 
-def _request_text(request: ApprovalRequest) -> str:
-    return orjson.dumps(asdict(request) | {"args": encode(dict(request.args)).decode()}).decode()
-
-
-def _read_request(text: str) -> ApprovalRequest:
-    fields = orjson.loads(text)
-    return ApprovalRequest(**fields | {"args": from_wire(orjson.loads(fields["args"]))})
-
-
-def _read_answer(text: str) -> Answer:
-    fields = orjson.loads(text)
-    return Answer(**fields | {"args": None if fields["args"] is None else from_wire(orjson.loads(fields["args"]))})
-
-
-def _process_mark(pid: int) -> str:
-    """Return what tells a process from another one that later gets its id: its start time."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return f"{pid}"
-    return f"{pid} {stat.rpartition(')')[2].split()[19]}"
-
-
-def _lives(mark: str) -> bool:
-    pid = int(mark.partition(" ")[0])
-    if " " in mark:
-        return _process_mark(pid) == mark
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+def _request_text(request: ApprovalRequest) -> bytes:
+    return orjson.dumps(asdict(request) | {"args": encode(dict(request.args)).decode()})

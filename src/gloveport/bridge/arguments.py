@@ -17,7 +17,7 @@ from gloveport.bridge.validation_cost import holds_more, is_quick, is_too_expens
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
 from gloveport.schema_cost import SchemaCost, schema_cost
-from gloveport.sources import AttributingSource, PageDescribingSource, PagedSource, Source
+from gloveport.sources import AttributingSource, KeyedSource, PageDescribingSource, PagedSource, Source
 from gloveport.types import Tool
 
 MAX_REGEX_BACKTRACKS = 10_000
@@ -30,7 +30,7 @@ class Contract:
 
     __slots__ = (
         *("_cost", "_is_valid", "_names", "_required", "_validator"),
-        *("call", "errors_attributed", "path", "source", "suspended", "tool"),
+        *("call", "call_with_key", "errors_attributed", "path", "source", "suspended", "tool"),
     )
 
     def __init__(self, tool: Tool, source: Source, path: str, suspended: str | None = None) -> None:
@@ -40,6 +40,8 @@ class Contract:
         self.suspended = suspended
         self.errors_attributed = isinstance(source, AttributingSource)
         self.call: Callable[[Tool, dict[str, Any]], Awaitable[Any]] = source.call
+        keyed = tool.writes and isinstance(source, KeyedSource) and source.takes_key(tool)
+        self.call_with_key = source.call_with_key if keyed and isinstance(source, KeyedSource) else None
         self._names = tool.parameters
         self._required = frozenset(tool.input_schema.get("required", ()))
         self._cost = schema_cost(tool.input_schema)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from gloveport.approvals.desk import ApprovalDesk
 from gloveport.bridge.arguments import Contract, PagedContract
 from gloveport.bridge.builtins import Builtins
+from gloveport.bridge.plans import ApprovedPlan, FollowingBridge, PlanDraft, PlanningBridge
 from gloveport.bridge.run_bridge import RunBridge, RunContext
 from gloveport.catalog import Catalog
 from gloveport.policy import Policy
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.rules import Rules
-from gloveport.sources import PagedSource
-from gloveport.types import DEFAULT_AGENT, Limits
+from gloveport.sources import PagedSource, Source, fetch
+from gloveport.types import DEFAULT_AGENT, FETCH_TOOLS, Limits
 
 PAGE_SUFFIX = "#page"
 """The guest appends this to a tool's name to fetch one page of its result."""
@@ -20,7 +21,8 @@ PAGE_SUFFIX = "#page"
 class Bridge:
     """Serves the tool calls of all runs of an agent; `for_run` returns the part that belongs to one run.
 
-    Without a policy every call is allowed. Without a desk nobody can be asked: what asks is denied.
+    Without a policy every call is allowed. Without a desk nobody can be asked: what asks is denied. `requests` makes
+    those of `fetch`.
     """
 
     def __init__(
@@ -29,29 +31,35 @@ class Bridge:
         policy: Policy | None = None,
         desk: ApprovalDesk | None = None,
         agent: str = DEFAULT_AGENT,
+        requests: Source | None = None,
     ) -> None:
         self.catalog = catalog
         self.policy: Policy = policy or RuleBook(Rules(preset="open"))
         self.desk = desk
         self.agent = agent
+        self.requests = requests
         self.builtins = Builtins(catalog, self.policy, agent)
         # By the name that programs write. Only names in the catalog are added, so a guest can't make it grow.
         self.contracts: dict[str, Contract] = {}
 
     def for_run(self, limits: Limits, context: RunContext | None = None) -> RunBridge:
-        """Return the bridge of one run."""
-        return RunBridge(self, limits, context or RunContext())
+        """Return the bridge of one run: one that makes a plan or follows one, if the context has a plan."""
+        context = context or RunContext()
+        kinds = {PlanDraft: PlanningBridge, ApprovedPlan: FollowingBridge}
+        return kinds.get(type(context.plan), RunBridge)(self, limits, context)
 
     def finds_quickly(self, name: str) -> bool:
         """Return True for a plain function: a schema of somebody else may be large, and an unknown name is searched for."""
         entry = self.catalog.entry(name.removesuffix(PAGE_SUFFIX))
-        return entry is not None and entry.tool.kind == "function"
+        return name in FETCH_TOOLS or (entry is not None and entry.tool.kind == "function")
 
     def contract(self, name: str) -> Contract | None:
         """Return the tool of exactly this name with its schema compiled (once), or None."""
         found = self.contracts.get(name)
         if found is not None:
             return found
+        if self.requests is not None and (built_in := fetch.TOOLS.get(name)) is not None:
+            return self.contracts.setdefault(name, Contract(built_in, self.requests, name))
         wants_page = name.endswith(PAGE_SUFFIX)
         entry = self.catalog.entry(name.removesuffix(PAGE_SUFFIX))
         if entry is None:

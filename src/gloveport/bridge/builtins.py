@@ -125,7 +125,7 @@ def unknown_tool_error(catalog: Catalog, name: str, *, guess: bool = True) -> To
     shown = name if len(name) <= 200 else f"{name[:200]}…"
     if broken := catalog.source_problem(name):
         message = without_paths(broken.refusal(f"tools.{shown}"))
-        return ToolError(message, code="source-failed", tool=shown, hint=broken.agent_hint, setting=broken.hint)
+        return ToolError(message, code=broken.code, tool=shown, hint=broken.agent_hint, setting=broken.hint)
     similar = catalog.suggest(name) if guess else ()
     advice = ""
     if similar:

@@ -13,10 +13,12 @@ from gloveport.types import Failure
 MAX_MESSAGE_CHARS = 300
 _UNDEFINED_NAME = re.compile(r"(?:name ')?([\w$]+)(?:')? is not defined")
 _NO_FILES = "there is no file system; get data through `tools.*` or pass it as `input`"
-_NO_NETWORK = "there is no network: call a tool (`tools.search` finds one)"
-_NO_PROCESSES = "there are no processes and no sockets: call a tool, or use the standard library"
+_NO_NETWORK = "raw sockets and custom DNS are refused: use `fetch` or `urllib.request`, or call a tool"
+_NO_PROCESSES = "processes and raw sockets are refused: call a tool, or use `fetch` and the standard library"
+_NO_WEB_SOCKETS = "WebSockets and event streams are refused: use `fetch`, or call a tool"
 _UNAVAILABLE: dict[str, tuple[str, str | None]] = {
     "Deno": (_NO_FILES, None),
+    **dict.fromkeys(("WebSocket", "WebSocketStream", "EventSource", "XMLHttpRequest"), (_NO_WEB_SOCKETS, None)),
     "input": ("the run was given no input: pass it beside the program", "pass input=… to run"),
     "WebAssembly": ("WebAssembly is off here", "create the port with allow_wasm=True"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gloveport.approvals.request import Answer
-from gloveport.errors import CODES, ApprovalError, ToolError
+from gloveport.errors import CODES, ApprovalError, StoreError, ToolError
 from gloveport.rules.budgets import Budget
 from gloveport.types import Decision
 
@@ -29,10 +29,18 @@ def denied_by_person(path: str, answer: Answer) -> ToolError:
     return ToolError(f"`tools.{path}` was denied by {answer.approver}{reason}", code="denied", tool=path, hint=hint)
 
 
-def not_answered(path: str, error: ApprovalError) -> ToolError:
-    """Return the error of a call about which nobody has answered."""
+def not_answered(path: str, error: ApprovalError | StoreError) -> ToolError:
+    """Return the error of a call about which nobody has answered, or can be asked."""
+    if isinstance(error, StoreError):
+        return not_recorded(path, error)
     hint = "Ask the user whether it may be made, and make it again."
     return ToolError(f"`tools.{path}` was not made: {error.message}", code="denied", tool=path, hint=hint)
+
+
+def not_recorded(path: str, error: StoreError) -> ToolError:
+    """Return the error of a call that can be neither asked about nor recorded."""
+    message = f"`tools.{path}` was not made, because it can't be recorded: {error.message}"
+    return ToolError(message, code="store-unavailable", tool=path, hint=error.hint)
 
 
 def too_large_to_ask(path: str, limit: int) -> ToolError:
@@ -41,9 +49,28 @@ def too_large_to_ask(path: str, limit: int) -> ToolError:
     return ToolError(message, code="denied", tool=path, hint="Make several calls with less in each.")
 
 
-def budget_used_up(path: str, budget: Budget) -> ToolError:
-    """Return the error of a call for which a budget has nothing left."""
+def plan_is_full(path: str) -> ToolError:
+    """Return the error of a write for which a plan has no room."""
+    message = f"`tools.{path}` does not fit into the plan: it has too many writes for a person to approve"
+    return ToolError(message, code="denied", tool=path, hint="Plan less at a time.")
+
+
+def out_of_budget(path: str, budget: Budget | StoreError) -> ToolError:
+    """Return the error of a call for which a budget has nothing left, or which can't be counted."""
+    if isinstance(budget, StoreError):
+        return not_recorded(path, budget)
     message = f"`tools.{path}` is not allowed: the budget for `{budget.pattern}` is used up"
     where = f" in {budget.place}" if budget.place else ""
     hint = "Make fewer calls, or ask the user for a larger budget."
     return ToolError(message, code="denied", tool=path, hint=hint, setting=f"raise `{budget}`{where}")
+
+
+def outcome_unknown(path: str, reason: str = "") -> ToolError:
+    """Return the error of a write that a host began and of which nobody knows whether it was made."""
+    message = f"nobody knows whether `tools.{path}` was made" + (f": {reason}" if reason else "")
+    return ToolError(message, code="outcome-unknown", tool=path, hint=CODES["outcome-unknown"].fix)
+
+
+def run_ended(path: str) -> ToolError:
+    """Return the error of a call whose run has ended."""
+    return ToolError("the run has ended", code="cancelled", tool=path)

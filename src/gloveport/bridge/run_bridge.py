@@ -6,39 +6,47 @@ import asyncio
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.bridge.builtins import SearchPage, unknown_tool_error
 from gloveport.bridge.hints import with_hint
+from gloveport.bridge.made_call import ARGUMENTS_NOT_RECORDED, AdmittedCall, MadeCall
+from gloveport.bridge.past_calls import error_in_reply, past_record
 from gloveport.bridge.received_errors import ReceivedErrors
-from gloveport.bridge.refusals import budget_used_up, denied_by_person, denied_by_rules, not_answered, too_large_to_ask
+from gloveport.bridge.refusals import (
+    denied_by_person,
+    denied_by_rules,
+    not_recorded,
+    out_of_budget,
+    outcome_unknown,
+    run_ended,
+    too_large_to_ask,
+)
+from gloveport.bridge.run_approvals import RunApprovals
 from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
-from gloveport.errors import ApprovalError, CallLimit, Origin, StoreError, ToolError, label
+from gloveport.errors import CallLimit, StoreError, ToolError, label
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.sources.functions.threads import left_running
 from gloveport.types import (
-    CallApproval,
     CallEvent,
     CallRecord,
     CallRequest,
-    CallStatus,
     Decision,
     Failure,
     Limits,
+    Tool,
     ToolCall,
 )
 
 if TYPE_CHECKING:
-    from gloveport.approvals.desk import ApprovalDesk
     from gloveport.bridge.arguments import Contract
     from gloveport.bridge.bridge import Bridge
+    from gloveport.bridge.plans import ApprovedPlan, PlanDraft
     from gloveport.rules.budgets import Budget
+    from gloveport.sandbox.history import PastCall, RunHistory
     from gloveport.store.run_audit import RunAudit
 
 OnCall = Callable[[CallEvent, CallRecord], None]
@@ -51,14 +59,15 @@ MAX_CUT_SEARCHES = 10
 MAX_NAME_CHARS = 5000
 MAX_ASKED_BYTES = 256 * 1024  # of arguments that a person is asked about
 MAX_RECORDED_ARGUMENT_BYTES = 2 * 1024 * 1024
-ARGUMENTS_NOT_RECORDED = {"…": "not kept: too large"}
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """The run to which calls belong: its id, when it began (`time.monotonic()`), and who listens.
 
-    `line_of` returns the line of the program that calls a tool, where only one can be meant.
+    `line_of` returns the line of the program that calls a tool, where only one can be meant. `plan` is the plan that the
+    run makes, or the one that it follows. The calls of a snippet belong to the run that called it: `call_base` tells their
+    numbers from those of its own. `run_snippet` runs one.
     """
 
     run: str = ""
@@ -66,49 +75,10 @@ class RunContext:
     on_call: OnCall | None = None
     line_of: Callable[[str], int | None] = lambda tool: None
     audit: RunAudit | None = None
-
-
-class _Call(msgspec.Struct, gc=False):
-    """A call that has started. `status` goes from `waiting` to `running` and then to its end, and never back."""
-
-    id: int
-    contract: Contract
-    args: list[Any] | None
-    started: float
-    status: CallStatus = "running"
-    seconds: float | None = None
-    error: str | None = None
-    origin: Origin | None = None
-    setting: str | None = None
-    named: dict[str, Any] | None = None  # the arguments by name, where finding the names takes long
-    approval: CallApproval | None = None
-
-    @property
-    def tool(self) -> str:
-        """The tool's path as programs write it."""
-        return self.contract.path
-
-    def record(self) -> CallRecord:
-        """Return the call as it stands now."""
-        if self.args is None:
-            args = ARGUMENTS_NOT_RECORDED
-        else:
-            args = self.contract.named_arguments(self.args) if self.named is None else self.named
-        about = self.status, self.started, self.seconds, self.error, self.origin, self.approval, self.setting
-        return CallRecord(self.id, self.tool, args, *about)
-
-
-class _Admitted(NamedTuple):
-    """A call that may be made.
-
-    `sent` are the arguments to send. `named` are those to record, where finding their names takes long. `made` is its
-    record if it has waited for a person.
-    """
-
-    contract: Contract
-    sent: dict[str, Any]
-    named: dict[str, Any] | None = None
-    made: _Call | None = None
+    is_resumed: bool = False
+    plan: PlanDraft | ApprovedPlan | None = None
+    call_base: int = 0
+    run_snippet: Callable[[RunBridge, MadeCall, dict[str, Any]], Awaitable[Any]] | None = None
 
 
 class RunBridge:
@@ -116,7 +86,7 @@ class RunBridge:
 
     Invariants: `_slots_in_use` is the number of calls that hold a slot and never exceeds max_concurrent_calls. While a call
     waits for a slot, all slots are in use, and waiting calls get theirs in the order in which they asked. A call that waits
-    for a person has no slot yet. `on_waiting` gets True when calls begin to wait for a person, and False when none does.
+    for a person has no slot yet.
     """
 
     def __init__(self, bridge: Bridge, limits: Limits, context: RunContext) -> None:
@@ -125,25 +95,30 @@ class RunBridge:
         self._context = context
         self._on_call = context.on_call
         self._began = time.monotonic() if context.began is None else context.began
-        self.on_waiting: Callable[[bool], None] = lambda waits: None
-        self._waiting_for_person = 0
-        self._asking: set[asyncio.Future[Answer]] = set()
-        self._budgets_used: Counter[str] = Counter()
+        self.approvals = RunApprovals(bridge, context)
+        self._past: list[CallRecord] = []
+        self.budgets_used: Counter[str] = Counter()
         self._calls_made = 0
         self._questions_asked = 0
         self._suggestions_made = 0
         self._slots_in_use = 0
         self._waiting_for_slot: deque[asyncio.Future[None]] = deque()
-        self._calls: list[_Call] = []
+        self._calls: list[MadeCall] = []
         self._recorded_bytes = 0
         self._cut_searches: dict[str, SearchPage] = {}
+        self._warnings: dict[str, None] = {}
         self._closed = False
         self.errors = ReceivedErrors()
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
         """The calls that have started, in order."""
-        return tuple(call.record() for call in self._calls)
+        return *self._past, *(call.record() for call in self._calls)
+
+    @property
+    def is_calling(self) -> bool:
+        """Whether a call runs that does not wait for a person."""
+        return any(call.status == "running" for call in self._calls)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -152,7 +127,11 @@ class RunBridge:
         pages = self._cut_searches.values()
         cut = [f"tools.search({page.query[:60]!r}) gave {len(page.rows)} of {page.total} tools: {advice}" for page in pages]
         left = Counter(call.tool for call in self._calls if call.status == "running")
-        return *cut, *(f"tools.{tool} can't be stopped and still runs ({count} ×)" for tool, count in left.items())
+        return (
+            *cut,
+            *self._warnings,
+            *(f"tools.{tool} can't be stopped and still runs ({count} ×)" for tool, count in left.items()),
+        )
 
     def with_hint(self, failure: Failure) -> Failure:
         """Return the failure that ended the run, with a hint if it is a common mistake about the tools."""
@@ -168,7 +147,7 @@ class RunBridge:
         except (ToolError, asyncio.CancelledError) as problem:
             raise self._refusal(problem, call.name) from None
         contract = admitted.contract
-        if budgets := self._bridge.policy.budgets_of(contract.tool, self._bridge.agent):
+        if budgets := self._budgets_of(contract.tool):
             await self._take_budgets(budgets, call, admitted)
         try:
             if self._slots_in_use < self._limits.max_concurrent_calls:
@@ -180,17 +159,17 @@ class RunBridge:
             if budgets:
                 self._bridge.policy.counts.give_back(budgets, self._bridge.agent)
 
-    async def _make(self, call: ToolCall, admitted: _Admitted) -> Any:
+    async def _make(self, call: ToolCall, admitted: AdmittedCall) -> Any:
         """Make a call that holds a slot, and release the slot."""
         contract, made = admitted.contract, None
         try:
             made = self._start(call, admitted)
             if self._context.audit is not None:
                 await self._record_start(self._context.audit, made, admitted)
-            found = await contract.call(contract.tool, admitted.sent)
+            found = await self._result(contract, made, admitted.sent)
             value = await _large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
-                raise _run_ended_error(contract.path)
+                raise run_ended(contract.path)
             if self._context.audit is not None:
                 await off_loop_if(is_large(value), self._context.audit.call_ended, made.id, "ok", None, value)
             self._finish(made, None)
@@ -210,16 +189,83 @@ class RunBridge:
             else:
                 self._slots_in_use -= 1
 
-    async def _record_start(self, audit: RunAudit, made: _Call, admitted: _Admitted) -> None:
+    def _result(self, contract: Contract, made: MadeCall, sent: dict[str, Any]) -> Awaitable[Any]:
+        run_snippet = self._context.run_snippet
+        if run_snippet is not None and contract.tool.kind == "snippet":
+            return run_snippet(self, made, sent)
+        if contract.call_with_key is not None:
+            return contract.call_with_key(contract.tool, sent, made.key(self._context.run))
+        return contract.call(contract.tool, sent)
+
+    def warn(self, warning: str) -> None:
+        """Add a warning to the outcome of the run, once."""
+        self._warnings[warning] = None
+
+    def snippet_waits(self, made: MadeCall, waits: bool) -> None:
+        """Note that the snippet that a call runs waits for a person, or goes on."""
+        made.status = "waiting" if waits else "running"
+        (self.approvals.begin_waiting if waits else self.approvals.end_waiting)()
+        self._tell("call-waiting" if waits else "call-started", made)
+
+    async def _record_start(self, audit: RunAudit, made: MadeCall, admitted: AdmittedCall) -> None:
         """Record that a call is made. Raise ToolError if it writes and can't be recorded: no record, no action."""
         tool, sent = admitted.contract.tool, admitted.sent
         try:
             if is_large(sent):
                 sent = await off_loop(audit.encoded, sent)
-            await audit.call_started(made.id, tool.address, sent, writes=tool.writes)
+            await audit.call_started(made.id, tool.address, sent, writes=tool.writes, step=made.step)
         except StoreError as error:
-            message = f"`tools.{made.tool}` was not made, because it can't be recorded: {error.message}"
-            raise ToolError(message, code="store-unavailable", tool=made.tool, hint=error.hint) from None
+            raise not_recorded(made.tool, error) from None
+
+    def restore(self, history: RunHistory) -> None:
+        """Take over the calls that the program made before the run was resumed, and the errors that it got."""
+        for past in history.calls:
+            if past.is_sync or past.reply is None:
+                continue
+            self._calls_made += 1
+            contract = self._bridge.contract(past.call.name[:MAX_NAME_CHARS])
+            if past.reply[0] is not True:
+                self.errors.add(error_in_reply(past))
+            if contract is not None:
+                self._past.append(past_record(past, contract, history.began))
+                for budget in self._budgets_of(contract.tool):
+                    self.budgets_used[str(budget)] += 1
+
+    async def call_again(self, past: PastCall) -> Any:
+        """Return the result of a call that the program made before the run was resumed.
+
+        A write that has left the host is not made again, unless a person says so: nobody knows whether it was made.
+        """
+        if not past.left:
+            return await self.call(past.call)
+        call, desk = past.call, self._bridge.desk
+        contract = await off_loop(self._look_up, call.name)
+        sent, named = await off_loop_soon(contract.accept_slowly, call.args)
+        admitted = AdmittedCall(contract, sent, named)
+        made = self._record(call, admitted)
+        made.status = "waiting"
+        self._tell("call-waiting", made)
+        try:
+            if desk is None:
+                raise outcome_unknown(contract.path)
+            request = self._request_of(call, admitted)
+            reason = "the host ended during this call: nobody knows whether it was made"
+            if contract.call_with_key is not None:
+                reason += "; made again, it has the same idempotency key"
+            decision = Decision("ask", reason=reason)
+            answer, made.approval = await self.approvals.ask(desk, request, made, decision, is_unknown=True)
+            if not answer.approved:
+                raise outcome_unknown(contract.path, answer.reason)
+            if answer.happened:
+                self._finish(made, None)
+                return answer.value
+            if (decision := self._bridge.policy.decide(request)).verdict == "deny":
+                raise denied_by_rules(contract.path, decision)
+        except (ToolError, asyncio.CancelledError) as problem:
+            self._finish(made, problem)
+            raise self._refusal(problem, call.name) from None
+        self._slots_in_use += 1
+        return await self._make(call, admitted._replace(made=made))
 
     async def _ask(self, call: ToolCall) -> Any:
         """Return the result of a built-in. One that goes through tools or schemas does so away from the event loop."""
@@ -228,13 +274,11 @@ class RunBridge:
             await self._bridge.catalog.prepare_search()
         return await off_loop_if(call.name in QUESTION_COST, self._answer, call.name, call.args)
 
-    async def _admit(self, call: ToolCall, contract: Contract | None) -> _Admitted:
+    async def _admit(self, call: ToolCall, contract: Contract | None) -> AdmittedCall:
         """Count, look up, validate and decide on a call. Wait for a person where one is asked."""
         if self._closed:
-            raise _run_ended_error(call.name)
-        self._calls_made += 1
-        if self._calls_made > self._limits.max_calls:
-            raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
+            raise run_ended(call.name)
+        self.count_call()
         if contract is None:
             slow = not self._bridge.finds_quickly(call.name[:MAX_NAME_CHARS])
             contract = await off_loop_if(slow, self._look_up, call.name)
@@ -242,32 +286,48 @@ class RunBridge:
             setting = f"look at the change with `gloveport tools changes {contract.tool.source}` and accept it"
             raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path, setting=setting)
         # A private copy is sent: policy, records and listeners read the values that the guest sent (B3).
-        if contract.accepts_quickly(call.size or _estimated_size(call)):
+        if contract.accepts_quickly(call.size or (math.inf if is_large(call.args) else LARGE_BYTES)):
             sent, named = contract.accept(call.args), None
         else:
             sent, named = await off_loop_soon(contract.accept_slowly, call.args)
-        admitted = _Admitted(contract, sent, named)
-        decision = self._bridge.policy.settled(contract.tool, self._bridge.agent)
+        admitted = AdmittedCall(contract, sent, named)
+        decision = self._settled(contract.tool)
         if decision is not None and decision.verdict == "allow":
             return admitted
         return await self._govern(call, admitted, decision)
+
+    def _settled(self, tool: Tool) -> Decision | None:
+        """Return the decision on every call of a tool; None where it depends on the arguments."""
+        return self._bridge.policy.settled(tool, self._bridge.agent)
+
+    def _budgets_of(self, tool: Tool) -> tuple[Budget, ...]:
+        """Return the budgets that count the calls of a tool."""
+        return self._bridge.policy.budgets_of(tool, self._bridge.agent)
+
+    def count_call(self) -> None:
+        """Count a call of the program, or of a snippet that it runs; raise CallLimit after too many."""
+        self._calls_made += 1
+        if self._calls_made > self._limits.max_calls:
+            raise CallLimit(f"the program made more than {self._limits.max_calls:,} calls")
 
     def _refusal(self, problem: BaseException, name: str) -> BaseException:
         """Return what to raise for a call that was not made."""
         if isinstance(problem, ToolError):
             self.errors.add(problem)
             return problem
-        return _run_ended_error(name) if self._closed else problem
+        return run_ended(name) if self._closed else problem
 
     def _error_for_run(self, problem: BaseException, contract: Contract) -> BaseException:
         """Return what to raise into the run: a ToolError for exceptions, and for a cancellation that nobody requested."""
+        if isinstance(problem, CallLimit) and contract.tool.kind == "snippet":
+            return problem
         if isinstance(problem, Exception):
             return to_tool_error(problem, contract.path, attributed=contract.errors_attributed)
         if not isinstance(problem, asyncio.CancelledError):
             return problem
         task = asyncio.current_task()
         if self._closed:
-            return _run_ended_error(contract.path)
+            return run_ended(contract.path)
         if task is None or not task.cancelling():
             return ToolError("CancelledError", tool=contract.path, origin="tool")
         return problem
@@ -292,12 +352,6 @@ class RunBridge:
             self._cut_searches[answer.query] = answer
         return answer.rows
 
-    def stop_asking(self) -> None:
-        """Withdraw what a person was asked: the program has ended, and nobody waits for these calls."""
-        asking, self._asking = self._asking, set()
-        for each in asking:
-            each.cancel()
-
     def close(self) -> None:
         """Refuse further calls and drop the results of those under way; the caller owns their tasks.
 
@@ -315,11 +369,11 @@ class RunBridge:
             raise unknown_tool_error(self._bridge.catalog, name, guess=self._suggestions_made <= MAX_SUGGESTIONS)
         return found
 
-    async def _govern(self, call: ToolCall, admitted: _Admitted, decision: Decision | None) -> _Admitted:
+    async def _govern(self, call: ToolCall, admitted: AdmittedCall, decision: Decision | None) -> AdmittedCall:
         """Decide on a call by its arguments, and ask a person where the rules say so. Raise ToolError for a refusal."""
         contract, desk = admitted.contract, self._bridge.desk
-        args = contract.named_arguments(call.args) if admitted.named is None else admitted.named
-        request = CallRequest(contract.tool, args, self._bridge.agent, self._context.run)
+        request = self._request_of(call, admitted)
+        args = request.args or {}
         decision = self._bridge.policy.decide(request) if decision is None else decision
         if decision.verdict == "allow":
             return admitted
@@ -333,12 +387,12 @@ class RunBridge:
                 raise too_large_to_ask(contract.path, MAX_ASKED_BYTES)
             made.status = "waiting"
             self._tell("call-waiting", made)
-            answer, approval = await self._ask_person(desk, request, made, decision)
+            answer, approval = await self.approvals.ask(desk, request, made, decision)
             made.approval = approval
             if not answer.approved:
                 raise denied_by_person(contract.path, answer)
             if answer.args is not None:
-                admitted = _Admitted(contract, contract.accept_named(answer.args), dict(answer.args))
+                admitted = AdmittedCall(contract, contract.accept_named(answer.args), dict(answer.args))
                 request = replace(request, args=answer.args)
                 made.args, made.named = [dict(answer.args)], dict(answer.args)
             decision = self._bridge.policy.decide(request)  # the rules or the arguments may have changed meanwhile
@@ -349,61 +403,20 @@ class RunBridge:
             raise
         return admitted._replace(made=made)
 
-    async def _ask_person(
-        self, desk: ApprovalDesk, request: CallRequest, made: _Call, decision: Decision
-    ) -> tuple[Answer, CallApproval]:
-        """Return the answer of a person to a call. Meanwhile it has no slot, and the clock of the run stands still."""
-        asked = time.time()
-        question = ApprovalRequest(
-            run=self._context.run,
-            call=made.id,
-            tool=request.tool.address,
-            args=request.args or {},
-            agent=self._bridge.agent,
-            asked=asked,
-            expires=asked + desk.expiry_seconds,
-            reason=decision.reason,
-            rule=decision.rule,
-            line=self._context.line_of(made.tool),
-        )
-        audit = self._context.audit
-        if audit is not None:
-            audit.asked(made.id, question.tool, question.args, question.id)
-        self._waiting_for_person += 1
-        if self._waiting_for_person == 1:
-            self.on_waiting(True)
-        asking = asyncio.ensure_future(desk.ask(question, made.contract.accept_named))
-        self._asking.add(asking)
-        try:
-            answer = await asking
-        except ApprovalError as error:
-            raise not_answered(made.tool, error) from None
-        except asyncio.CancelledError:
-            asking.cancel()
-            if asking in self._asking:
-                raise
-            raise _run_ended_error(made.tool) from None
-        finally:
-            self._asking.discard(asking)
-            self._waiting_for_person -= 1
-            if self._waiting_for_person == 0:
-                self.on_waiting(False)
-        if audit is not None:
-            told = {
-                "approved": answer.approved,
-                "approver": answer.approver,
-                "scope": answer.scope,
-                "reason": answer.reason,
-            }
-            audit.answered(made.id, question.id, told, answer.args)
-        changed = question.args if answer.args is not None else None
-        return answer, CallApproval(answer.approver, time.time() - asked, answer.scope, changed)
+    def _request_of(self, call: ToolCall, admitted: AdmittedCall) -> CallRequest:
+        """Return a call as rules and people see it."""
+        contract, named = admitted.contract, admitted.named
+        args = contract.named_arguments(call.args) if named is None else named
+        return CallRequest(contract.tool, args, self._bridge.agent, self._context.run)
 
-    async def _take_budgets(self, budgets: tuple[Budget, ...], call: ToolCall, admitted: _Admitted) -> None:
+    async def _take_budgets(self, budgets: tuple[Budget, ...], call: ToolCall, admitted: AdmittedCall) -> None:
         """Count a call in its budgets. Raise ToolError when one of them is used up."""
-        used_up = await self._bridge.policy.counts.take(budgets, self._bridge.agent, self._budgets_used)
+        try:
+            used_up = await self._bridge.policy.counts.take(budgets, self._bridge.agent, self.budgets_used)
+        except StoreError as error:
+            used_up = error
         if used_up is not None:
-            refusal = budget_used_up(admitted.contract.path, used_up)
+            refusal = out_of_budget(admitted.contract.path, used_up)
             self.errors.add(refusal)
             self._finish(admitted.made or self._record(call, admitted), refusal)
             raise refusal
@@ -417,7 +430,7 @@ class RunBridge:
             if turn.done() and not turn.cancelled():
                 self._release_slot()
             if self._closed:
-                raise _run_ended_error(contract.path) from None
+                raise run_ended(contract.path) from None
             raise
 
     def _release_slot(self) -> None:
@@ -428,32 +441,34 @@ class RunBridge:
                 return
         self._slots_in_use -= 1
 
-    def _start(self, asked: ToolCall, admitted: _Admitted) -> _Call:
+    def _start(self, asked: ToolCall, admitted: AdmittedCall) -> MadeCall:
         call = admitted.made
         if call is None:
             call = self._record(asked, admitted)
         elif self._closed:
-            raise _run_ended_error(call.tool)
+            raise run_ended(call.tool)
         call.status = "running"
         self._tell("call-started", call)
         return call
 
-    def _record(self, asked: ToolCall, admitted: _Admitted) -> _Call:
+    def _record(self, asked: ToolCall, admitted: AdmittedCall) -> MadeCall:
         contract, named = admitted.contract, admitted.named
         if self._closed:
-            raise _run_ended_error(contract.path)
+            raise run_ended(contract.path)
         # A hostile program must not make the host keep everything it sent: 1000 calls of 16 MiB each.
         self._recorded_bytes += asked.size
         args = asked.args if self._recorded_bytes <= MAX_RECORDED_ARGUMENT_BYTES and asked.size <= LARGE_BYTES else None
-        call = _Call(asked.id, contract, args, time.monotonic() - self._began, named=named if args is not None else None)
+        call = MadeCall(asked.id, contract, args, time.monotonic() - self._began, step=asked.step)
+        call.named = named if args is not None else None
         self._calls.append(call)
         return call
 
-    def _tell(self, kind: CallEvent, call: _Call) -> None:
+    def _tell(self, kind: CallEvent, call: MadeCall) -> None:
         if self._on_call is not None:
             self._on_call(kind, call.record())
+        self.approvals.call_happened()
 
-    def _finish(self, call: _Call, error: BaseException | None, location: str = "") -> None:
+    def _finish(self, call: MadeCall, error: BaseException | None, location: str = "") -> None:
         if self._closed or call.status not in ("waiting", "running"):
             return
         call.seconds = time.monotonic() - self._began - call.started
@@ -480,14 +495,6 @@ async def _large_to_data(value: Any, contract: Contract) -> Any:
     return await off_loop_soon(to_data, value, contract.path)
 
 
-def _estimated_size(call: ToolCall) -> float:
-    return math.inf if is_large(call.args) else LARGE_BYTES
-
-
 def _recorded(args: Any, call: ToolCall) -> Any:
     """Return arguments that can be recorded on the event loop."""
     return ARGUMENTS_NOT_RECORDED if call.size > LARGE_BYTES or is_large(args) else args
-
-
-def _run_ended_error(tool: str) -> ToolError:
-    return ToolError("the run has ended", code="cancelled", tool=tool)

@@ -44,12 +44,14 @@ class Catalog:
         pinned: Mapping[str, Tool] | None = None,
         broken: Mapping[str, Problem] | None = None,
         seen: ToolFilter | None = None,
+        *,
+        snippets: Source | None = None,
     ) -> None:
         """Index the tools of the sources.
 
         `suspended` gives, by address, why a tool can't be called, and `pinned` the definition to show meanwhile. `broken`
         gives the problems of the sources that could not be opened, by name. What `seen` does not
-        take, and sources without any other tool, are left out.
+        take, and sources without any other tool, are left out. `snippets` become `tools.snippets`.
         """
         self._searchable = False  # until the search index is loaded
         self._loading: asyncio.Future[None] | None = None
@@ -73,6 +75,10 @@ class Catalog:
             self._children[source.name] = {}
             for tool in tools:
                 self._add(self._pinned.get(tool.address, tool), source)
+        if snippets is not None:
+            self._children[""][snippets.name] = None
+            for tool in snippets.tools():
+                self._add(tool, snippets)
         self._mount_root(names)
         self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
         self.roots: frozenset[str] = frozenset(names) - GUEST_GLOBALS
@@ -80,6 +86,10 @@ class Catalog:
         pair = find_confusable([*self._children, *self._entries, *RESERVED_ROOT_NAMES])
         if pair:
             raise OptionError(f"the names {pair[0]!a} and {pair[1]!a} look alike", hint="rename one of them")
+
+    def with_snippets(self, snippets: Source) -> Catalog:
+        """Return the same catalog with `tools.snippets`, whatever its filter takes."""
+        return Catalog(self._all_sources, self._suspended, self._pinned, self._broken, self._seen, snippets=snippets)
 
     def only(self, seen: ToolFilter) -> Catalog:
         """Return the catalog of the tools that a filter takes. Nothing in it tells of the others."""

@@ -12,11 +12,12 @@ from gloveport.types import Language, Tool
 MAX_TOOLS = 100
 MAX_MENTIONS = 2000
 MAX_CACHED = 64
-GUEST_VARIABLES = ("input", "emit", "step", "state", "files", "fetch")
+GUEST_VARIABLES = ("input", "emit", "state", "files")
 MAX_STEPS = 32  # of a chain: tools.a.b.c
 _NAME = re.compile(r"[\w$]+")
 _STEP = re.compile(r"\s{0,100}(?:\??\.\s{0,100}([\w$]+)|\[\s{0,100}[\"']([\w$]+)[\"']\s{0,100}\])")
-_PYTHON_HEAD = f"""{python_stubs.HEAD}{python_stubs.ALIASES}
+_PYTHON_HEAD = f"""{python_stubs.HEAD}from typing import Awaitable, Callable, Coroutine, TypeVar, overload
+{python_stubs.ALIASES}from collections.abc import Mapping as _Mapping
 class _Open(type):
     def __getattr__(self, name: str) -> Any: ...
 class ToolError(Exception):
@@ -29,11 +30,38 @@ class ToolError(Exception):
     retryable: bool
     hint: str | None
     def __init__(self, message: str = ..., **fields: Any) -> None: ...
+_T = TypeVar("_T")
+class _Step:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *error: Any) -> None: ...
+    async def __aenter__(self) -> None: ...
+    async def __aexit__(self, *error: Any) -> None: ...
+@overload
+def step(name: str) -> _Step: ...
+@overload
+def step(name: str, fn: Callable[..., Awaitable[_T]], *args: Any) -> Coroutine[Any, Any, _T]: ...
+@overload
+def step(name: str, fn: Callable[..., _T], *args: Any) -> Coroutine[Any, Any, _T]: ...
+class _Response:
+    status: int
+    ok: bool
+    reason: str
+    headers: _Mapping[str, str]
+    url: str
+    redirected: bool
+    body: bytes
+    def text(self) -> str: ...
+    def json(self) -> Any: ...
+async def fetch(
+    url: str, *, method: str | None = ..., headers: _Mapping[str, str] | None = ...,
+    body: str | bytes | _Mapping[str, Any] | None = ..., json: Any = ..., redirect: str = ...
+) -> _Response: ...
 """
 _TYPESCRIPT_HEAD = """declare class ToolError extends Error {
   constructor(message?: string, fields?: any);
   code: string; origin: string; tool: string; status?: number; data: any; retryable: boolean; hint?: string;
 }
+declare function step<T>(name: string, run: () => T | PromiseLike<T>): Promise<T>;
 """
 
 
@@ -54,7 +82,7 @@ def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], language: Lang
         roots = "".join(f"{name}: Any = tools.{name}\n" for name in sorted(catalog.roots))
         body = python_stubs.declaration(tools, checked=True)
         return f"{_PYTHON_HEAD}{body}codemode = tools\n{roots}{names}"
-    names = "".join(f"declare var {name}: any;\n" for name in GUEST_VARIABLES[:-1])
+    names = "".join(f"declare var {name}: any;\n" for name in GUEST_VARIABLES)
     roots = "".join(f"declare var {name}: typeof tools[{name!r}];\n" for name in sorted(catalog.roots))
     body = typescript_stubs.declaration(tools, checked=True)
     return f"{_TYPESCRIPT_HEAD}{body}declare var codemode: typeof tools;\n{roots}{names}"

@@ -219,7 +219,7 @@ class _Shortener:
 
 
 def _annotations(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said about a part beside its type, the description cut to its first sentence."""
+    """Return the annotations of a part: whether it is deprecated, and the first sentence of its description."""
     found = {key: schema[key] for key in ("description", "deprecated") if key in schema}
     if isinstance(found.get("description"), str):
         sentence = re.split(r"(?<=[.!?])\s", found["description"][: 2 * MAX_COMMENT_CHARS].strip(), maxsplit=1)[0]

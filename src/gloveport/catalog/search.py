@@ -28,13 +28,13 @@ LENGTH_SHARE = 0.75  # of a word's weight that depends on the length of its fiel
 SYNONYM_FACTOR, COMPLETION_FACTOR, CORRECTION_FACTOR = 0.5, 0.5, 0.4
 MAX_QUERY_CHARS, MAX_QUERY_WORDS = 1000, 32
 MIN_SCORE_SHARE = 0.3
-"""Of the best score: below it are tools that share only the most common words with the query. They are no matches."""
+"""Part of the best score that a match must reach. Tools below it share only the most common words with the query."""
 MAX_CORRECTED_WORDS = 6
 """A longer query is not corrected: its other words find the tool, and its names of people and places are no mistakes."""
 MAX_COMPLETIONS = 20
 MAX_SELECTING_WEIGHTS, MAX_WEIGHTS = 10_000, 150_000
-"""That one query reads, from the rarest word on: words after the first number select no tools, those after the second are
-left out."""
+"""Bounds on the postings that one query reads, from the rarest word on. Words beyond the first bound only change the order
+of tools that others have selected; words beyond the second are ignored."""
 MAX_VOCABULARY = 30_000
 
 

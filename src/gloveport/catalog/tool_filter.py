@@ -16,7 +16,7 @@ class ToolFilter:
 
     @property
     def takes_all(self) -> bool:
-        """Whether it leaves nothing out."""
+        """Whether every tool is seen."""
         return "*" in self._patterns
 
     def takes(self, address: str) -> bool:
@@ -24,5 +24,5 @@ class ToolFilter:
         return self._compiled.match(address) is not None
 
     def takes_source(self, name: str) -> bool:
-        """Return whether tools of a source whose tools are not known might be seen."""
+        """Return whether an agent may see some tool of this source, whatever tools it has."""
         return any(pattern.startswith(f"{name}.") for pattern in self._patterns) or self.takes(f"{name}.")

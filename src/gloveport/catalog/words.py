@@ -1,4 +1,4 @@
-"""The words of tools and queries: split, in lower case, without endings; and which of them say nothing."""
+"""Splits the texts of tools and queries into words: in lower case, stemmed, with stop words marked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gloveport.types import Tool
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 MIN_STEM_CHARS = 3
 MAX_TEXT_CHARS, MAX_CATALOG_TEXT_CHARS = 1500, 3_000_000
-"""Of each text of a tool. In a catalog of many tools, each has its share."""
+"""Bounds on the text that is indexed: of one tool, and of all tools of a catalog together."""
 _VOWEL = re.compile(r"[aeiouy]")
 _SEPARATORS = re.compile(r"[\W_]+")
 
@@ -29,7 +29,7 @@ class SearchedText(NamedTuple):
 
     @classmethod
     def of(cls, tool: Tool, catalog_size: int) -> SearchedText:
-        """Return the texts of a tool, cut to what is read of them in a catalog of so many tools."""
+        """Return the texts of a tool, each cut to the part that is indexed in a catalog of this size."""
         most = min(MAX_TEXT_CHARS, MAX_CATALOG_TEXT_CHARS // catalog_size)
         source, _, address = tool.address.partition(".")
         path, _, name = address.rpartition(".")

@@ -8,7 +8,6 @@ layers        one file: its values, and the line of each key
 from gloveport.config.governance import AgentConfig, GovernanceConfig
 from gloveport.config.layers import MAX_CONFIG_BYTES, MAX_KEY_PARTS, MAX_SETTINGS
 from gloveport.config.settings import (
-    CONFIG_FILE,
     DEFAULT_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
     SANDBOX_KEYS,
@@ -18,12 +17,10 @@ from gloveport.config.settings import (
     SourceConfig,
     SourceKind,
     config_from,
-    find_project,
     load_config,
 )
 
 __all__ = [
-    "CONFIG_FILE",
     "DEFAULT_RESPONSE_BYTES",
     "DEFAULT_TIMEOUT_SECONDS",
     "MAX_CONFIG_BYTES",
@@ -38,6 +35,5 @@ __all__ = [
     "SourceConfig",
     "SourceKind",
     "config_from",
-    "find_project",
     "load_config",
 ]

@@ -1,6 +1,6 @@
-"""The settings that govern calls: `[[rules]]`, `[policy]`, `[agents.NAME]`, `[approvals]` and `[store]`.
+"""The settings that govern calls: `[[rules]]`, `[[egress]]`, `[policy]`, `[agents.NAME]`, `[approvals]` and `[store]`.
 
-The rules of the user's file and of the project's hold together. A rule that allows, and whatever a project's file says
+The rules of the user's file and of the project's hold together. A rule that loosens, and whatever a project's file says
 about agents, approvals and the store, has no effect until the user has trusted it.
 """
 
@@ -13,17 +13,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gloveport.config.layers import SettingsFile, as_table, place_prefix, unknown_key
+from gloveport.config.store import StoreConfig, store_from
 from gloveport.errors import OptionError
+from gloveport.folders import store_file
 from gloveport.loosening import LooseningSetting
 from gloveport.rules.budgets import BUDGET_KEYS, Budget
-from gloveport.rules.rules import VERDICTS, Preset, Rule, check_preset
-from gloveport.rules.tables import read_rule
+from gloveport.rules.rule import VERDICTS, EgressRule, Rule
+from gloveport.rules.rules import Preset, check_preset
+from gloveport.rules.tables import read_egress_rule, read_rule
 from gloveport.types import Limits
 
 MAX_RULES = 2000
 MAX_AGENTS = 1000
 AGENT_KEYS = ("tools", *reversed(VERDICTS), *BUDGET_KEYS, "limits", "elicitation")
 MAX_EXPIRY_MINUTES = 60 * 24 * 30
+DEFAULT_HOLD_SECONDS = 60.0
+MAX_HOLD_SECONDS = 7 * 86400
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 AGENT_NAME_HINT = "use up to 64 letters, digits, - and _"
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
@@ -46,28 +51,35 @@ class AgentConfig:
 
 @dataclass(frozen=True, slots=True)
 class GovernanceConfig:
-    """What governs calls. `notify` is a URL, or a command as a list of texts, that is told about each new request."""
+    """What governs calls. `notify` gets each new request for approval: a URL, or a command as a list of texts."""
 
     rules: tuple[Rule, ...] = ()
     budgets: tuple[Budget, ...] = ()
     preset: Preset = "standard"
     agents: Mapping[str, AgentConfig] = field(default_factory=dict)
     expiry_minutes: float | None = None
+    hold_seconds: float = DEFAULT_HOLD_SECONDS
     notify: str | tuple[str, ...] | None = None
     store: Path | None = None
+    store_config: StoreConfig = field(default_factory=StoreConfig)
+
+    @property
+    def store_path(self) -> Path:
+        """The file of the store for hosts that always have one: `[store] path`, else the user's own."""
+        return self.store or store_file()
 
 
 def governance_from(
     values: Mapping[str, Any], origins: Mapping[str, str], layers: Sequence[SettingsFile], untrusted: SettingsFile | None
 ) -> GovernanceConfig:
-    """Return the settings that govern calls. Rules of an `untrusted` file that allow are left out."""
+    """Return the settings that govern calls. Rules of an `untrusted` file that loosen are left out."""
     rules: list[Rule] = []
     budgets: list[Budget] = []
     for layer in layers:
         for one in _stated_rules(layer):
             if isinstance(one, Budget):
                 budgets.append(one)
-            elif layer is not untrusted or one.verdict != "allow":
+            elif layer is not untrusted or not _loosens(one):
                 rules.append(one)
     agents: dict[str, AgentConfig] = {}
     for name, table in values.get("agents", {}).items():
@@ -85,33 +97,42 @@ def governance_from(
         preset,
         agents,
         _expiry(approvals.get("expiry_minutes"), origins),
+        _hold(approvals.get("hold_seconds"), origins),
         _notify(approvals.get("notify"), origins),
         _store(values.get("store", {}).get("path"), origins, layers),
+        store_from(values.get("store", {}), origins),
     )
 
 
 def loosening_rules(theirs: SettingsFile) -> list[LooseningSetting]:
-    """Return the rules of a project's file that allow calls."""
-    tables = theirs.values.get("rules", [])
+    """Return the rules of a project's file that allow calls, or open an address to `fetch`."""
     found: list[LooseningSetting] = []
-    for number, table in enumerate(tables if isinstance(tables, list) else []):
-        if "allow" in as_table(table):
-            place = theirs.place(("rules", str(number), "allow"))
-            found.append(LooseningSetting("rules", str(number), table, place, "it allows calls"))
+    for name, opening in (("rules", ("allow",)), ("egress", ("allow", "ask"))):
+        tables = theirs.values.get(name, [])
+        for number, table in enumerate(tables if isinstance(tables, list) else []):
+            if key := next((key for key in opening if key in as_table(table)), None):
+                what = "it allows calls" if name == "rules" else "it opens addresses to fetch"
+                found.append(LooseningSetting(name, str(number), table, theirs.place((name, str(number), key)), what))
     return found
 
 
+def _loosens(rule: Rule) -> bool:
+    """Return whether a rule can only loosen: what no rule names is denied to `fetch`, so asking opens it too."""
+    return rule.verdict != "deny" if isinstance(rule, EgressRule) else rule.verdict == "allow"
+
+
 def _stated_rules(layer: SettingsFile) -> list[Rule | Budget]:
-    tables = layer.values.get("rules", [])
-    if not isinstance(tables, list):
-        raise OptionError(f"{layer.place(('rules',))}: rules must be a list of tables: [[rules]]")
     found: list[Rule | Budget] = []
-    for number, table in enumerate(tables):
-        place = layer.place(("rules", str(number), next(iter(as_table(table)), "")))
-        try:
-            found += read_rule(table, place)
-        except OptionError as error:
-            raise OptionError(f"{place}: {error.message}", hint=error.hint) from None
+    for name, read in (("rules", read_rule), ("egress", read_egress_rule)):
+        tables = layer.values.get(name, [])
+        if not isinstance(tables, list):
+            raise OptionError(f"{layer.place((name,))}: {name} must be a list of tables: [[{name}]]")
+        for number, table in enumerate(tables):
+            place = layer.place((name, str(number), next(iter(as_table(table)), "")))
+            try:
+                found += read(table, place)
+            except OptionError as error:
+                raise OptionError(f"{place}: {error.message}", hint=error.hint) from None
     return found
 
 
@@ -168,6 +189,16 @@ def _expiry(value: Any, origins: Mapping[str, str]) -> float | None:
         limit = f"a number of minutes up to {MAX_EXPIRY_MINUTES:,}"
         place = place_prefix(origins, "approvals.expiry_minutes")
         raise OptionError(f"{place}expiry_minutes of [approvals] must be {limit}, not {value!r:.60}")
+    return float(value)
+
+
+def _hold(value: Any, origins: Mapping[str, str]) -> float:
+    if value is None:
+        return DEFAULT_HOLD_SECONDS
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_HOLD_SECONDS:
+        place = place_prefix(origins, "approvals.hold_seconds")
+        limit = f"a number of seconds up to {MAX_HOLD_SECONDS:,}"
+        raise OptionError(f"{place}hold_seconds of [approvals] must be {limit}, not {value!r:.60}")
     return float(value)
 
 

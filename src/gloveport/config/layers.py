@@ -102,7 +102,7 @@ def leaves(values: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
 
 
 def put_value(values: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
-    """Set the value of a key, in tables that are made where they lack."""
+    """Set the value of a key; create the tables above it that are missing."""
     *above, last = key
     for part in above:
         inner = values.get(part)

@@ -14,18 +14,20 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
+from gloveport.config.credential_references import check_reference
 from gloveport.config.governance import GovernanceConfig, governance_from, loosening_rules
 from gloveport.config.layers import SettingsFile, as_table, leaves, place_prefix, put_value, read_layer, unknown_key
+from gloveport.config.store import STORE_KEYS
 from gloveport.errors import OptionError
-from gloveport.folders import config_folder
+from gloveport.folders import CONFIG_FILE, config_folder, find_project
 from gloveport.loosening import LooseningSetting, are_trusted, reason_of
 from gloveport.suggestions import similar
 from gloveport.types import Limits
 
-CONFIG_FILE = "gloveport.toml"
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
-TABLES = ("sources", "limits", "sandbox", "rules", "policy", "approvals", "agents", "store")
+TABLES = ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store")
+RULE_LISTS = ("rules", "egress")
 SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
 MAX_SOURCES = 200
@@ -36,8 +38,8 @@ _ROOT_KEYS: Mapping[str, tuple[str, ...]] = {
     "sandbox": SANDBOX_KEYS,
     "limits": LIMIT_KEYS,
     "policy": ("preset",),
-    "approvals": ("expiry_minutes", "notify"),
-    "store": ("path",),
+    "approvals": ("expiry_minutes", "hold_seconds", "notify"),
+    "store": STORE_KEYS,
 }
 
 
@@ -48,8 +50,9 @@ class SourceConfig:
     `location` is a URL or a file; for an MCP server on stdio it is the argv. `base_url` overrides the definition's servers.
     `include`, `exclude` and `writes` are patterns over tool addresses without the source's name (`issues.*`); `writes`
     opens operations that write, `*` all of them; with `denies_writes` (`writes = "deny"`) they are denied, and nobody is
-    asked. `credentials` maps a slot to the place of its secret (`env:GITHUB_TOKEN`). `variables` fill server variables.
+    asked. `credentials` maps a slot to a reference to its secret (`env:GITHUB_TOKEN`). `variables` fill server variables.
     `env` is the whole environment of an MCP command. The source reaches private addresses only with `allow_private`.
+    `undo` maps a write to the call that undoes it (`orders.create` to `orders.delete(id = result.id)`).
     With `trust_annotations` an MCP server decides which of its tools only read. `settings` is the project's file that this
     source came from; it is empty for a source that the user wrote in code or in a file of their own. With `changes_yours`,
     that file changes a source of the user's own file.
@@ -72,6 +75,7 @@ class SourceConfig:
     max_response_bytes: int = DEFAULT_RESPONSE_BYTES
     trust_annotations: bool = False
     denies_writes: bool = False
+    undo: Mapping[str, str] = field(default_factory=dict)
     settings: str = ""
     changes_yours: bool = False
 
@@ -144,7 +148,7 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
     A project's file that was found, not named, is untrusted: its sources carry its path in `settings`, and what else in it
     loosens the user's settings is in `loosening`.
     """
-    if project is not None and not project.is_file():
+    if project is not None and not os.path.isfile(project):
         raise OptionError(f"there is no file {project}", hint="`gloveport add` creates one")
     own = user or config_folder() / CONFIG_FILE
     found = project or find_project()
@@ -200,7 +204,7 @@ def _loosening(theirs: SettingsFile, yours: SettingsFile | None) -> tuple[Loosen
     """Return the settings of a project's file that loosen the user's; sources are trusted one by one."""
     found: list[LooseningSetting] = []
     found += loosening_rules(theirs)
-    for table in (name for name in theirs.values if name not in ("sources", "rules")):
+    for table in (name for name in theirs.values if name not in ("sources", *RULE_LISTS)):
         for key, value in as_table(theirs.values[table]).items():
             if reason := reason_of((table, key), value, yours.get(table, key) if yours else None):
                 found.append(LooseningSetting(table, key, value, theirs.place((table, key)), reason))
@@ -218,7 +222,7 @@ def _take_back(
 ) -> None:
     """Give each ignored setting the user's value again, or none."""
     for setting in ignored:
-        if setting.table == "rules":  # those of each file are read from that file
+        if setting.table in RULE_LISTS:  # those of each file are read from that file
             continue
         path = tuple(setting.table.split(".", 1))
         table, own = values, yours.values if yours is not None else {}
@@ -230,17 +234,6 @@ def _take_back(
             table[setting.key], origins[setting.name] = own[setting.key], yours.place((*path, setting.key))
         if not table and len(path) > 1:
             del values[path[0]][path[1]]
-
-
-def find_project(start: Path | None = None) -> Path | None:
-    """Return the `gloveport.toml` of the working folder or of the nearest folder above it."""
-    here = (start or Path.cwd()).resolve()
-    return next((folder / CONFIG_FILE for folder in (here, *here.parents) if _is_ours(folder / CONFIG_FILE)), None)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether this user or root owns the file; another user may have put one into a folder above, such as /tmp."""
-    return path.is_file() and path.stat().st_uid in (os.getuid(), 0)
 
 
 def _forget_kinds(values: dict[str, Any], layer: SettingsFile) -> None:
@@ -266,7 +259,7 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
     for key, value in values.items():
         if key not in TABLES:
             raise unknown_key("", key, TABLES, origins)
-        if not isinstance(value, Mapping) and key != "rules":
+        if not isinstance(value, Mapping) and key not in RULE_LISTS:
             raise OptionError(f"{place_prefix(origins, key)}{key} must be a table: [{key}]")
     for table, known in _ROOT_KEYS.items():
         for key in values.get(table, {}):
@@ -290,6 +283,7 @@ _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "credentials": (dict, _TEXTS),
     "variables": (dict, _TEXTS),
     "env": (dict, _TEXTS),
+    "undo": (dict, _TEXTS),
     "writes": ((str, list), '"allow", "deny", or a list of patterns'),
     "allow_private": (bool, "true or false"),
     "verify_tls": (bool, "true or false"),
@@ -357,6 +351,13 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
         raise OptionError(
             f"{place_prefix(origins, f'{where}.{key}')}{key} of [{where}] must be {expected}, not {value!r:.60}"
         )
+    if key == "credentials" and isinstance(value, dict):
+        for slot, reference in value.items():
+            try:
+                check_reference(where.partition(".")[2], slot, reference)
+            except OptionError as error:
+                place = place_prefix(origins, f"{where}.{key}.{slot}")
+                raise OptionError(f"{place}{error.message}", hint=error.hint) from None
     return tuple(value) if isinstance(value, list) else value
 
 

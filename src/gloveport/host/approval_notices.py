@@ -54,7 +54,8 @@ class ApprovalNotices:
             logger.warning("the notice about the request %s could not be sent: %s", request.id, error)
 
     async def _post(self, url: str, body: bytes) -> None:
-        from gloveport.policy.egress import Egress, Reach, Request, urls
+        from gloveport import urls
+        from gloveport.policy.egress import Egress, Reach, Request
 
         if self._egress is None:
             self._egress = Egress()

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gloveport.errors import OptionError
 
 T = TypeVar("T")
+
+
+class Closing(Protocol):
+    """Something to close before the process ends."""
+
+    def close_sync(self) -> None:
+        """Close it."""
+        ...
 
 
 class PortLoop:
@@ -19,6 +29,7 @@ class PortLoop:
 
     def __init__(self, on_closed: Callable[[], None]) -> None:
         self._on_closed = on_closed  # called when somebody closed the loop while sandboxes still used it
+        self._at_exit = False
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -82,6 +93,12 @@ class PortLoop:
             )
         return asyncio.run_coroutine_threadsafe(work(), loop)
 
+    def close_at_exit(self, port: Closing) -> None:
+        """Close the port at the exit of the process that created it, if it still exists; not in a fork."""
+        if not self._at_exit:
+            self._at_exit = True
+            atexit.register(_close_if_alive, weakref.ref(port), os.getpid())
+
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     try:
@@ -95,3 +112,9 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+def _close_if_alive(reference: weakref.ref[Closing], process: int) -> None:
+    port = reference()
+    if port is not None and os.getpid() == process:
+        port.close_sync()

@@ -21,6 +21,8 @@ logger = logging.getLogger("gloveport")
 
 MAX_CAUSES = 16
 EXIT_LIMIT = 6
+MAX_IDLE_CPU_SHARE = 0.1  # of the time of a program that waits; one that computes gets more, even on a busy machine
+_TIMER = re.compile(r"\b(?:setTimeout|setInterval|sleep)\s*\(")
 # The codes of the error table that a guest may report for itself, beside those of its failed calls.
 GUEST_CODES = frozenset(
     {"program-failed", "never-settles", "bad-value", "result-too-large", "syntax-error", "egress-denied", "engine-lacks"}
@@ -69,14 +71,22 @@ def _setting(row: Code | None, received: ReceivedErrors | None) -> str:
     return row.setting if row and (received is None or row.exit == EXIT_LIMIT) else ""
 
 
-def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallRecord]) -> Failure:
-    """Return a time limit with the call that the program waited for, and the line of that call if only one can be meant."""
-    waiting = {call.tool for call in calls if call.status == "running" or (call.error or "").startswith("cancelled: ")}
-    if failure.code != "time-limit" or len(waiting) != 1:
+def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallRecord], cpu_share: float) -> Failure:
+    """Return a time limit with the call or timer that the program waited for, and its line if only one can be meant.
+
+    A program that has computed for next to nothing of its time (`cpu_share`), and waits for no call, waits for a timer.
+    """
+    if failure.code != "time-limit":
         return failure
-    tool = waiting.pop()
-    message = f"{failure.message}; it was waiting for tools.{tool}"
-    place = call_place(program.source, tool)
+    waiting = {call.tool for call in calls if call.status == "running" or (call.error or "").startswith("cancelled: ")}
+    if len(waiting) == 1:
+        tool = waiting.pop()
+        awaited, place = f"tools.{tool}", call_place(program.source, tool)
+    elif not waiting and failure.line is None and cpu_share < MAX_IDLE_CPU_SHARE:
+        awaited, place = "a timer", _only_place(program.source, _TIMER)
+    else:
+        return failure
+    message = f"{failure.message}; it was waiting for {awaited}"
     if place is None:
         return replace(failure, message=message)
     return replace(failure, message=message, line=place[0], column=place[1], frame=frame(program.source, *place))
@@ -84,7 +94,11 @@ def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallR
 
 def call_place(source: str, tool: str) -> tuple[int, int] | None:
     """Return the line and column at which a program calls a tool; None unless only one place can be meant."""
-    sites = [*islice(re.finditer(rf"\b{re.escape(tool.rpartition('.')[2])}\s*\(", source), 2)]
+    return _only_place(source, re.compile(rf"\b{re.escape(tool.rpartition('.')[2])}\s*\("))
+
+
+def _only_place(source: str, pattern: re.Pattern[str]) -> tuple[int, int] | None:
+    sites = [*islice(pattern.finditer(source), 2)]
     return line_and_column(source, sites[0].start()) if len(sites) == 1 else None
 
 

@@ -13,10 +13,14 @@ from gloveport.catalog import Catalog
 from gloveport.catalog.tool_filter import ToolFilter
 from gloveport.config import AgentConfig, Config, GovernanceConfig
 from gloveport.errors import GloveportError, OptionError
+from gloveport.host.snippet_source import SnippetSource
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.budgets import Budget
-from gloveport.rules.rules import Rule, Rules, check_preset
+from gloveport.rules.rule import Rule
+from gloveport.rules.rules import Rules, check_preset
 from gloveport.rules.source_writes import SourceWrites
+from gloveport.sources.fetch import FetchClient, FetchSource
+from gloveport.store.snippets import Snippet
 from gloveport.types import DEFAULT_AGENT
 
 logger = logging.getLogger("gloveport")
@@ -36,18 +40,23 @@ def desk_from(settings: Config, on_approval: OnApproval | None, store: Path | No
 class Governance:
     """The rule book, the desk and the bridges of one port. Each agent has its own bridge: it sees its own tools only."""
 
-    def __init__(self, settings: Config, rules: RulesArgument | None, desk: ApprovalDesk | None) -> None:
+    def __init__(
+        self, settings: Config, rules: RulesArgument | None, desk: ApprovalDesk | None, client: FetchClient | None = None
+    ) -> None:
         self._settings = settings
         self._given = rules
         self.desk = desk
+        self.client = client or FetchClient()
         self.book = RuleBook(self._rules(settings.governance), self._changed if settings.watched else None)
         self._stamps = self._stamp()
         self._catalog: Catalog | None = None
-        self._bridges: dict[str, Bridge] = {}
+        self._bridges: dict[tuple[str, tuple[str, ...]], Bridge] = {}  # by agent, and the patterns of its tools
+        self._snippets: tuple[Snippet, ...] = ()
 
     @property
     def agents(self) -> Mapping[str, AgentConfig]:
-        """The agents that the settings name."""
+        """The agents that the settings name now."""
+        self.book.refresh()
         return self._settings.governance.agents
 
     def agent(self, name: str) -> AgentConfig:
@@ -64,18 +73,29 @@ class Governance:
         self._bridges = {}
 
     def bridge(self, agent: str) -> Bridge:
-        """Return the bridge for the runs of an agent."""
-        found = self._bridges.get(agent)
+        """Return the bridge for the runs of an agent that begin now."""
+        tools = self.agent(agent).tools
+        found = self._bridges.get((agent, tools))
         if found is None:
             assert self._catalog is not None
-            seen = ToolFilter(self.agent(agent).tools)
+            seen = ToolFilter(tools)
             catalog = self._catalog if seen.takes_all else self._catalog.only(seen)
-            found = self._bridges[agent] = Bridge(catalog, self.book, self.desk, agent)
+            if snippets := [one for one in self._snippets if all(map(seen.takes, one.tools))]:
+                catalog = catalog.with_snippets(SnippetSource(snippets))
+            requests = FetchSource(self.client, lambda url, method: self.book.rules.reaches_private(url, method, agent))
+            found = self._bridges[agent, tools] = Bridge(catalog, self.book, self.desk, agent, requests)
         return found
 
     def is_slow(self, agent: str) -> bool:
-        """Return whether the bridge of an agent has yet to be built, over a part of the tools."""
-        return agent not in self._bridges and not ToolFilter(self.agent(agent).tools).takes_all
+        """Return whether the agent's own catalog and bridge must still be built, which takes long."""
+        tools = self.agent(agent).tools
+        return (agent, tools) not in self._bridges and bool(self._snippets or not ToolFilter(tools).takes_all)
+
+    def use_snippets(self, snippets: tuple[Snippet, ...]) -> None:
+        """Offer these snippets from now on, each to the agents that see all of its tools."""
+        if snippets != self._snippets:
+            self._snippets = snippets
+            self._bridges = {}
 
     def _rules(self, config: GovernanceConfig) -> Rules:
         given = self._given

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gloveport.errors import OptionError
+from gloveport.store.stored_runs import RUN_ID, RUN_ID_HINT
 from gloveport.types import LANGUAGES, Limits, Strength
 
 
@@ -44,8 +45,10 @@ def spare_from(spare: int | None) -> int:
     return spare
 
 
-def check_run(code: object, language: object) -> None:
-    """Raise OptionError unless the code is text and the language is known."""
+def check_run(code: object, language: object, id: object = None) -> None:
+    """Raise OptionError unless the code is text, the language is known, and the id of the run, if any, can be one."""
+    if id is not None and not (isinstance(id, str) and RUN_ID.fullmatch(id)):
+        raise OptionError(f"a run can't have the id {id!r:.80}", hint=f"an id has {RUN_ID_HINT}")
     if not isinstance(code, str):
         raise OptionError(f"code must be text, not {type(code).__name__}")
     if language not in LANGUAGES:

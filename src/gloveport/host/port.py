@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import logging
 import os
 import secrets
-import time
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,40 +15,35 @@ from typing import Any
 from gloveport.approvals.desk import ApprovalDesk, OnApproval
 from gloveport.bridge import Bridge, RunContext
 from gloveport.bridge.hints import is_name_error, with_hint
-from gloveport.bridge.run_bridge import OnCall
 from gloveport.catalog import Catalog
 from gloveport.config import AgentConfig, Config, config_from
 from gloveport.errors import CODES, GloveportError, OptionError, ProgramError
+from gloveport.host.engine_pools import EnginePools
 from gloveport.host.event_loop import PortLoop
-from gloveport.host.failures import (
-    call_line,
-    error_data,
-    failure,
-    internal_error,
-    program_failure,
-    unprepared_failure,
-)
+from gloveport.host.failures import error_data, failure, program_failure, unprepared_failure
 from gloveport.host.governance import Governance, RulesArgument, desk_from
-from gloveport.host.held_runs import HeldRuns
 from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
-from gloveport.host.port_store import PortStore
-from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
-from gloveport.host.run_request import NO_INPUT, OnEvent, RunPort, RunRequest, closed_outcome, outcome_of
+from gloveport.host.program_reader import ProgramReader
+from gloveport.host.runs.attempt import attempt
+from gloveport.host.runs.durable_runs import DurableRuns
+from gloveport.host.runs.held_runs import HeldRun, HeldRuns
+from gloveport.host.runs.live_reads import live_agent, replay_recorded, replay_with_live_reads
+from gloveport.host.runs.plans import Plans
+from gloveport.host.runs.port_store import PortStore
+from gloveport.host.runs.rollback import RunUndo
+from gloveport.host.runs.run_request import NO_INPUT, OnEvent, RunRequest, closed_outcome
+from gloveport.host.runs.snippet_calls import SnippetRunner, with_snippets
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
-from gloveport.journal.memory import Journal, RunRecorder
 from gloveport.large_values import off_loop, off_loop_if
+from gloveport.plan import Plan
 from gloveport.prepare import TypeReport
 from gloveport.rules.rules import Rules
-from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.engines.registry import ENGINES, is_held, preferred_engines, process_options
+from gloveport.sandbox.engines.registry import ENGINES, preferred_engines
 from gloveport.sandbox.jail.strength import JailReport
-from gloveport.sandbox.pool import Pool
-from gloveport.sandbox.replay import replay
-from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt, RunSetup
-from gloveport.sandbox.worker import Worker
 from gloveport.sources import OpenedSource
 from gloveport.sources.functions import functions
+from gloveport.store.run_audit import RunAudit
 from gloveport.types import (
     DEFAULT_AGENT,
     Divergence,
@@ -61,14 +53,15 @@ from gloveport.types import (
     Problem,
     Program,
     Recording,
+    RunMode,
     Strength,
     Tool,
     ToolCall,
 )
+from gloveport.undo import Rollback
 
 logger = logging.getLogger("gloveport")
 
-MAX_POOLS = 8
 PYTHON_DELAY_SECONDS = 3.0  # a port that is closed before need not start the engine
 
 
@@ -89,7 +82,6 @@ class Gloveport:
         minimum: Strength | None = None,
         spare: int | None = None,
         engines: Sequence[str] | None = None,
-        journal: Journal | None = None,
         rules: RulesArgument | None = None,
         on_approval: OnApproval | None = None,
         store: str | os.PathLike[str] | None = None,
@@ -103,27 +95,32 @@ class Gloveport:
         self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum, settings)
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
-        path = settings.governance.store if store is None else Path(store)
+        governance = settings.governance
+        path = governance.store if store is None else Path(store)
         self.store_path = path
-        self._store = None if path is None else PortStore(path, settings.governance.notify)
+        self._store = None if path is None else PortStore(path, governance.notify, governance.store_config)
         self._desk = desk_from(settings, on_approval, path)
         self._governance = Governance(settings, rules, self._desk)
         self._governance.connect(self._sources.catalog, self._sources.writes)
-        self._held = HeldRuns(self._desk) if self._desk is not None and on_approval is None else None
-        self._allow_eval, self._allow_wasm, self._log_code = allow_eval, allow_wasm, log_code
+        if self._store is not None:
+            self._governance.book.counts.take_hourly = self._store.take_hourly
+        self._held: HeldRuns | None = None
+        if self._desk is not None and self._store is not None and on_approval is None:
+            self._held = HeldRuns(self._desk, governance.hold_seconds, self._store.released)
+        self._plans = Plans(self._store, path, self._desk)
+        self._durable = DurableRuns(self._store, self._held, self._run, self._plans) if self._store is not None else None
+        self._log_code = log_code
+        self._pools = EnginePools(self._minimum, spare_from(spare), allow_eval=allow_eval, allow_wasm=allow_wasm)
+        parts = self._run, self._pools.options, self._opened_bridge
+        self._snippets = SnippetRunner(self._store, *parts) if self._store is not None else None
         self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self._engines.items():
-            self._options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
+            self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
         self._programs = ProgramReader(self._minimum)
         self._types = TypeChecks(self._minimum, self._programs) if check_types else None
-        self._spare = spare_from(spare)
-        self._journal = journal
-        self._pools: dict[ProcessOptions, Pool] = {}
-        self._jailed: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
         self._loop = PortLoop(self._loop_closed)
         self._warming: asyncio.TimerHandle | None = None
         self._closed = False
-        self._at_exit = False
 
     @property
     def catalog(self) -> Catalog:
@@ -158,7 +155,13 @@ class Gloveport:
 
     async def _bridge(self, agent: str) -> Bridge:
         """Return the bridge of an agent. A catalog of a part of the tools is built away from the event loop."""
+        if self._store is not None and (snippets := await self._store.snippets()) is not None:
+            self._governance.use_snippets(snippets)
         return await off_loop_if(self._governance.is_slow(agent), self._governance.bridge, agent)
+
+    async def _opened_bridge(self, agent: str, naming: str) -> Bridge:
+        await self._sources.open(naming=naming)
+        return await self._bridge(agent)
 
     # Rules and approvals.
 
@@ -192,26 +195,55 @@ class Gloveport:
         on_event: OnEvent | None = None,
         agent: str = DEFAULT_AGENT,
         attach: bool = False,
+        mode: RunMode = "run",
+        id: str | None = None,
     ) -> Outcome:
         """Run a program and return its outcome. It never raises for what the program did. Cancelling it cancels the run.
 
         The outcome is `waiting` when the run waits for a person who answers elsewhere; `resume` returns the next one. With
-        `attach`, the same program of the same agent is not started again while it waits.
+        `attach`, the same program of the same agent is not started again while it waits. With the mode `plan`, writes are
+        held back, and the outcome has a plan. `id` is that of the run: raises OptionError if the store has one with it.
         """
-        check_run(code, language)
+        check_run(code, language, id)
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
         engine = engine or self._engines.get(language)
-        options = self._options(language, engine, wanted)
+        options = self._pools.options(language, engine, wanted)
         request = RunRequest(
-            secrets.token_hex(16), code, language, options, engine is None, input, wanted, env_from(env), on_event, agent
+            id or secrets.token_hex(16),
+            code,
+            language,
+            options,
+            engine is None,
+            input,
+            wanted,
+            env_from(env),
+            on_event,
+            agent,
         )
+        request = self._plans.begun(request, mode)
         self._check_open()
-        held = self._held
-        if held is None:
-            return await self._loop.run(lambda: self._run(request))
-        if attach and (same := held.same(request)) is not None:
-            return await self._loop.run(lambda: held.resume(same.request.run, agent))
-        return await self._loop.run(lambda: held.start(request, lambda run: self._run(request, run.call_happened)))
+        return await self._loop.run(lambda: self._begin(request, attach=attach, is_named=id is not None))
+
+    async def apply(self, plan: Plan, *, approver: str = "owner", on_event: OnEvent | None = None) -> Outcome:
+        """Run the program of a plan anew, with exactly the writes of the plan approved; any other write asks.
+
+        A plan is used once, as it was made; otherwise this raises ApprovalError. Nothing that an agent reaches may call it.
+        """
+        self._check_open()
+
+        async def follow() -> Outcome:
+            return await self._begin(await self._plans.approve(plan, approver, on_event), attach=False)
+
+        return await self._loop.run(follow)
+
+    async def _begin(self, request: RunRequest, *, attach: bool, is_named: bool = False) -> Outcome:
+        if attach and self._durable is not None and (found := await self._durable.attach(request)) is not None:
+            return found
+        if is_named and self._store is not None:
+            await self._store.claim(self._desk, request)
+        if self._held is None:
+            return await self._run(request)
+        return await self._held.start(request, lambda run: self._run(request, run))
 
     @property
     def holds_runs(self) -> bool:
@@ -219,31 +251,38 @@ class Gloveport:
         return self._held is not None
 
     async def resume(self, run: str, *, agent: str = DEFAULT_AGENT) -> Outcome:
-        """Return the outcome of a run that was `waiting`, or `waiting` again. It never answers what is asked."""
+        """Return the outcome of a run, or `waiting`. It never answers what is asked.
+
+        A run in the store that no process runs any more goes on: its recorded part is repeated without calling a tool.
+        """
         self._check_open()
-        held = self._held
-        if held is None:
-            raise OptionError("no run waits here", hint="a run waits where a person answers elsewhere: with store=")
-        return await self._loop.run(lambda: held.resume(run, agent))
+        if (durable := self._durable) is None:
+            raise OptionError(f"no run {run[:40]!r} waits here", hint="runs are kept with store=")
+        return await self._loop.run(lambda: durable.resume(run, agent))
 
     def run_sync(self, code: str, **options: Any) -> Outcome:
         """Run a program, for callers without an event loop. It takes the same options as `run`."""
         self._check_open()
-        self._close_at_exit()
+        self._loop.close_at_exit(self)
         return self._loop.block(lambda: self.run(code, **options))
 
-    async def _run(self, request: RunRequest, on_call: OnCall | None = None) -> Outcome:
-        if self._store is None:
-            return await self._run_program(request, on_call)
-        return await self._store.record(self._desk, request, lambda recorded: self._run_program(recorded, on_call))
-
-    async def _run_program(self, request: RunRequest, on_call: OnCall | None) -> Outcome:
-        if self._log_code:
-            logger.info("run %s: %s program %r", request.run, request.language, request.code)
+    async def _run(self, request: RunRequest, held: HeldRun | None = None) -> Outcome:
         if self._closed:  # since `run` was called
             return closed_outcome(request)
-        request = await self._choose_engine(request)
-        pool = self._pool(request.options)
+        if request.any_engine:
+            options = await self._pools.held(request.language, request.options, request.limits)
+            request = replace(request, options=options)
+        if self._store is None:
+            outcome = await self._run_program(request, held)
+        else:
+            run = partial(self._run_program, held=held)
+            outcome = await self._store.record(self._desk, request, held, run)
+        return await self._plans.keep(request, outcome)
+
+    async def _run_program(self, request: RunRequest, held: HeldRun | None) -> Outcome:
+        if self._log_code:
+            logger.info("run %s: %s program %r", request.run, request.language, request.code)
+        pool = self._pools.find(request.options)
         pool.warm()
         try:
             program, waits = await self._prepare(request)
@@ -256,7 +295,11 @@ class Gloveport:
             if type_report.error is not None:
                 raise type_report.error
         except ProgramError as error:
-            problem = self.catalog.source_problem(error.tool) if error.tool and error.code == "source-failed" else None
+            problem = (
+                self.catalog.source_problem(error.tool)
+                if error.tool and error.code in ("source-failed", "auth-required")
+                else None
+            )
             return Outcome(request.run, "failed", error=program_failure(error, problem))
         except GloveportError as error:
             return Outcome(request.run, "failed", error=unprepared_failure(error))
@@ -265,10 +308,9 @@ class Gloveport:
         except GloveportError as error:
             return Outcome(request.run, "failed", error=failure(program, error_data(error)))
         try:
-            outcome = await self._attempt(request, program, worker, bridge, on_call)
+            outcome = await attempt(request, program, worker, bridge, held, snippets=self._snippets)
         finally:
-            pool.retire(worker)
-            pool.refill()
+            pool.replace(worker)
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
             await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
             # In a thread: the first suggestion of a catalog builds an index.
@@ -288,6 +330,9 @@ class Gloveport:
                 catalog=catalog,
             )
 
+        if request.resumed is not None:  # its text was checked when it began; tools may be gone since
+            await self._sources.open(naming=request.code)
+            return await read(None), True
         if not self._sources.opening:
             await self._sources.build()
             program = await read((await self._bridge(request.agent)).catalog)
@@ -298,49 +343,6 @@ class Gloveport:
             await self._sources.open(naming=request.code)
         return (await read((await self._bridge(request.agent)).catalog) if not self._closed else program), waits
 
-    async def _choose_engine(self, request: RunRequest) -> RunRequest:
-        """Return the request, with a substitute for an engine that the run did not name and the jail can't hold."""
-        name = request.options.engine
-        substitute = ENGINES[name].substitute
-        if not request.any_engine or substitute is None:
-            return request
-        if name not in self._jailed:
-            self._jailed[name] = await is_held(self._pool(request.options))
-        if self._jailed[name]:
-            return request
-        return replace(request, options=self._options(request.language, substitute, request.limits))
-
-    async def _attempt(
-        self, request: RunRequest, program: Program, worker: Worker, bridge: Bridge, on_call: OnCall | None
-    ) -> Outcome:
-        began = time.monotonic()
-        context = RunContext(
-            request.run, began, request.listener(on_call), partial(call_line, program.source), request.audit
-        )
-        port = RunPort(request, bridge.for_run(request.limits, context))
-        port.bridge.on_waiting = lambda waits: worker.pause_clock() if waits else worker.resume_clock()
-        has_input = request.input is not NO_INPUT
-        setup = RunSetup(
-            sources=tuple(sorted(bridge.catalog.roots)),
-            env=request.env,
-            input=request.input if has_input else None,
-            has_input=has_input,
-        )
-        recorder = RunRecorder(request.run, request.options.engine, request.limits.memory_mb) if self._journal else None
-        try:
-            result = await RunAttempt(worker, port, request.limits, recorder).run(program, setup)
-        except GloveportError as error:
-            result = AttemptResult(error=error_data(error))
-        except Exception as error:  # noqa: BLE001 - the outer edge: a defect of the host must not look like the guest's
-            result = AttemptResult(error=internal_error(request.run, error))
-        finally:
-            port.bridge.close()
-            if self._journal and recorder and (recording := recorder.recording()):
-                self._journal.keep(recording)
-        # The hint of an error may be a suggestion, and the first one of a catalog builds an index.
-        slow = result.error is not None and len(bridge.catalog.tools) > MAX_INLINE_TOOLS
-        return await off_loop_if(slow, outcome_of, request, program, port, result, time.monotonic() - began)
-
     async def call(self, tool: str, args: Mapping[str, Any] | None = None, *, agent: str = DEFAULT_AGENT) -> Any:
         """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""
         self._governance.agent(agent)
@@ -349,35 +351,58 @@ class Gloveport:
 
     async def _call(self, tool: str, args: Mapping[str, Any] | None, agent: str) -> Any:
         await self._sources.open(naming=tool)
-        name = secrets.token_hex(16)
-        audit = self._store.audit(self._desk, name, agent) if self._store is not None else None
-        run = (await self._bridge(agent)).for_run(self.limits, RunContext(name, audit=audit))
+        bridge = await self._bridge(agent)
+        run = bridge.for_run(self.limits, with_snippets(self._context(agent), self._snippets, bridge, self.limits))
         try:
             return await run.call(ToolCall(1, tool, [dict(args or {})]))
         finally:
             run.close()
 
-    async def replay(self, run: str) -> Divergence | None:
-        """Run a recorded run again on its events, without calling any tool. Return the first difference, or None."""
-        recording = self._journal.find(run) if self._journal else None
-        if recording is None:
-            raise OptionError(
-                f"there is no recording of the run {run[:40]!r}",
-                hint="create the port with journal=MemoryJournal(); a run that exchanges more than 64 MiB is not recorded",
-            )
-        self._check_open()
-        return await self._loop.run(lambda: self._replay(recording))
+    async def rollback(self, run: str, *, on_event: OnEvent | None = None) -> Rollback:
+        """Undo the writes of a run that has ended, the last one first, by the inverses that their tools declare.
 
-    async def _replay(self, recording: Recording) -> Divergence | None:
+        Rules and approvals hold as for any call. What is undone already is not undone again.
+        """
+        store = self._recording_store()
+        undo = RunUndo(store, self._desk, self._sources, self._bridge)
+        return await self._loop.run(lambda: undo.undo(run, self.limits, on_event))
+
+    async def recording(self, run: str) -> Recording:
+        """Return the steps of a run in the store; raise OptionError if there are none."""
+        store = self._recording_store()
+        return await self._loop.run(lambda: store.recording(run))
+
+    def _recording_store(self) -> PortStore:
+        self._check_open()
+        if self._store is None:
+            raise OptionError("runs are not recorded here", hint="create the port with store=")
+        return self._store
+
+    async def replay(self, run: str | Recording, *, live_reads: bool = False) -> Divergence | None:
+        """Run a recorded run again on its events, without calling any tool. Return the first difference, or None.
+
+        With `live_reads`, a run of this store makes its reads anew, under the rules for its agent. No write is made.
+        """
+        self._check_open()
+        recording = run if isinstance(run, Recording) else await self.recording(run)
+        return await self._loop.run(lambda: self._replay(recording, live_reads=live_reads))
+
+    async def _replay(self, recording: Recording, *, live_reads: bool) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
         language = ENGINES[recording.engine].languages[0]
-        pool = self._pool(self._options(language, recording.engine, limits))
-        worker = await pool.take()
-        try:
-            return await replay(worker, recording, limits)
-        finally:
-            pool.retire(worker)
-            pool.refill()
+        pool = self._pools.find(self._pools.options(language, recording.engine, limits))
+        if live_reads:
+            agent = live_agent(recording)
+            await self._sources.open()
+            return await replay_with_live_reads(pool, await self._bridge(agent), self._context(agent), recording, limits)
+        return await replay_recorded(pool, recording, limits)
+
+    def _context(self, agent: str) -> RunContext:
+        """Return the context of calls that belong to no run in the store."""
+        self._governance.agent(agent)
+        name = secrets.token_hex(16)
+        audit = RunAudit(self._store.open(self._desk), name, agent) if self._store is not None else None
+        return RunContext(name, audit=audit)
 
     # Opening and closing.
 
@@ -391,7 +416,7 @@ class Gloveport:
         return await self._loop.run(lambda: self._open(naming))
 
     async def _open(self, naming: str | None) -> JailReport:
-        pool = self._pool(self._options("typescript", self._engines.get("typescript"), self.limits))
+        pool = self._pools.find(self._pools.options("typescript", self._engines.get("typescript"), self.limits))
         report, _ = await asyncio.gather(pool.open(), self._programs.tasks.open())
         await self._sources.open(naming)
         if self._warming is None:
@@ -401,7 +426,7 @@ class Gloveport:
     def _warm_python(self) -> None:
         """Start the zygote of the Python engine, without a guest: with it, the first Python program starts at once."""
         if not self._closed:
-            self._pool(self._options("python", self._engines.get("python"), self.limits)).warm(workers=False)
+            self._pools.find(self._pools.options("python", self._engines.get("python"), self.limits)).warm(workers=False)
 
     async def connect(self, *, naming: str | None = None) -> None:
         """Open the sources in advance, as `open` does, without starting a sandbox."""
@@ -431,13 +456,14 @@ class Gloveport:
     async def _close(self) -> None:
         if self._warming is not None:
             self._warming.cancel()
+        if self._durable is not None:
+            await self._durable.close()
         if self._held is not None:
             await self._held.close()
-        pools, self._pools = list(self._pools.values()), {}
-        for pool in pools:
-            await pool.close()
+        await self._pools.close()
         await self._programs.tasks.close()
         await self._sources.close()
+        await self._governance.client.close()
         if self._store is not None:
             await self._store.close()
         if self._types is not None:
@@ -446,9 +472,7 @@ class Gloveport:
     def _loop_closed(self) -> None:
         """End the sandboxes without their event loop, which somebody closed."""
         self._warming = None
-        pools, self._pools = list(self._pools.values()), {}
-        for pool in pools:
-            pool.abandon()
+        self._pools.abandon()
         self._programs.tasks.abandon()
         self._sources.reset()
 
@@ -461,40 +485,13 @@ class Gloveport:
 
     def __enter__(self) -> Gloveport:
         self._check_open()
-        self._close_at_exit()
+        self._loop.close_at_exit(self)
         self._loop.block(self.open)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close_sync()
 
-    def _options(self, language: Language, engine: str | None, limits: Limits) -> ProcessOptions:
-        wanted = ProcessOptions(engine or "", self._allow_eval, self._allow_wasm, limits.memory_mb)
-        return process_options(language, engine, wanted)
-
-    def _pool(self, options: ProcessOptions) -> Pool:
-        if options not in self._pools:
-            if len(self._pools) >= MAX_POOLS:
-                raise OptionError(
-                    f"one Gloveport keeps at most {MAX_POOLS} pools of sandboxes",
-                    hint="use a few fixed values of memory_mb",
-                )
-            engine = ENGINES[options.engine]
-            launch = engine.launch(options)
-            self._pools[options] = Pool(launch, size=self._spare, minimum=self._minimum, start=engine.start)
-        return self._pools[options]
-
     def _check_open(self) -> None:
         if self._closed:
             raise GloveportError("this Gloveport is closed", code="closed", hint=CODES["closed"].fix)
-
-    def _close_at_exit(self) -> None:
-        if not self._at_exit:
-            self._at_exit = True
-            atexit.register(_close_if_alive, weakref.ref(self), os.getpid())
-
-
-def _close_if_alive(reference: weakref.ref[Gloveport], process: int) -> None:
-    port = reference()
-    if port is not None and os.getpid() == process:
-        port.close_sync()

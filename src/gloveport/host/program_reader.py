@@ -32,7 +32,7 @@ MAX_FINDINGS = 1000
 DEFAULT_AGENT = "default"
 CODES = frozenset(
     {"syntax-error", "code-too-large", "program-too-complex", "unknown-tool", "bad-arguments", "type-error"}
-    | {"import-refused", "engine-lacks", "source-failed"}
+    | {"import-refused", "engine-lacks", "source-failed", "auth-required"}
 )
 """The codes of the errors that reading a program can have."""
 SUBSETS = tuple(engine.subset for engine in ENGINES.values() if engine.subset)
@@ -176,7 +176,7 @@ def _shown(tool: Tool) -> dict[str, Any]:
     schema = dict(tool.input_schema)
     if len(msgspec.json.encode(schema)) > MAX_SCHEMA_BYTES:
         schema = {"properties": {name: {} for name in tool.parameters}, "required": schema.get("required", ())}
-    return {"address": tool.address, "named": tool.parameters, "schema": schema}
+    return {"address": tool.address, "named": tool.parameters, "schema": schema, "pages": tool.pages}
 
 
 def _program(language: Language, source: str, result: list[bytes]) -> Program:

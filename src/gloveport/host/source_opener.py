@@ -12,13 +12,14 @@ from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError
 from gloveport.folders import cache_folder
 from gloveport.host.definition_tasks import DefinitionTasks
-from gloveport.policy.credentials import EnvironmentCredentials
-from gloveport.policy.egress.urls import shown
+from gloveport.policy.credentials.configured import ConfiguredCredentials
+from gloveport.policy.credentials.vault import Vault
 from gloveport.sources import OpenedSource
 from gloveport.sources.context import SourceContext
 from gloveport.sources.detection import DetectedSource, detect, likely_name
 from gloveport.sources.opening import open_source
 from gloveport.types import Problem, Strength
+from gloveport.urls import shown
 
 if TYPE_CHECKING:
     from gloveport.policy.egress import Egress
@@ -77,6 +78,7 @@ class SourceOpener:
         self._wait_until = 0.0
         self._egress: Egress | None = None
         self._compilers = DefinitionTasks(minimum)
+        self._vault = Vault()
         self.problems: list[Problem] = []
         self.likely_names: dict[str, str] = {}
         """The name that a source would have got, by the text that `problems` call it by until it is open."""
@@ -226,7 +228,7 @@ class SourceOpener:
     def _context(self, configs: Iterable[SourceConfig]) -> SourceContext:
         assert self._egress is not None
         secrets = {(config.name, slot): origin for config in configs for slot, origin in _secrets(config).items()}
-        credentials = EnvironmentCredentials(secrets, sources=self._places)
+        credentials = ConfiguredCredentials(secrets, egress=self._egress, sources=self._places, vault=self._vault)
         return SourceContext(self._egress, credentials, cache_folder() / "definitions", self._compilers)
 
 
@@ -237,7 +239,8 @@ def _secrets(config: SourceConfig) -> Mapping[str, str]:
 
 def _problem(name: str, error: Exception) -> Problem:
     if isinstance(error, GloveportError):
-        return Problem(name, error.message, error.advice)
+        code = "auth-required" if error.code == "auth-required" else "source-failed"
+        return Problem(name, error.message, error.advice, code=code)
     logger.error("the source %s could not be opened", name, exc_info=error)
     return Problem(name, f"the source {name} could not be opened: {type(error).__name__}")
 

@@ -16,6 +16,7 @@ from gloveport.large_values import off_loop
 from gloveport.rules.source_writes import SourceWrites
 from gloveport.sources import OpenedSource, Source
 from gloveport.types import Problem, Strength, Tool, ToolAccess
+from gloveport.undo import Undo
 
 logger = logging.getLogger("gloveport")
 
@@ -91,6 +92,11 @@ class SourceSet:
         self._changes = self._built = 0
         self._turn = asyncio.Lock()
         self.catalog = self._unopened_catalog()
+
+    def inverse_of(self, address: str) -> Undo | None:
+        """Return the inverse that a tool declares."""
+        opened = self.opened(address.partition(".")[0])
+        return None if opened is None else opened.inverses.get(address)
 
     def opened(self, name: str) -> OpenedSource | None:
         """Return the open source of this name, if it is in the catalog."""

@@ -2,7 +2,7 @@
 
 Policy            what the bridge asks about every call
 rule_book.py      the rules of a port that are in force now, and what was used of their budgets
-credentials.py    secrets, and where they come from
+credentials/      secrets, and where they come from
 redaction.py      removes echoed secrets from replies
 egress/           the only HTTP client
 """

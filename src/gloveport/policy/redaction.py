@@ -29,6 +29,10 @@ class Redaction:
     def __init__(self, attachments: Sequence[Attachment]) -> None:
         self._texts: list[tuple[EscapedText, bytes]] = []
         self._forms: list[tuple[bytes, bytes]] = []
+        self.add(attachments)
+
+    def add(self, attachments: Sequence[Attachment]) -> None:
+        """Redact the secrets of these attachments too."""
         for attachment in attachments:
             shown = f"•••({attachment.secret.label})".encode()
             for text in sorted(_texts(attachment), key=len, reverse=True):

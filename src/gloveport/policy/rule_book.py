@@ -21,9 +21,13 @@ class RuleBook:
     @property
     def rules(self) -> Rules:
         """The rules that are in force now."""
+        self.refresh()
+        return self._rules
+
+    def refresh(self) -> None:
+        """Read the files that state the rules again if they have changed."""
         if self._reload is not None and (changed := self._reload()):
             self._rules = self._with_sources(changed, self._rules.sources)
-        return self._rules
 
     def replace(self, rules: Rules) -> None:
         """Put other rules in force, from the next call on. What the sources open stays."""

@@ -110,6 +110,8 @@ def _check_call(call: CallSite, tested: Collection[tuple[str, ...]], program: Pr
         if tool is not None:
             if count == len(names):
                 _check_arguments(call, tool, program)
+            elif names[count:] == ["pages"] and not tool.pages and not _is_tested(call, tested):
+                _check_pages(call, names, program, catalog)
             return
     if catalog.is_namespace(".".join(names)) or names[-1] in OBJECT_MEMBERS or _is_tested(call, tested):
         return
@@ -126,13 +128,23 @@ def _refuse_name(call: CallSite, names: list[str], program: Program, catalog: To
     prefix = f"{call.chain.root}." if call.chain.root in TOOLS else ""
     if broken := catalog.source_problem(name):
         message = broken.refusal(f"{prefix}{name}")
-        raise _at(program, call.chain.parts[0], message, code="source-failed", hint=broken.agent_hint, tool=name)
+        raise _at(program, call.chain.parts[0], message, code=broken.code, hint=broken.agent_hint, tool=name)
     meant = [f"{prefix}{suggestion}" for suggestion in catalog.suggest(name)[:3]]
     message = f"no tool `{prefix}{name}`{f'; {question(meant)}' if meant else ''}"
     known = next((n for n in range(len(names), 0, -1) if catalog.is_namespace(".".join(names[:n]))), 0)
     part = call.chain.parts[max(0, known - (len(names) - len(call.chain.parts)))]
     hint = 'find tools with `await tools.search("…")`, and their parameters with `await tools.describe(path)`'
     raise _at(program, part, message, code="unknown-tool", hint=hint, tool=name)
+
+
+def _check_pages(call: CallSite, names: list[str], program: Program, catalog: ToolIndex) -> None:
+    """Refuse `.pages()` of a tool that has none, unless that is the name of a tool."""
+    if catalog.find(".".join(names)) is not None:
+        return
+    above = ".".join([call.chain.root, *call.chain.names[:-1]])
+    message = f"`{above}` has no pages that could be read one by one"
+    hint = f"call `{above}(…)` itself; its parameters may select a part"
+    raise _at(program, call.chain.parts[-1], message, code="unknown-tool", hint=hint, tool=".".join(names))
 
 
 def _check_arguments(call: CallSite, tool: Tool, program: Program) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields
 
 from gloveport.errors import OptionError
@@ -43,9 +43,14 @@ BUDGET_KEYS = tuple(item.name for item in fields(Budget) if item.name not in ("p
 
 
 class BudgetCounts:
-    """What has been used of the budgets: `take` counts a call before it is made, and `give_back` when it has ended."""
+    """What has been used of the budgets: `take` counts a call before it is made, and `give_back` when it has ended.
+
+    `take_hourly` counts a call in the budgets of an hour, over all hosts, and returns one that has nothing left. Without
+    it, this object counts for itself.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.take_hourly: Callable[[Sequence[Budget], str], Awaitable[Budget | None]] | None = None
         self._clock = clock
         self._hours: dict[tuple[str, str], deque[float]] = {}
         self._running: Counter[tuple[str, str]] = Counter()
@@ -65,17 +70,27 @@ class BudgetCounts:
         for budget, key in counted:
             if budget.concurrent == 0 or self._is_used_up(budget, key, used):
                 return budget
+        hourly = [budget for budget in budgets if budget.calls_per_hour is not None]
         for budget, key in counted:
             used[key[0]] += 1
             self._running[key] += 1
-            if budget.calls_per_hour is not None:
+            if budget.calls_per_hour is not None and self.take_hourly is None:
                 self._hours[key].append(self._clock())
-        return None
+        if not hourly or self.take_hourly is None:
+            return None
+        used_up: Budget | None = hourly[0]
+        try:
+            used_up = await self.take_hourly(hourly, agent)
+        finally:
+            if used_up is not None:
+                used.subtract(key for key, _ in keys)
+                self.give_back(budgets, agent)
+        return used_up
 
     def _is_used_up(self, budget: Budget, key: tuple[str, str], used: Counter[str]) -> bool:
         if budget.calls_per_run is not None and used[key[0]] >= budget.calls_per_run:
             return True
-        if budget.calls_per_hour is None:
+        if budget.calls_per_hour is None or self.take_hourly is not None:
             return False
         hour = self._hours.setdefault(key, deque())
         while hour and hour[0] <= self._clock() - HOUR_SECONDS:

@@ -344,7 +344,8 @@ def _membership(item: Value, container: Value) -> Test:
 
 
 def _match(value: Value, pattern: str) -> Test:
-    matches = re.compile(translate(pattern)).match
+    # Only `*` is special: `?` and `[` stand for themselves, as they do in URLs and paths.
+    matches = re.compile(translate(re.sub(r"[?[]", r"[\g<0>]", pattern))).match
 
     def fits(args: Any) -> Truth:
         found = value(args)

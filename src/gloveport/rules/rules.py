@@ -2,6 +2,8 @@
 
 Among the rules that apply to a call, deny wins over ask, and ask over allow, whatever their order. Where none applies, the
 preset decides. A rule whose condition is neither true nor false applies if it denies or asks, and does not if it allows.
+
+The rules over addresses, or the preset, decide on a request of `fetch`. The rules over tools can only tighten that.
 """
 
 from __future__ import annotations
@@ -12,58 +14,22 @@ from dataclasses import dataclass
 from fnmatch import translate
 from typing import Literal, NamedTuple
 
-from gloveport.errors import OptionError
+from gloveport.errors import OptionError, ToolError
 from gloveport.rules.budgets import Budget
-from gloveport.rules.conditions import Condition, ConditionError, compile_condition
+from gloveport.rules.conditions import Condition
+from gloveport.rules.rule import VERDICTS, EgressRule, Rule
 from gloveport.rules.source_writes import SourceWrites, opening_setting
 from gloveport.suggestions import did_you_mean
-from gloveport.types import CallRequest, Decision, Tool, Verdict
+from gloveport.types import FETCH_KIND, CallRequest, Decision, Tool, Verdict
+from gloveport.urls import Url, parse
 
 Preset = Literal["strict", "standard", "open"]
 PRESETS: Mapping[Preset, str] = {
-    "strict": "functions that don't write are allowed; every other call asks",
-    "standard": "reads are allowed; writes, and tools that may write, ask",
-    "open": "every call is allowed",
+    "strict": "functions that don't write are allowed; every other call asks; fetch is denied",
+    "standard": "reads are allowed; writes, and tools that may write, ask; fetch is denied",
+    "open": "every call is allowed; fetch reaches every public address",
 }
-VERDICTS: tuple[Verdict, ...] = ("deny", "ask", "allow")
-"""The strictest first."""
 MAX_PLANS = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule: a pattern over tool addresses (`*` crosses dots), one over agents, and a condition on the arguments.
-
-    `reason` is shown to agents and people. `place` is the file and line of the rule. `when` may be given as text.
-    """
-
-    pattern: str
-    verdict: Verdict
-    agent: str = "*"
-    when: Condition | str | None = None
-    reason: str = ""
-    place: str = ""
-
-    def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise OptionError(f"a rule is one of {', '.join(reversed(VERDICTS))}, not {self.verdict!r:.40}")
-        if isinstance(self.when, str):
-            try:
-                object.__setattr__(self, "when", compile_condition(self.when))
-            except ConditionError as error:
-                message = f"the condition of the rule for {self.pattern} is wrong at column {error.column}: {error.message}"
-                raise OptionError(message, hint=error.hint) from None
-
-    @property
-    def condition(self) -> Condition | None:
-        """The compiled condition."""
-        return self.when if isinstance(self.when, Condition) else None
-
-    def __str__(self) -> str:
-        parts = [f'{self.verdict} = "{self.pattern}"']
-        parts += [f'agent = "{self.agent}"'] if self.agent != "*" else []
-        parts += [f"when = '{self.condition.text}'"] if self.condition else []
-        return ", ".join(parts)
 
 
 class RuleMatch(NamedTuple):
@@ -132,9 +98,11 @@ class Rules:
         )
         self.stated = tuple(rules)
         self.rules = (*self.stated, *opened)
+        self._egress = tuple(one for one in self.rules if isinstance(one, EgressRule))
+        self._over_tools = tuple(one for one in self.rules if not isinstance(one, EgressRule))
         self.preset: Preset = check_preset(preset)
-        self.budgets = tuple(budgets)
-        self._patterns = [_Patterns.of(one) for one in self.rules]
+        self.budgets = tuple({str(one): one for one in budgets}.values())  # one that two files state counts a call once
+        self._patterns = [_Patterns.of(one) for one in self._over_tools]
         self._budget_patterns = [_Patterns.of(one) for one in self.budgets]
         self._decisions = {id(one): _decision(one) for one in self.rules}
         # By what the plan depends on: after a change of its definition, a tool of the same address may write.
@@ -150,6 +118,8 @@ class Rules:
 
     def decide(self, request: CallRequest) -> Decision:
         """Return the decision on a call. Without arguments, a rule with a condition counts as one that may apply."""
+        if request.tool.kind == FETCH_KIND:
+            return self.explain(request).decision
         plan = self._plan(request.tool, request.agent)
         for rule in plan.rules:
             if rule.condition is None or _applies(rule.verdict, _holds(rule.condition, request)):
@@ -159,10 +129,41 @@ class Rules:
     def explain(self, request: CallRequest) -> Explanation:
         """Return the decision on a call with everything that led to it."""
         found = self._matching(request.tool.address, request.agent)
+        if request.tool.kind == FETCH_KIND:
+            return self._explain_fetch(request, [rule for rule in found if rule.verdict != "allow"])
         matches = tuple(RuleMatch(rule, rule.condition is None or _holds(rule.condition, request)) for rule in found)
         winner = next((match.rule for match in matches if match.applies), None)
         decision = self._decisions[id(winner)] if winner else self._default(request.tool)
         return Explanation(decision, winner, matches, self.preset)
+
+    def reaches_private(self, url: Url, method: str, agent: str) -> bool:
+        """Return whether a rule lets the requests of an agent reach a loopback or private address at this origin."""
+        return any(one.allow_private and one.covers(url, method, agent) for one in self._egress)
+
+    def _explain_fetch(self, request: CallRequest, tightening: list[Rule]) -> Explanation:
+        """Return the decision on a request of `fetch`: of the rules over addresses, tightened by those over tools."""
+        try:
+            url, method = parse(str((request.args or {}).get("url"))), str((request.args or {}).get("method"))
+        except ToolError as error:
+            return Explanation(Decision("deny", error.message, rule="the form of its URL"), None, (), self.preset)
+        found = sorted(
+            (one for one in self._egress if one.covers(url, method, request.agent)),
+            key=lambda rule: VERDICTS.index(rule.verdict),
+        )
+        default = self._fetch_default(url, method)
+        decided = self._decisions[id(found[0])] if found else default
+        matches = tuple(RuleMatch(rule, rule.condition is None or _holds(rule.condition, request)) for rule in tightening)
+        tighter = next((match.rule for match in matches if match.applies), None)
+        winner = found[0] if found else None
+        if tighter is not None and VERDICTS.index(tighter.verdict) < VERDICTS.index(decided.verdict):
+            decided, winner = self._decisions[id(tighter)], tighter
+        return Explanation(decided, winner, (*(RuleMatch(rule, True) for rule in found), *matches), self.preset)
+
+    def _fetch_default(self, url: Url, method: str) -> Decision:
+        if self.preset == "open":
+            return Decision("allow")
+        setting = f'add a rule to gloveport.toml: [[egress]] with allow = "{url.origin}" (or ask)'
+        return Decision("deny", f"the user has not allowed {method} {url.origin}", setting, rule=f"preset {self.preset}")
 
     def _plan(self, tool: Tool, agent: str) -> _Plan:
         key = tool.address, tool.writes, tool.kind, agent
@@ -181,12 +182,15 @@ class Rules:
                 break
         default = self._default(tool)
         settled = default if not rules else self._decisions[id(rules[0])] if rules[0].condition is None else None
+        if tool.kind == FETCH_KIND:
+            settled = None  # the address decides
         counted = zip(self._budget_patterns, self.budgets, strict=True)
         budgets = tuple(one for patterns, one in counted if patterns.cover(tool.address, agent))
         return _Plan(tuple(rules), default, settled, budgets)
 
     def _matching(self, address: str, agent: str) -> list[Rule]:
-        found = [rule for patterns, rule in zip(self._patterns, self.rules, strict=True) if patterns.cover(address, agent)]
+        stated = zip(self._patterns, self._over_tools, strict=True)
+        found = [rule for patterns, rule in stated if patterns.cover(address, agent)]
         return sorted(found, key=lambda rule: VERDICTS.index(rule.verdict))
 
     def _default(self, tool: Tool) -> Decision:

@@ -14,7 +14,7 @@ from gloveport.errors import GloveportError, SandboxError
 from gloveport.sandbox.guest import Exit
 from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sandbox.launcher import Launch, Launcher
-from gloveport.sandbox.worker import Worker
+from gloveport.sandbox.worker import END_DELAY_SECONDS, Worker
 from gloveport.types import Strength
 
 logger = logging.getLogger(__name__)
@@ -96,6 +96,14 @@ class Pool:
         task = worker.end()
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
+
+    def replace(self, worker: Worker) -> None:
+        """Kill a worker and refill the pool: at once if a caller waits for a worker, else after a short delay."""
+        self.retire(worker)
+        if self._waiting:
+            self.refill()
+        else:
+            asyncio.get_running_loop().call_later(END_DELAY_SECONDS, self.refill)
 
     def refill(self) -> None:
         """Start the missing workers in the background."""

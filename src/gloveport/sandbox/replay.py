@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from gloveport.errors import WireError
+from gloveport.large_values import off_loop
 from gloveport.sandbox import wire
+from gloveport.sandbox.history import RepeatedFrames
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Divergence, Limits, Recording
 
@@ -18,29 +20,31 @@ async def replay(worker: Worker, recording: Recording, limits: Limits) -> Diverg
     loop = asyncio.get_running_loop()
     reader = wire.FrameReader(limits.max_frame_bytes, 2**40)
     ended: asyncio.Future[Divergence | None] = loop.create_future()
-    seen = 0
+    repeated = await off_loop(RepeatedFrames, recording)
+    events = await off_loop(lambda: b"".join(wire.pack(event) for event in recording.events))
 
     def receive(data: bytes) -> None:
-        nonlocal seen
         if ended.done():
             return
         try:
-            frames = reader.feed(data) if data else [None]
+            frames = reader.feed(data)
         except WireError:
             frames = [data]
         for frame in frames:
-            recorded = recording.frames[seen] if seen < len(recording.frames) else None
-            if frame is None or frame != recorded:
-                ended.set_result(Divergence(seen, recorded, frame))
+            if (difference := repeated.take(frame)) is not None:
+                ended.set_result(difference)
                 return
-            seen += 1
-            if seen == len(recording.frames):
-                ended.set_result(None)
+            if repeated.are_complete:
+                ended.set_result(repeated.difference)
                 return
+        if not data:
+            ended.set_result(repeated.ended())
 
+    if repeated.are_complete:
+        return None
     worker.limit(limits, lambda: receive(b""))  # over a limit is the same as dead
     worker.listen(receive)
-    worker.send(b"".join(wire.pack(event) for event in recording.events))
+    worker.send(events)
     try:
         return await ended
     finally:

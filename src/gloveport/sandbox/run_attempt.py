@@ -7,16 +7,12 @@ guest is hostile, and nothing that it sends is trusted: it can reach what its ru
 from __future__ import annotations
 
 import asyncio
-import base64
-import os
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
-
-import orjson
+from typing import Any
 
 from gloveport.errors import GloveportError, ToolError, ValueCrossingError, WireError
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
@@ -24,8 +20,11 @@ from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
 from gloveport.sandbox.exit_reason import GuestNotes, exit_error, limit_error, place_in
 from gloveport.sandbox.guest import Exit
-from gloveport.sandbox.worker import Worker
-from gloveport.types import MIB, Limits, LogLine, Program, ToolCall
+from gloveport.sandbox.history import RepeatedFrames, RunHistory
+from gloveport.sandbox.host_callbacks import HostCallbacks, Recorder
+from gloveport.sandbox.start_event import RunSetup, start_event
+from gloveport.sandbox.worker import END_DELAY_SECONDS, Worker
+from gloveport.types import MIB, Divergence, Limits, LogLine, Program, ToolCall
 from gloveport.values import encode
 
 MAX_SYNC_CALLS = 10_000
@@ -41,58 +40,6 @@ MAX_TIMERS = 1_000_000
 MAX_TOTAL_BYTES = 512 * MIB
 LOG_LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
 CANCEL_GRACE_SECONDS = 1.0  # for a cancelled call to end; after that, nothing waits for it
-
-
-class HostCallbacks(Protocol):
-    """What a run can reach on the host."""
-
-    async def call(self, call: ToolCall) -> Any:
-        """Return the tool's result. The guest receives a ToolError; any other GloveportError ends the run."""
-        ...
-
-    async def call_sync(self, name: str, args: list[Any]) -> Any:
-        """Return the answer to a look-up that the program waits for."""
-        ...
-
-    def stop_asking(self) -> None:
-        """Note that the program has ended: nobody needs to answer for it any more."""
-        ...
-
-    def report_defect(self, error: Exception) -> ToolError:
-        """Log a defect of the host; return an error that shows the guest none of its internals."""
-        ...
-
-    def log(self, line: LogLine) -> None:
-        """Receive a line of output."""
-        ...
-
-    def emit(self, value: Any) -> None:
-        """Receive a value for the user."""
-        ...
-
-
-class Recorder(Protocol):
-    """Records what passes between host and guest, in order."""
-
-    def event(self, payload: bytes) -> None:
-        """Record an event, before it is sent to the guest."""
-        ...
-
-    def frame(self, payload: bytes) -> None:
-        """Record a frame that the guest sent."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RunSetup:
-    """What a run receives besides its program. `now` is in microseconds since the epoch."""
-
-    sources: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    input: Any = None
-    has_input: bool = False
-    seed: bytes = b""
-    now: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +86,50 @@ class RunAttempt:
         self._waits_for_encoding = False
         self._epoch = 0
         self._began = 0
+        self._history: RunHistory | None = None
+        self._repeated: RepeatedFrames | None = None  # while recorded frames are repeated
 
     async def run(self, program: Program, setup: RunSetup) -> AttemptResult:
         """Run the program and return its result. Cancelling this kills the guest."""
         self._epoch, self._began = setup.now or time.time_ns() // 1000, time.monotonic_ns()
+        large = setup.has_input and is_large(setup.input)
+        return await self._drive(lambda: off_loop_if(large, start_event, program, setup, self._limits, self._epoch))
+
+    async def resume(self, history: RunHistory) -> AttemptResult:
+        """Repeat the recorded part of a run, then go on with it. The error is `replay-diverged` if it does otherwise.
+
+        What is repeated calls no tool and is not recorded again.
+        """
+        self._repeated = history.repeated
+        self._history = history
+        self._epoch, self._began = max(time.time_ns() // 1000, history.now + 1), time.monotonic_ns()
+
+        async def events() -> bytes:
+            return history.sent
+
+        return await self._drive(events)
+
+    async def start_again(self, history: RunHistory) -> AttemptResult:
+        """Run the program of a recorded run from its start, at the time at which it ran, with calls that are made now."""
+        self._epoch, self._began = history.began, time.monotonic_ns()
+
+        async def first() -> bytes:
+            return history.recording.events[0]
+
+        return await self._drive(first)
+
+    async def _drive(self, start: Callable[[], Awaitable[bytes]]) -> AttemptResult:
         try:
-            start = await off_loop_if(setup.has_input and is_large(setup.input), self._start, program, setup)
-            self._worker.limit(self._limits, lambda: self._end("died", {}))
-            self._event(start)
-            self._flush()  # now, so that the rest happens while the guest works
+            first = await start()
+            self._worker.limit(self._limits, lambda: self._receive(b""))
+            if self._repeated is None:
+                self._event(first)
+                self._flush()  # now, so that the rest happens while the guest works
+            else:
+                self._worker.send(first)
             self._worker.listen(self._receive)
+            if self._repeated is not None and self._repeated.are_complete:
+                self._loop.call_soon(self._guard, self._go_on)
             end = await self._ended
             usage = self._worker.run_cpu_seconds(), self._worker.peak_mb()
             if end.kind == "died":
@@ -163,7 +144,7 @@ class RunAttempt:
             if self._timer is not None:
                 self._timer.cancel()
             self._starter.close()
-            self._worker.end()
+            self._worker.end(END_DELAY_SECONDS)
             if self._decoding is not None:
                 self._decoding.cancel()
             await self._abandon_calls()
@@ -173,26 +154,6 @@ class RunAttempt:
 
     def _now(self) -> int:
         return self._epoch + (time.monotonic_ns() - self._began) // 1000
-
-    def _start(self, program: Program, setup: RunSetup) -> bytes:
-        limits = self._limits
-        fields = {
-            "code": program.code if program.erased is None else program.erased,
-            "dialect": program.dialect if program.erased is None else "javascript",
-            "typed": None if program.erased is None else program.code,
-            "entry": program.entry,
-            "tail": program.tail,
-            "seed": base64.b64encode(setup.seed or os.urandom(32)).decode("ascii"),
-            "sources": list(setup.sources),
-            "has_input": setup.has_input,
-            "memory_mb": limits.memory_mb,
-            "max_frame_bytes": limits.max_frame_bytes,
-            "max_log_bytes": limits.max_log_bytes,
-        }
-        rest = b',"env":' + encode(dict(setup.env), "env")
-        if setup.has_input:
-            rest += b',"input":' + encode(setup.input, "input")
-        return b'["start",%d,' % self._epoch + orjson.dumps(fields)[:-1] + rest + b"}]"
 
     def _event(self, payload: bytes) -> None:
         """Send an event: the only way to the guest. All events of one turn of the loop go out in one write."""
@@ -229,7 +190,10 @@ class RunAttempt:
         if self._ended.done():
             return
         if not data:
-            self._end("died", {})
+            if self._repeated is not None and not self._repeated.are_complete:
+                self._diverged(self._repeated.ended())
+            else:
+                self._end("died", {})
             return
         self._process(data)
 
@@ -270,7 +234,7 @@ class RunAttempt:
                 self._waits_for_encoding = True
                 return
             frame = frames.popleft()
-            if len(frame) > LARGE_BYTES:
+            if len(frame) > LARGE_BYTES and self._repeated is None:
                 self._decode_large(frame)
                 return
             self._handle(frame)
@@ -312,8 +276,37 @@ class RunAttempt:
             self._worker.pause()
 
     def _handle(self, frame: bytes) -> None:
+        if self._repeated is not None:
+            self._repeat(frame)
+            return
         self._record(frame)
         self._dispatch(wire.decode(frame), len(frame))
+
+    def _repeat(self, frame: bytes) -> None:
+        """Compare a frame with the recorded one. After the last of these, go on with what the recording leaves open."""
+        assert self._repeated is not None
+        if (difference := self._repeated.take(frame)) is not None:
+            self._diverged(difference)
+        elif self._repeated.are_complete:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        assert self._history is not None
+        history, self._repeated = self._history, None
+        history.is_repeated = True
+        self._last_id = max((past.call.id for past in history.calls), default=0)
+        self._log_left -= sum(len(line.text.encode()) + LOG_LINE_OVERHEAD_BYTES for line in history.logs)
+        if history.has_ended:  # and the host ended before it could record the outcome
+            self._dispatch(wire.decode(history.recording.frames[-1]), len(history.recording.frames[-1]))
+        for past in history.open_calls:
+            answer = self._host.call_sync(past.call.name, past.call.args) if past.is_sync else self._host.call_again(past)
+            self._begin(past.call.id, self._serve(past.call, answer))
+        if history.timer is not None:
+            self._set_timer(history.timer)
+
+    def _diverged(self, difference: Divergence) -> None:
+        message = f"the run can't be repeated as it was: {difference}"
+        self._end("error", {"code": "replay-diverged", "message": message})
 
     def _record(self, frame: bytes) -> None:
         if self._recorder is not None:
@@ -321,8 +314,8 @@ class RunAttempt:
 
     def _dispatch(self, message: list[Any], size: int) -> None:
         # Calls come first and without `match`, which would take as long as the rest of this method.
-        if message[0] == "call" and len(message) == 4:
-            self._call(message[1], message[2], message[3], size)
+        if message[0] == "call" and len(message) in (4, 5):
+            self._call(message, size)
             return
         match message:
             case ["call_sync", int(call_id), str(name), list(args)]:
@@ -342,13 +335,14 @@ class RunAttempt:
             case _:
                 raise WireError(f"a message of kind {message[0][:40]!r} is malformed")
 
-    def _call(self, call_id: Any, name: Any, args: Any, size: int) -> None:
+    def _call(self, message: list[Any], size: int) -> None:
+        call_id, name, args, step = *message[1:4], wire.label_of(message)
         if type(call_id) is not int or type(name) is not str or type(args) is not list or call_id <= self._last_id:
             raise WireError("a call is malformed, or its id was used before")
         if self._in_flight + size > MAX_IN_FLIGHT_BYTES:
             raise WireError(f"the calls in flight hold more than {MAX_IN_FLIGHT_BYTES:,} bytes", code="frame-too-large")
         self._last_id = call_id
-        call = ToolCall(call_id, name, args, size)
+        call = ToolCall(call_id, name, args, size, step)
         self._begin(call_id, self._serve(call, self._host.call(call)))
 
     def _begin(self, call_id: int, service: Coroutine[Any, Any, None]) -> None:
@@ -449,8 +443,8 @@ class RunAttempt:
             self._ended.set_result(_End(kind, content, notes))
 
     def _death(self, exit_: Exit, stderr: str) -> Mapping[str, Any]:
-        if self._worker.exceeded is not None:
-            return {**limit_error(self._worker.exceeded, self._limits), **place_in(stderr)}
+        if (limit := self._worker.limit_of(exit_)) is not None:
+            return {**limit_error(limit, self._limits), **place_in(stderr)}
         return exit_error(exit_, stderr, self._limits, self._worker.idle_mb)
 
     async def _finish_calls(self, end: _End) -> None:

@@ -59,6 +59,7 @@ class Watch:
     def __init__(self, watchdog: Watchdog, watched: Watched) -> None:
         self.watched = watched
         self.exceeded: ExceededLimit | None = None
+        self.asked_at: ExceededLimit | None = None  # the limit at which the process was asked where it is
         self.deadline = watched.deadline
         self.pidfd = os.dup(watched.pidfd)
         self._watchdog = watchdog
@@ -112,6 +113,7 @@ class Watch:
         cpu_left = self.watched.max_cpu_seconds - self._cpu_seconds
         if not self._asked and min(self.deadline - now, cpu_left) <= ASK_SECONDS:
             self._asked = True
+            self.asked_at = "time-limit" if self.deadline - now <= cpu_left else "cpu-limit"
             signal.pidfd_send_signal(self.pidfd, self.watched.place_signal or 0)
 
     def due(self, now: float) -> float:

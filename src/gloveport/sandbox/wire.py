@@ -1,7 +1,7 @@
 """Framed messages between host and guest: a four-byte length, then a JSON array.
 
-    guest → host   ["ready", version, engine] · ["call", id, tool, args] · ["call_sync", id, name, args] · ["timer", at]
-                   ["log", level, text] · ["emit", value] · ["done", "value" | "error", payload, notes]
+    guest → host   ["ready", version, engine] · ["call", id, tool, args, step?] · ["call_sync", id, name, args]
+                   ["timer", at] · ["log", level, text] · ["emit", value] · ["done", "value" | "error", payload, notes]
     host → guest   ["rehearse"] · ["start", now, setup] · ["timer", now]
                    ["reply", now, id, true, value] · ["reply", now, id, false, error]
 
@@ -26,6 +26,7 @@ from gloveport.values import MAX_DEPTH, encode, from_wire
 HEADER_BYTES = 4
 _LENGTH = struct.Struct(">I")
 PROTOCOL_VERSION = 1
+MAX_LABEL_CHARS = 200  # of the steps around a call
 
 # Beside its size: Python spends up to a microsecond and a hundred bytes on each of these.
 TOO_MUCH_HINT = "return a summary, or pass fewer values at a time"
@@ -81,6 +82,15 @@ def decode(payload: bytes) -> list[Any]:
     """Return the message in a frame, with its tagged values decoded; WireError for anything else."""
     message = parse(payload)
     return cast("list[Any]", from_wire(message)) if b'"$' in payload else message
+
+
+def label_of(call: list[Any]) -> str | None:
+    """Return the label of the steps around a call, cut to its maximum; the program wrote it."""
+    if len(call) == 4:
+        return None
+    if type(call[4]) is not str:
+        raise WireError("the label of a call is malformed")
+    return call[4][:MAX_LABEL_CHARS] or None
 
 
 def parse(payload: bytes) -> list[Any]:

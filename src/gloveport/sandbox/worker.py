@@ -21,6 +21,8 @@ from gloveport.types import MIB, Limits
 
 READY_TIMEOUT_SECONDS = 60.0
 REAP_TIMEOUT_SECONDS = 60.0
+# To kill a worker and to start another one takes the loop milliseconds: the outcome of a run reaches its caller before.
+END_DELAY_SECONDS = 0.002
 READ_BUFFER_BYTES = 256 * 1024
 MAX_STDERR_BYTES = 16 * 1024
 # The engine whose guests write their stack to stderr at this signal. It would end any other.
@@ -114,6 +116,16 @@ class Worker:
     def exceeded(self) -> ExceededLimit | None:
         """The limit for which the watchdog has killed the process."""
         return None if self._watch is None else self._watch.exceeded
+
+    def limit_of(self, exit_: Exit) -> ExceededLimit | None:
+        """Return the limit for which the process has died.
+
+        The watchdog signals a process before it kills it, so that it prints its traceback. If a stack frame is incomplete
+        at that moment, the process faults instead.
+        """
+        if self.exceeded is None and self._watch is not None and exit_.signal == signal.SIGSEGV:
+            return self._watch.asked_at
+        return self.exceeded
 
     def _tell_loop(self, on_exceeded: Callable[[], None], _: ExceededLimit) -> None:
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
@@ -210,16 +222,15 @@ class Worker:
         except OSError:
             return 0.0
 
-    def end(self) -> asyncio.Task[tuple[Exit, str]]:
-        """Stop listening and kill the process; the returned task gives its exit and the end of its stderr.
-
-        The kill happens in the next turn of the loop: it takes half a millisecond, for which a finished run would wait.
-        """
+    def end(self, delay: float = 0) -> asyncio.Task[tuple[Exit, str]]:
+        """Kill the process, after a delay if one is given; the returned task yields its exit and the end of its stderr."""
         if self._ending is None:
-            self._ending = self._loop.create_task(self._reap())
+            self._ending = self._loop.create_task(self._reap(delay))
         return self._ending
 
-    async def _reap(self) -> tuple[Exit, str]:
+    async def _reap(self, delay: float) -> tuple[Exit, str]:
+        if delay:
+            await asyncio.sleep(delay)
         self._loop.remove_reader(self._fd)
         self._loop.remove_writer(self._fd)
         self.guest.kill()

@@ -14,6 +14,22 @@ functions/, openapi/, graphql/, mcp/    the kinds
 
 from __future__ import annotations
 
-from gloveport.sources.source import AttributingSource, OpenedSource, PageDescribingSource, PagedSource, Source, SourceInfo
+from gloveport.sources.source import (
+    AttributingSource,
+    KeyedSource,
+    OpenedSource,
+    PageDescribingSource,
+    PagedSource,
+    Source,
+    SourceInfo,
+)
 
-__all__ = ["AttributingSource", "OpenedSource", "PageDescribingSource", "PagedSource", "Source", "SourceInfo"]
+__all__ = [
+    "AttributingSource",
+    "KeyedSource",
+    "OpenedSource",
+    "PageDescribingSource",
+    "PagedSource",
+    "Source",
+    "SourceInfo",
+]

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gloveport import urls
 from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
-from gloveport.policy.egress import Reach, Reply, Request, urls
-from gloveport.policy.egress.urls import shown
+from gloveport.policy.egress import Reach, Reply, Request
 from gloveport.sources.context import SourceContext
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
+from gloveport.urls import shown
 
 KIND_OF_SUFFIX: dict[str, SourceKind] = {
     ".py": "functions",

@@ -34,7 +34,8 @@ async def open_source(config: SourceConfig, context: SourceContext, download: Re
         raise SourceError(message, hint="check that it is up, or raise its timeout_seconds") from None
     except GloveportError as error:
         message = error.message if config.name in error.message else f"the source {config.name}: {error.message}"
-        code = error.code if isinstance(error, SourceError | SandboxError) else None
+        kept = isinstance(error, SourceError | SandboxError) or error.code == "auth-required"
+        code = error.code if kept else None
         raise SourceError(message, code=code, hint=error.advice) from error
 
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from gloveport.sources.inverses import inverses
 from gloveport.types import Page, Tool
+from gloveport.undo import Undo
 
 if TYPE_CHECKING:
     from gloveport.config import SourceConfig
@@ -60,6 +62,19 @@ class PageDescribingSource(Protocol):
         ...
 
 
+@runtime_checkable
+class KeyedSource(Protocol):
+    """A source whose writes may take an idempotency key: the service makes a write with the same key once."""
+
+    def takes_key(self, tool: Tool) -> bool:
+        """Return whether a tool takes one."""
+        ...
+
+    async def call_with_key(self, tool: Tool, args: dict[str, Any], key: str) -> Any:
+        """Return what the tool answered. It got the key, unless the arguments have one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
     """Facts about an open source beside its tools."""
@@ -82,6 +97,8 @@ class SourceInfo:
     """Returns the definition of a tool as `pins` stores it; None where the host writes it from the tool's schemas."""
     read_only: tuple[str, ...] = ()
     """The addresses of the tools that an MCP server itself calls read-only, whether it is trusted about that or not."""
+    undo: Mapping[str, str] = field(default_factory=dict)
+    """The declared inverse of each tool, by its path in the source."""
 
 
 @runtime_checkable
@@ -127,16 +144,21 @@ class OpenedSource:
     info: SourceInfo = field(default_factory=SourceInfo)
     versions: VersionedSource | None = None
     changes: ChangingSource | None = None
+    inverses: Mapping[str, Undo] = field(default_factory=dict)
+    """The inverse of each tool that declares one, by address."""
 
     @classmethod
     def of(cls, source: Source, config: SourceConfig | None = None) -> OpenedSource:
         """Return the opened source, with what it can do beyond the four members of `Source`."""
+        info = source.source_info() if isinstance(source, DescribedSource) else SourceInfo()
+        declared = {**info.undo, **(config.undo if config is not None else {})}
         return cls(
             source,
             config,
-            source.source_info() if isinstance(source, DescribedSource) else SourceInfo(),
+            info,
             source if isinstance(source, VersionedSource) else None,
             source if isinstance(source, ChangingSource) else None,
+            inverses(source.name, source.tools(), declared) if declared else {},
         )
 
     @property

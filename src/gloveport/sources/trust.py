@@ -17,11 +17,12 @@ from typing import Any
 
 from gloveport.config import DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT_SECONDS, SourceConfig
 from gloveport.errors import SourceError
-from gloveport.policy.credentials import default_variable
-from gloveport.policy.egress.urls import shown
+from gloveport.policy.credentials.environment import default_variable
+from gloveport.policy.credentials.vault import stored_names
 from gloveport.sources.functions.importable_files import importable_files, project_folders
 from gloveport.sources.functions.trusted_imports import TrustedFiles
 from gloveport.trust_store import digest_of, ever_trusted, record, trusted
+from gloveport.urls import shown
 
 
 def needs_trust(config: SourceConfig, folder: Path | None = None) -> bool:
@@ -35,6 +36,7 @@ def _is_harmless(config: SourceConfig) -> bool:
     reaches = config.allow_private or not config.verify_tls or config.writes or config.trust_annotations
     prefix = default_variable(config.name, "")
     knows = config.credentials or config.env or config.headers or any(name.startswith(prefix) for name in os.environ)
+    knows = knows or any(name.startswith(f"{config.name}.") for name in stored_names())
     fills = config.max_response_bytes > DEFAULT_RESPONSE_BYTES  # its service may answer each of many calls with that much
     delays = config.timeout_seconds > DEFAULT_TIMEOUT_SECONDS
     return not (runs or reaches or knows or fills or delays or config.changes_yours)
@@ -67,6 +69,7 @@ def what_it_does(config: SourceConfig) -> str:
     """Describe what opening the source does, with every value spelled out and nothing hidden."""
     prefix = default_variable(config.name, "")
     implied = {f"env:{name}" for name in os.environ if name.startswith(prefix)}
+    implied |= {f"stored:{name}" for name in stored_names() if name.startswith(f"{config.name}.")}
     secrets = {
         *config.credentials.values(),
         *(value for value in config.env.values() if value.startswith("env:")),
@@ -117,6 +120,8 @@ def _digest(config: SourceConfig) -> str:
     exact: dict[str, Any] = {**asdict(config), "settings": os.path.realpath(config.settings)}
     if not config.changes_yours:
         del exact["changes_yours"]  # as in what users trusted before there was such a field
+    if not config.undo:
+        del exact["undo"]  # as before
     if config.kind == "functions" and isinstance(config.location, str) and os.path.isfile(config.location):
         exact["content"] = hashlib.sha256(Path(config.location).read_bytes()).hexdigest()  # a changed file is another
     return digest_of(exact)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gloveport.errors import StoreError
+from gloveport.store.encryption import StoreConnection
 
 LOCK_TIMEOUT_SECONDS = 5.0
+_COMMENT = re.compile(r"--.*")
 
 # Each step is applied once, in order, and never changed after a release. The number of steps is the file's `user_version`.
 MIGRATIONS = (
@@ -58,15 +63,118 @@ MIGRATIONS = (
         PRIMARY KEY (role, name)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE payloads ADD COLUMN form INTEGER NOT NULL DEFAULT 0;  -- 0: as it was, 1: compressed
+    CREATE TABLE hosts (
+        chain TEXT PRIMARY KEY,
+        process TEXT NOT NULL,     -- its process, to see whether it lives
+        seen REAL NOT NULL         -- when it wrote last, for processes that can't see it
+    ) WITHOUT ROWID;
+    CREATE TABLE runs (
+        id TEXT PRIMARY KEY,
+        agent TEXT NOT NULL,
+        status TEXT NOT NULL,      -- running, waiting, completed, failed, cancelled
+        host TEXT,                 -- the chain of the host that owns it; null while nobody does
+        fence INTEGER NOT NULL,    -- counts its owners
+        started INTEGER NOT NULL,  -- microseconds since 1970
+        ended INTEGER,
+        language TEXT NOT NULL,
+        engine TEXT NOT NULL,
+        calls INTEGER NOT NULL DEFAULT 0,
+        error TEXT,                -- the code of the error that ended it
+        obstacle TEXT,             -- why it can't be resumed
+        request BLOB NOT NULL,     -- JSON: what it takes to go on with it
+        outcome BLOB               -- JSON: how it ended
+    ) WITHOUT ROWID;
+    CREATE INDEX runs_by_time ON runs (started);
+    CREATE INDEX runs_by_status ON runs (status, started);
+    CREATE INDEX runs_by_agent ON runs (agent, started);
+    CREATE TABLE run_steps (
+        run TEXT NOT NULL,
+        number INTEGER NOT NULL,   -- from 1
+        sender TEXT NOT NULL,      -- host: an event; guest: a frame; write: the call with this id leaves now
+        content BLOB NOT NULL,
+        tail BLOB,                 -- the digest of a large result, which follows the content
+        PRIMARY KEY (run, number)
+    ) WITHOUT ROWID;
+    CREATE TABLE run_tools (
+        tool TEXT NOT NULL,
+        run TEXT NOT NULL,
+        PRIMARY KEY (tool, run)
+    ) WITHOUT ROWID;
+    ALTER TABLE standing_approvals ADD COLUMN definition TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN run TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN call INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX approvals_by_call ON approvals (run, call);
+    """,
+    """
+    CREATE INDEX hosts_by_time ON hosts (seen);
+    """,
+    """
+    CREATE TABLE plans (
+        run TEXT PRIMARY KEY,      -- the run that made it
+        digest TEXT NOT NULL,      -- of the writes, and of what they are bound to
+        plan BLOB NOT NULL,        -- JSON
+        expires REAL NOT NULL,     -- seconds since 1970
+        approver TEXT,             -- who has approved it; null until then
+        applied TEXT               -- the run that follows it
+    ) WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE runs ADD COLUMN cancel_asked TEXT;  -- who wants it to end; the host that owns it looks for this
+    CREATE INDEX runs_to_cancel ON runs (host) WHERE cancel_asked IS NOT NULL;
+    CREATE INDEX runs_by_end ON runs (ended);
+    ALTER TABLE runs ADD COLUMN code TEXT;          -- the digest of its program, in hexadecimal digits
+    UPDATE runs SET code = json_extract(CAST(request AS TEXT), '$.code');
+    CREATE INDEX runs_by_code ON runs (code);
+    CREATE INDEX run_steps_by_tail ON run_steps (tail) WHERE tail IS NOT NULL;
+    CREATE INDEX payloads_by_time ON payloads (at);
+    CREATE TABLE store_state (
+        name TEXT PRIMARY KEY,     -- pruned: when retention was last applied, in microseconds since 1970
+        value INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE store_keys (
+        number INTEGER PRIMARY KEY,
+        place TEXT NOT NULL,       -- where the key is that wraps this one
+        wrapped BLOB NOT NULL,
+        created REAL NOT NULL
+    );
+    CREATE TABLE undone (
+        run TEXT NOT NULL,
+        call INTEGER NOT NULL,     -- the write that is undone
+        attempt INTEGER NOT NULL,  -- counts how often its inverse has left a host
+        state TEXT NOT NULL,       -- started, done, failed
+        PRIMARY KEY (run, call)
+    ) WITHOUT ROWID;
+    CREATE TABLE snippets (
+        name TEXT PRIMARY KEY,
+        saved REAL NOT NULL,       -- seconds since 1970
+        saver TEXT NOT NULL,       -- the person
+        body BLOB NOT NULL         -- JSON: the program, and the tools that it needs
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE budget_uses (
+        budget TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        at REAL NOT NULL           -- seconds since 1970
+    );
+    CREATE INDEX budget_uses_by_budget ON budget_uses (budget, agent);
+    CREATE INDEX budget_uses_by_time ON budget_uses (at);
+    """,
 )
 
 
-def open_database(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> StoreConnection:
     """Return a connection to the store, which is created if it does not exist; raise StoreError."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _create(path)
-        connection = sqlite3.connect(path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, factory=StoreConnection
+        )
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} can't be opened: {error}") from None
     try:
@@ -90,7 +198,10 @@ def _create(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
-        if path.stat().st_mode & 0o077 and path.is_file():
+        about = path.stat()
+        if about.st_uid != os.geteuid():  # whoever owns it could have put tokens and standing approvals into it
+            raise StoreError(f"the store {path} belongs to another user", hint="set another [store] path") from None
+        if about.st_mode & 0o077 and path.is_file():
             path.chmod(0o600)
 
 
@@ -115,7 +226,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         if done > len(MIGRATIONS):
             raise StoreError(f"a newer version of Gloveport has written the store {path}", hint="upgrade this one")
         for step in MIGRATIONS[done:]:
-            for statement in filter(str.strip, step.split(";\n")):
+            for statement in filter(str.strip, _COMMENT.sub("", step).split(";")):
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     except BaseException:
@@ -126,3 +237,36 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version(connection: sqlite3.Connection) -> int:
     return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+class StoreFile:
+    """A connection to the store. Use it in one thread at a time, beside the event loop."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = open_database(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[StoreConnection]:
+        """Yield the connection in a transaction, which takes effect as a whole or not at all."""
+        with self.reading() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                connection.look_for_key()
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[StoreConnection]:
+        """Yield the connection; raise StoreError for what SQLite raises."""
+        try:
+            yield self._connection
+        except sqlite3.Error as error:
+            raise StoreError(f"the store {self.path} can't be used: {error}", hint=hint_for(error)) from None

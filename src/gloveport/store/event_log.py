@@ -1,9 +1,9 @@
-"""The writer of one host: it appends events to the chain of this host, in one thread that groups commits.
+"""The writer of one host: it appends events to the chain of this host, and the steps of its runs, in one thread.
 
 `append` returns at once. `append_now` returns when the event is on the disk, and raises StoreError when it can't be: what
-must not happen without a record waits for it. Both keep their order. While the file is locked or the disk is full, events
-that nobody waits for are kept and written later. When there are too many, the oldest are dropped, and an event `lost`
-counts them.
+must not happen without a record waits for it. Everything keeps its order, and one commit takes all that waits. While the
+file is locked or the disk is full, events that nobody waits for are kept and written later. When there are too many, the
+oldest are dropped, and an event `lost` counts them.
 """
 
 from __future__ import annotations
@@ -17,39 +17,76 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
 
+from gloveport.config.store import StoreConfig
 from gloveport.errors import StoreError
+from gloveport.folders import config_folder
+from gloveport.store.contents import StoredContent, keep_contents, split_reply
 from gloveport.store.database import hint_for, open_database
+from gloveport.store.encryption import KEY_VARIABLE, Private, StoreConnection, about, encrypt_from_now_on
+from gloveport.store.keys import new_place
+from gloveport.store.process_mark import process_mark
+from gloveport.store.retention import apply_now_and_then
 
-MAX_WAITING_EVENTS = 100_000
-MAX_BATCH_EVENTS = 2000
+MAX_WAITING_ITEMS = 100_000
+MAX_WAITING_BYTES = 4 * 1024 * 1024  # of steps, before they are written without delay
+MAX_BATCH_ITEMS = 2000
 LINK_SECONDS = 60.0
 LINKED_CHAINS = 16
 RETRY_SECONDS = 1.0
-LINGER_SECONDS = 0.05
+LINGER_SECONDS = 0.1
+HEARTBEAT_SECONDS = 10.0
+MAINTENANCE_SECONDS = 20.0
 GENESIS = bytes(32)
-
+NOTHING: Mapping[str, bytes] = MappingProxyType({})
 
 logger = logging.getLogger("gloveport")
 
 
+class Statement(NamedTuple):
+    """A change of another table, in the same transaction as the events around it."""
+
+    sql: str
+    values: Sequence[Any] | Callable[[], Sequence[Any]]  # a function is called in the thread
+
+
+class RunStep(NamedTuple):
+    """One step of a run, to be repeated when it is resumed: its number, who sent it, and its bytes."""
+
+    run: str
+    number: int
+    sender: str
+    content: bytes
+
+
 class _Event(NamedTuple):
+    """An event that waits for the thread. `contents` are kept apart from the body, which gets their digests.
+
+    With a `guard`, which must change a row, neither of them happens if it does not.
+    """
+
     kind: str
-    body: bytes
+    body: Mapping[str, Any]
     at: int
-    payloads: Sequence[tuple[bytes, bytes]]
-    stored: Future[None] | None
+    contents: Mapping[str, bytes] = NOTHING
+    guard: Statement | None = None
+    stored: Future[bool] | None = None
 
 
-def digest(content: bytes) -> bytes:
-    """Return the digest by which an event refers to a payload."""
-    return hashlib.sha256(content).digest()
+class _Barrier(NamedTuple):
+    """Whoever waits for it knows that everything before is written."""
+
+    stored: Future[bool]
+
+
+_Item = _Event | Statement | RunStep | _Barrier
 
 
 class EventPlace(NamedTuple):
@@ -68,150 +105,339 @@ def event_hash(before: bytes, place: EventPlace, body: bytes) -> bytes:
 
 
 class EventLog:
-    """The chain of this host in the store at a path. Its thread opens the file, and writes events in groups."""
+    """The chain of this host in the store at a path. Its thread opens the file, and writes in groups."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, config: StoreConfig | None = None) -> None:
         self.path = path
+        self._config = config
+        self._maintained = time.monotonic()
         self.chain = secrets.token_hex(8)
-        self._connection: sqlite3.Connection | None = None
+        self._connection: StoreConnection | None = None
         self._number, self._hash = 0, GENESIS
-        self._waiting: deque[_Event] = deque()
+        self._waiting: deque[_Item] = deque()
+        self._waiting_bytes = 0
         self._lost = 0
+        self._lost_runs: set[str] = set()
         self._closing = False
-        self._urgent = False
-        self._linked = 0.0
+        self._due = False  # what waits is to be written now
+        self._notified_by = 0.0  # when the thread will have been woken, unless the event loop was closed
+        self._linked = self._seen = 0.0
         self._durable = False
         self._failing = False
-        self._wake = threading.Condition()
+        self.holds_runs: Callable[[], bool] = lambda: False
+        self._wake = threading.Condition()  # with a lock that one thread may take twice
         self.append("opened", {"pid": os.getpid()})
         self._thread = threading.Thread(target=self._run, name="gloveport-store", daemon=True)
         self._thread.start()
 
-    def append(self, kind: str, body: Mapping[str, Any], payloads: Sequence[bytes] = ()) -> None:
-        """Record an event soon. The body must be JSON, and must refer to the payloads by their digests."""
-        self._put(kind, body, payloads, None)
+    def append(self, kind: str, body: Mapping[str, Any], contents: Mapping[str, bytes] = NOTHING) -> None:
+        """Record an event soon. The body must be JSON, and must not change; it gets the digests of the contents."""
+        self._put(_Event(kind, body, time.time_ns() // 1000, contents))
 
-    async def append_now(self, kind: str, body: Mapping[str, Any], payloads: Sequence[bytes] = ()) -> None:
-        """Record an event, and return when it is on the disk; raise StoreError when it can't be."""
-        stored: Future[None] = Future()
-        self._put(kind, body, payloads, stored)
+    async def append_now(
+        self, kind: str, body: Mapping[str, Any], contents: Mapping[str, bytes] = NOTHING, guard: Statement | None = None
+    ) -> None:
+        """Record an event, and return when it is on the disk; raise StoreError when it can't be.
+
+        `guard` is executed in the same transaction. If it changes no row, the event is refused.
+        """
+        if not await asyncio.wrap_future(self._append_durably(kind, body, contents, guard)):
+            raise StoreError("another process has taken over this run", code="run-taken-over")
+
+    def _append_durably(
+        self, kind: str, body: Mapping[str, Any], contents: Mapping[str, bytes], guard: Statement | None
+    ) -> Future[bool]:
+        stored: Future[bool] = Future()
+        self._put(_Event(kind, body, time.time_ns() // 1000, contents, guard, stored))
+        return stored
+
+    def change(self, statement: Statement) -> None:
+        """Change another table soon, in order with the events."""
+        self._put(statement)
+
+    def step(self, step: RunStep) -> None:
+        """Record a step of a run soon."""
+        self._put(step, len(step.content))
+
+    async def flush(self) -> None:
+        """Write everything that is queued, and return when it is written; raise StoreError if it can't be."""
+        stored: Future[bool] = Future()
+        self._put(_Barrier(stored))
         await asyncio.wrap_future(stored)
+
+    def has_lost_steps(self, run: str) -> bool:
+        """Return whether steps of a run could not be recorded, and forget it."""
+        if run not in self._lost_runs:
+            return False
+        self._lost_runs.discard(run)
+        return True
 
     async def close(self) -> None:
         """Write what waits, and close the file."""
+        self._finish()
+        await asyncio.to_thread(self._thread.join)
+
+    def _finish(self) -> None:
         self.append("closed", {})
         with self._wake:
             self._closing = True
             self._wake.notify()
-        await asyncio.to_thread(self._thread.join)
 
-    def _put(self, kind: str, body: Mapping[str, Any], payloads: Sequence[bytes], stored: Future[None] | None) -> None:
-        text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
-        event = _Event(kind, text, time.time_ns() // 1000, [(digest(each), each) for each in payloads], stored)
+    @classmethod
+    def record_change(cls, path: Path, kind: str, body: Mapping[str, Any], change: Statement) -> bool:
+        """Make a person's change together with its event; return False, and record nothing, if it changes no row.
+
+        For commands: it has a chain of its own, and waits for the disk. Raise StoreError when it can't be recorded.
+        """
+        log = cls(path)
+        try:
+            return log._append_durably(kind, body, NOTHING, change).result()
+        finally:
+            log._finish()
+            log._thread.join()
+
+    def _put(self, item: _Item, size: int = 0) -> None:
+        """Let an item wait for the thread. Most calls of a program come here four times, so this takes no lock."""
+        if self._closing:
+            raise StoreError("the store is closed")
+        if len(self._waiting) >= MAX_WAITING_ITEMS:
+            self._drop_one()
+        self._waiting.append(item)
+        self._waiting_bytes += size
+        if _waiter(item) is not None or self._waiting_bytes > MAX_WAITING_BYTES:
+            self._notify()
+        elif (now := time.monotonic()) > self._notified_by:
+            self._notified_by = now + RETRY_SECONDS
+            self._notify_later()
+
+    def _notify_later(self) -> None:
+        """Wake the thread when more events have come: one commit for all of them, after the end of a short run."""
+        try:
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._notify)
+        except RuntimeError:  # the caller has no event loop
+            self._notify()
+
+    def _notify(self) -> None:
         with self._wake:
-            if self._closing:
-                raise StoreError("the store is closed")
-            if len(self._waiting) >= MAX_WAITING_EVENTS:
-                self._drop_one()
-            self._waiting.append(event)
-            if stored is not None:
-                self._urgent = True
-            if self._urgent or len(self._waiting) == 1:
-                self._wake.notify()
+            self._notified_by = 0.0
+            self._waiting_bytes = 0
+            self._due = True
+            self._wake.notify()
 
     def _drop_one(self) -> None:
-        gone = self._waiting.popleft()
-        self._lost += 1
-        if gone.stored is not None:
-            gone.stored.set_exception(StoreError("the store has been unavailable for too long"))
+        try:
+            gone = self._waiting.popleft()
+        except IndexError:  # the thread has taken them all
+            return
+        if isinstance(gone, RunStep):
+            self._lost_runs.add(gone.run)
+        elif isinstance(gone, _Event):
+            self._lost += 1
+        if (waiter := _waiter(gone)) is not None:
+            waiter.set_exception(StoreError("the store has been unavailable for too long"))
 
     # In the thread.
 
     def _run(self) -> None:
         while True:
             with self._wake:
-                while not self._waiting and not self._closing:
-                    self._wake.wait()
-                if not self._urgent and not self._closing:
-                    self._wake.wait(LINGER_SECONDS)  # more events come soon: one commit for all of them
-                self._urgent = False
-                batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_EVENTS))]
+                while not self._closing and not (self._due and self._waiting):
+                    if not self._wake.wait(HEARTBEAT_SECONDS if self.holds_runs() else None) and not self._failing:
+                        break  # it says that it lives
+                batch = self._take_batch()
+                self._due = len(batch) == MAX_BATCH_ITEMS
                 lost, self._lost = self._lost, 0
-            if not batch:
+            if not batch and self._closing:
                 if self._connection is not None:
                     self._connection.close()
                 return
             try:
                 if self._connection is None:
-                    self._connection = open_database(self.path)
-                self._write(self._connection, batch, lost)
+                    self._connection = self._open()
+                refused = self._write(self._connection, batch, lost)
             except sqlite3.Error as error:
-                self._keep(
-                    batch, lost, StoreError(f"the store {self.path} can't be written: {error}", hint=hint_for(error))
-                )
+                problem = StoreError(f"the store {self.path} can't be written: {error}", hint=hint_for(error))
+                self._keep(batch, lost, problem)
             except StoreError as error:
                 self._keep(batch, lost, error)
+            except Exception as error:  # an item that can't be written: a defect, which must not stop the others
+                logger.exception("%d items can't be recorded", len(batch))
+                self._drop(batch, lost, StoreError(f"it can't be recorded: {error}"))
             else:
-                for event in batch:
-                    if event.stored is not None and event.stored.set_running_or_notify_cancel():
-                        event.stored.set_result(None)
+                _tell(batch, refused)
+                self._maintain(self._connection)
 
-    def _keep(self, batch: Sequence[_Event], lost: int, problem: StoreError) -> None:
+    def _open(self) -> StoreConnection:
+        connection = open_database(self.path)
+        try:
+            if self._config is not None and self._config.encrypt:
+                encrypt_from_now_on(connection, self._config.key or new_place(config_folder(), KEY_VARIABLE))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _maintain(self, connection: sqlite3.Connection) -> None:
+        """Apply the retention now and then, and at the end, for hosts that live for a moment only."""
+        if self._config is None or not (self._closing or time.monotonic() > self._maintained + MAINTENANCE_SECONDS):
+            return
+        self._maintained = time.monotonic()
+        try:
+            apply_now_and_then(connection, self._config)
+        except sqlite3.Error as error:
+            logger.warning("old runs can't be deleted now: %s", error)
+
+    def _take_batch(self) -> list[_Item]:
+        batch: list[_Item] = []
+        while len(batch) < MAX_BATCH_ITEMS:
+            try:
+                batch.append(self._waiting.popleft())
+            except IndexError:  # nothing is left, or the last was dropped
+                break
+        return batch
+
+    def _drop(self, batch: Sequence[_Item], lost: int, problem: StoreError) -> None:
+        """Give up a batch, and count its events as lost."""
+        _refuse(batch, problem)
+        with self._wake:
+            self._lost += lost + sum(isinstance(item, _Event) for item in batch)
+            self._lost_runs.update(item.run for item in batch if isinstance(item, RunStep))
+
+    def _keep(self, batch: Sequence[_Item], lost: int, problem: StoreError) -> None:
         """Refuse the events that somebody waits for, and try the others again later."""
         if not self._failing:
             logger.error("%s; writes are refused, and what else happens is kept in memory", problem.message)
         self._failing = True
-        kept = [event for event in batch if event.stored is None]
-        for event in batch:
-            if event.stored is not None and event.stored.set_running_or_notify_cancel():
-                event.stored.set_exception(problem)
+        kept = [item for item in batch if _waiter(item) is None]
+        _refuse(batch, problem)
         with self._wake:
             self._lost += lost
             if self._closing:
                 self._waiting.clear()
                 return
             self._waiting.extendleft(reversed(kept))
-            if all(event.stored is None for event in self._waiting):
+            self._due = True
+            if all(_waiter(item) is None for item in self._waiting):
                 self._wake.wait(RETRY_SECONDS)
 
-    def _write(self, connection: sqlite3.Connection, batch: Sequence[_Event], lost: int) -> None:
-        events = list(batch)
-        if lost:
-            events.insert(0, _Event("lost", orjson.dumps({"events": lost}), batch[0].at, (), None))
-        durable = any(event.stored is not None for event in events)
+    def _write(self, connection: StoreConnection, batch: Sequence[_Item], lost: int) -> set[int]:
+        """Write a batch in one transaction; return the places of the events that their guards refused."""
+        durable = any(isinstance(item, _Event) and item.stored is not None for item in batch)
         if durable != self._durable:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._durable = durable
+        linked, seen = self._linked, self._seen
         connection.execute("BEGIN IMMEDIATE")
         try:
+            connection.look_for_key()
+            events, contents, refused = self._apply(connection, batch)
+            now = time.time_ns() // 1000
+            if lost:
+                events.insert(0, _Event("lost", {"events": lost}, now))
+            if time.monotonic() > self._seen + HEARTBEAT_SECONDS or self._number == 0:
+                row = (self.chain, process_mark(), time.time())
+                connection.execute("INSERT OR REPLACE INTO hosts (chain, process, seen) VALUES (?, ?, ?)", row)
+                self._seen = time.monotonic()
             if time.monotonic() > self._linked + LINK_SECONDS or self._number == 0:
-                events.append(_Event("linked", orjson.dumps({"heads": self._heads(connection)}), batch[-1].at, (), None))
+                events.append(_Event("linked", {"heads": self._heads(connection)}, now))
                 self._linked = time.monotonic()
-            number, before, rows = self._number, self._hash, []
-            for event in events:
-                number += 1
-                before = event_hash(before, EventPlace(self.chain, number, event.at, event.kind), event.body)
-                rows.append((self.chain, number, event.at, event.kind, event.body.decode(), before))
-            connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
-            payloads = [(name, content, event.at) for event in events for name, content in event.payloads]
-            if payloads:
-                connection.executemany("INSERT OR IGNORE INTO payloads VALUES (?, ?, ?)", payloads)
+            number, before = self._append_chained(connection, events, contents)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            self._linked = 0.0
+            self._linked, self._seen = linked, seen
             raise
         self._number, self._hash, self._failing = number, before, False
+        return refused
+
+    def _apply(
+        self, connection: StoreConnection, batch: Sequence[_Item]
+    ) -> tuple[list[_Event], list[StoredContent], set[int]]:
+        """Execute the statements of a batch, and return its events, the contents to keep, and which events are refused."""
+        events: list[_Event] = []
+        contents: list[StoredContent] = []
+        steps: list[tuple[Any, ...]] = []
+        refused: set[int] = set()
+        for place, item in enumerate(batch):
+            if isinstance(item, RunStep):
+                head, tail = split_reply(item.content)
+                if tail is not None:
+                    contents.append(tail)
+                name = tail.digest if tail is not None else None
+                kept = connection.seal(head, about("run_steps", "content", item.run, item.number))
+                steps.append((item.run, item.number, item.sender, kept, name, item.run, self.chain))
+            elif isinstance(item, Statement):
+                self._insert_steps(connection, steps)
+                _execute(connection, item)
+            elif isinstance(item, _Barrier):
+                continue
+            elif item.guard is not None and _execute(connection, item.guard) != 1:
+                refused.add(place)
+            else:
+                events.append(item)
+        self._insert_steps(connection, steps)
+        return events, contents, refused
+
+    @staticmethod
+    def _insert_steps(connection: sqlite3.Connection, steps: list[tuple[Any, ...]]) -> None:
+        if steps:
+            # A host that no longer owns the run can't change what its new owner records.
+            owned = "WHERE EXISTS (SELECT 1 FROM runs WHERE id = ? AND host = ?)"
+            connection.executemany(f"INSERT OR IGNORE INTO run_steps SELECT ?, ?, ?, ?, ? {owned}", steps)
+            steps.clear()
+
+    def _append_chained(
+        self, connection: StoreConnection, events: Sequence[_Event], contents: list[StoredContent]
+    ) -> tuple[int, bytes]:
+        number, before, rows = self._number, self._hash, []
+        for event in events:
+            number += 1
+            body = event.body
+            if event.contents:
+                kept = {name: StoredContent.of(content) for name, content in event.contents.items()}
+                contents += kept.values()
+                body = {**body, **{name: one.digest.hex() for name, one in kept.items()}}
+            text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+            before = event_hash(before, EventPlace(self.chain, number, event.at, event.kind), text)
+            rows.append((self.chain, number, event.at, event.kind, text.decode(), before))
+        connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
+        if contents:
+            keep_contents(connection, contents)
+        return number, before
 
     def _heads(self, connection: sqlite3.Connection) -> dict[str, list[Any]]:
         """Return the last event of each of the latest other chains: its number and hash."""
         latest = connection.execute(
-            "SELECT chain, max(number), max(at) AS at FROM events WHERE chain != ? GROUP BY chain ORDER BY at DESC LIMIT ?",
-            (self.chain, LINKED_CHAINS),
-        ).fetchall()
+            "SELECT chain FROM hosts WHERE chain != ? ORDER BY seen DESC LIMIT ?", (self.chain, LINKED_CHAINS)
+        )
         heads: dict[str, list[Any]] = {}
-        for chain, number, _ in latest:
-            row = connection.execute("SELECT hash FROM events WHERE chain = ? AND number = ?", (chain, number))
-            heads[chain] = [number, row.fetchone()[0].hex()]
+        for (chain,) in latest.fetchall():
+            sql = "SELECT number, hash FROM events WHERE chain = ? ORDER BY number DESC LIMIT 1"
+            for number, hash_ in connection.execute(sql, (chain,)):
+                heads[chain] = [number, hash_.hex()]
         return heads
+
+
+def _refuse(batch: Sequence[_Item], problem: StoreError) -> None:
+    for item in batch:
+        if (waiter := _waiter(item)) is not None and waiter.set_running_or_notify_cancel():
+            waiter.set_exception(problem)
+
+
+def _waiter(item: _Item) -> Future[bool] | None:
+    return item.stored if isinstance(item, _Event | _Barrier) else None
+
+
+def _execute(connection: StoreConnection, statement: Statement) -> int:
+    """Execute a statement and return the number of rows that it changed."""
+    values = statement.values() if callable(statement.values) else statement.values
+    kept = [connection.seal(*value) if isinstance(value, Private) else value for value in values]
+    return connection.execute(statement.sql, kept).rowcount
+
+
+def _tell(batch: Sequence[_Item], refused: set[int]) -> None:
+    """Tell whoever waits for an event of a batch that it is on the disk, or that it was refused."""
+    for place, item in enumerate(batch):
+        if (waiter := _waiter(item)) is not None and waiter.set_running_or_notify_cancel():
+            waiter.set_result(place not in refused)

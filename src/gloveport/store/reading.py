@@ -15,7 +15,9 @@ from urllib.parse import quote
 import orjson
 
 from gloveport.errors import StoreError
+from gloveport.store.contents import restored
 from gloveport.store.database import LOCK_TIMEOUT_SECONDS, hint_for
+from gloveport.store.encryption import StoreConnection, about
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -42,12 +44,13 @@ class StoredEvent:
         return str(self.body.get("run", ""))
 
 
-def open_for_reading(path: Path) -> sqlite3.Connection:
+def open_for_reading(path: Path) -> StoreConnection:
     """Return a connection that can only read; raise StoreError where there is no store."""
     if not path.is_file():
         raise StoreError(f"there is no store {path}", hint="the first run that is recorded creates it")
     try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=LOCK_TIMEOUT_SECONDS)
+        where = f"file:{quote(str(path))}?mode=ro"
+        connection = sqlite3.connect(where, LOCK_TIMEOUT_SECONDS, uri=True, factory=StoreConnection)
     except sqlite3.Error as error:
         raise StoreError(f"the store {path} can't be opened: {error}", hint=hint_for(error)) from None
     connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
@@ -102,12 +105,20 @@ def _event(row: tuple[Any, ...], named: dict[tuple[str, Any], str]) -> StoredEve
     )
 
 
-def payloads(connection: sqlite3.Connection, event: StoredEvent) -> dict[str, bytes]:
+def payloads(connection: StoreConnection, event: StoredEvent) -> dict[str, bytes]:
     """Return the contents to which an event refers by their digests; retention may have deleted them."""
     found: dict[str, bytes] = {}
     for key, value in event.body.items():
         if isinstance(value, str) and DIGEST.fullmatch(value):
-            row = connection.execute("SELECT content FROM payloads WHERE digest = ?", (bytes.fromhex(value),)).fetchone()
-            if row is not None and isinstance(row[0], bytes):
-                found[key] = row[0]
+            content = find_content(connection, bytes.fromhex(value))
+            if content is not None:
+                found[key] = content
     return found
+
+
+def find_content(connection: StoreConnection, name: bytes) -> bytes | None:
+    """Return a content by its digest; None if retention has deleted it."""
+    row = connection.execute("SELECT content, form FROM payloads WHERE digest = ?", (name,)).fetchone()
+    if row is None or not isinstance(row[0], bytes):
+        return None
+    return restored(connection.unseal(row[0], about("payloads", "content", name)), row[1])

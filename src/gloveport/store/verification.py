@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 import orjson
 
-from gloveport.store.event_log import GENESIS, EventPlace, digest, event_hash
+from gloveport.errors import StoreError
+from gloveport.store.contents import digest, restored
+from gloveport.store.encryption import StoreConnection, about
+from gloveport.store.event_log import GENESIS, EventPlace, event_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,20 @@ def _broken_links(links: list[_Link], found: dict[tuple[str, int], str]) -> Iter
             yield AuditProblem(link.chain, link.number, f"not the one to which {link.place} refers")
 
 
-def damaged_payloads(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Return the digests of arguments and results that were changed. Those that retention has deleted are not damaged."""
-    rows = connection.execute("SELECT digest, content FROM payloads")
-    return tuple(name.hex() for name, content in rows if digest(content) != name)
+def damaged_payloads(connection: StoreConnection) -> tuple[str, ...]:
+    """Return the digests of stored arguments and results whose content was changed. Deleted contents are not listed.
+
+    Raise StoreError with the code `store-key` where they are encrypted and the key is missing.
+    """
+    rows = connection.execute("SELECT digest, content, form FROM payloads")
+    return tuple(name.hex() for name, content, form in rows if not _is_intact(connection, name, content, form))
+
+
+def _is_intact(connection: StoreConnection, name: bytes, content: bytes, form: int) -> bool:
+    try:
+        found = restored(connection.unseal(content, about("payloads", "content", name)), form)
+    except StoreError as error:
+        if error.code == "store-key":
+            raise
+        return False
+    return found is not None and digest(found) == name

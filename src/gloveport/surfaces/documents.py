@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 
 from gloveport.errors import GloveportError, OptionError, ToolError
+from gloveport.plan import Plan
 from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Stream, visible_json
 from gloveport.types import CallRecord, Failure, Outcome
 from gloveport.values import to_json
 
-FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "usage", "warnings")
+FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "usage", "warnings", "plan")
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
@@ -38,7 +39,14 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
             "log_bytes": usage.log_bytes,
         },
         "warnings": list(outcome.warnings),
+        "plan": plan_document(outcome.plan) if outcome.plan else None,
     }
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain JSON data."""
+    writes = [asdict(write) | {"args": to_json(dict(write.args)), "unknown": list(write.unknown)} for write in plan.writes]
+    return {"run": plan.run, "agent": plan.agent, "writes": writes, "expires": plan.expires, "notes": list(plan.notes)}
 
 
 def failure_document(failure: Failure) -> dict[str, Any]:
@@ -73,6 +81,7 @@ def call_document(call: CallRecord) -> dict[str, Any]:
         "origin": call.origin,
         "approval": None if call.approval is None else to_json(asdict(call.approval)),
         "setting": call.setting,
+        "step": call.step,
     }
 
 

@@ -24,6 +24,7 @@ Colour = Literal["red", "green", "yellow", "dim", "bold"]
 
 MAX_CHARACTERS_PER_COLUMN = 8  # accents take no column: a line of a million of them is cut, too
 _STEP_CHARS = 256 * 1024
+_QUOTED = re.compile(r"`[^`]*`")
 _SGR: dict[Colour, str] = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
 # Control characters except line feed and tab; soft hyphen; invisible joiners, fillers and selectors; direction marks
@@ -135,11 +136,17 @@ class Stream:
             raise OptionError(f"the output can't be written: {error.strerror}", hint="check the free space") from None
 
     def fold(self, text: str, indent: str = "") -> str:
-        """Return the text in lines that fit the terminal and end between words; those after the first are indented."""
+        """Return the text in lines that fit the terminal and end between words; those after the first are indented.
+
+        What stands between backticks stays on one line, so that a command can be copied.
+        """
         if not self.terminal:
             return text
-        width = self.columns
-        return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        whole = _QUOTED.sub(lambda found: found[0].replace(" ", "\0"), text)
+        folded = textwrap.fill(
+            whole, self.columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        return folded.replace("\0", " ")
 
     def paint(self, text: str, *colours: Colour) -> str:
         """Return the text in colours if this output takes them. Colour must never carry meaning that the words don't."""

@@ -13,6 +13,7 @@ import random
 import signal
 import struct
 import sys
+import tempfile
 import threading
 from dataclasses import replace
 from errno import ENOSYS, EPERM
@@ -21,7 +22,7 @@ from typing import Any
 
 from deno import find_deno_bin
 
-from gloveport import Gloveport, MemoryJournal
+from gloveport import Gloveport, OptionError
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
 from gloveport.sandbox.engines.engine import ProcessOptions
@@ -242,13 +243,15 @@ async def play_report(plan: dict[str, Any]) -> dict[str, Any]:
 
 async def play_run(plan: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a Python program here, and the engine that ran it."""
-    journal = MemoryJournal()
-    port = Gloveport(spare=0, minimum=plan["minimum"], journal=journal)
-    outcome = await port.run(plan["code"], language="python", engine=plan.get("engine"))
-    await port.close()
-    recording = journal.find(outcome.run)
+    engine = None
+    with tempfile.TemporaryDirectory() as folder:
+        port = Gloveport(spare=0, minimum=plan["minimum"], store=Path(folder) / "store.sqlite")
+        outcome = await port.run(plan["code"], language="python", engine=plan.get("engine"))
+        with contextlib.suppress(OptionError):
+            engine = (await port.recording(outcome.run)).engine
+        await port.close()
     error = outcome.error and [outcome.error.code, outcome.error.message]
-    return {"value": outcome.value, "error": error, "engine": recording and recording.engine}
+    return {"value": outcome.value, "error": error, "engine": engine}
 
 
 async def play_engines(_: dict[str, Any]) -> dict[str, Any]:

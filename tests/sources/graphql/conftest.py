@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gloveport.config import SourceConfig
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.graphql.opening import open_graphql

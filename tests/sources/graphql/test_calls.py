@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gloveport.errors import ToolError
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.sources.context import SourceContext
 from gloveport.sources.graphql.opening import open_graphql
 from gloveport.sources.graphql.source import GraphQLSource
@@ -158,7 +158,7 @@ async def test_a_missing_credential_names_its_variable(library: Library, outside
     source = await open_graphql(config, SourceContext(outside.egress, nothing, tmp_path, outside.tasks))
     with pytest.raises(ToolError) as caught:
         await call(source, "hello")
-    assert caught.value.code == "credential-missing"
+    assert caught.value.code == "auth-required"
     assert "LIBRARY_CARD" in (caught.value.setting or "")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import uvicorn
 
 from gloveport.config import SourceConfig
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext, TaskRunner
 from gloveport.sources.mcp.opening import open_mcp

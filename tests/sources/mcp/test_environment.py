@@ -41,5 +41,5 @@ async def test_a_missing_secret_is_named() -> None:
     with pytest.raises(SourceError, match="TOKEN") as caught:
         async with opened(raw("secret", env={"TOKEN": "env:MY_TOKEN"}), {}):
             pass
-    assert caught.value.code == "credential-missing"
+    assert caught.value.code == "auth-required"
     assert caught.value.hint == "set MY_TOKEN"

@@ -80,6 +80,16 @@ async def test_the_token_and_the_fixed_headers_are_sent() -> None:
 
 
 @pytest.mark.integration
+async def test_each_call_sends_the_token_of_that_moment() -> None:
+    gate = Gate(build().streamable_http_app())
+    environment = {"MY_TOKEN": TOKEN}
+    async with served(gate) as url, opened(at(url, credentials={"token": "env:MY_TOKEN"}), environment) as source:
+        environment["MY_TOKEN"] = "canary-of-another-day"
+        await call(source, "add", a=1, b=2)
+        assert gate.headers[-1][b"authorization"] == b"Bearer canary-of-another-day"
+
+
+@pytest.mark.integration
 async def test_a_missing_token_is_named() -> None:
     gate = Gate(None)
     gate.status = 401
@@ -87,7 +97,10 @@ async def test_a_missing_token_is_named() -> None:
         with pytest.raises(SourceError) as caught:
             async with opened(at(url)):
                 pass
-    assert (caught.value.code, caught.value.hint) == ("credential-missing", "set GLOVEPORT_IT_TOKEN")
+    assert (caught.value.code, caught.value.hint) == (
+        "auth-required",
+        "run `gloveport auth login it`, or set GLOVEPORT_IT_TOKEN",
+    )
 
 
 @pytest.mark.integration

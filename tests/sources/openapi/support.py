@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gloveport.config import SourceConfig
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.compiled_definition import CredentialSlot, ToolHead
 from gloveport.sources.context import SourceContext

@@ -84,7 +84,7 @@ def test_collisions_are_settled_the_same_way_in_any_order() -> None:
 
 @pytest.mark.long
 def test_thousands_of_collisions_are_settled_soon() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     same = f"/{'x' * 100}"
     found = assign_addresses(
         OperationIdentity("get", f"{same}/{{{'y' * (n % 7)}{n}}}", "same", "tag") for n in range(30_000)
@@ -94,7 +94,7 @@ def test_thousands_of_collisions_are_settled_soon() -> None:
     keys = [f"a{'!' * (n + 1)}" for n in range(5_000)]
     named = shared_names("/components/schemas", dict.fromkeys(keys))
     assert set(named.values()) == {"a", *(f"a_{n}" for n in range(2, 5_001))}
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_tool_is_never_also_a_namespace() -> None:

@@ -245,6 +245,14 @@ def test_several_media_types_are_a_choice() -> None:
     assert list(schema["properties"]) == ["name", "age", "content_type"]
 
 
+@pytest.mark.parametrize("parameters", [[], [{"name": "content_type", "in": "query", "schema": {"type": "string"}}]])
+def test_a_media_type_without_an_optional_body_does_not_fit(parameters: list[Any]) -> None:
+    content = {"text/plain": {"schema": {"type": "string"}}, "text/x-markdown": {"schema": {"type": "string"}}}
+    _, schema, _ = Compiled(operation("post", parameters=parameters, requestBody={"content": content})).only()
+    assert not accepts(schema, {"content_type": "text/plain"})
+    assert accepts(schema, {}) and accepts(schema, {"body": "a", "content_type": "text/plain"})
+
+
 def test_equivalent_media_types_are_offered_once() -> None:
     names = ["text/json", "application/json", "application/*+json", "application/xml"]
     made, schema, _ = Compiled(operation("post", requestBody={"required": True, "content": {name: {"schema": OBJECT} for name in names}})).only()  # fmt: skip

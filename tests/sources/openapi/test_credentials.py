@@ -85,8 +85,8 @@ async def test_a_missing_credential_is_named_by_its_variable_and_nothing_is_sent
     kit.environment["GLOVEPORT_API_KEY"] = "k"
     with pytest.raises(ToolError) as caught:
         await kit.call(get(("key", "login"), ("token",)), slots=SLOTS, credentials={"token": "env:MY_TOKEN"})
-    assert caught.value.code == "credential-missing"
-    assert caught.value.setting == "set GLOVEPORT_API_KEY and GLOVEPORT_API_LOGIN, or MY_TOKEN"
+    assert caught.value.code == "auth-required"
+    assert caught.value.setting == "set GLOVEPORT_API_KEY and set GLOVEPORT_API_LOGIN, or set MY_TOKEN"
     assert kit.server.seen == []
 
 

@@ -18,10 +18,10 @@ PETS = openapi({"/pets": {"get": {"operationId": "list", "tags": ["pets"], "resp
 
 
 def refused(raw: bytes) -> str:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(SourceError) as caught:
         Compiled(raw)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
     assert "the definition" in caught.value.message
     return caught.value.message
 
@@ -159,7 +159,7 @@ def test_parts_that_multiply_are_cut_short() -> None:
     schemas = {f"L{n}": {"allOf": [{"$ref": f"#/components/schemas/L{n + 1}"}] * 10} for n in range(levels)}
     schemas[f"L{levels}"] = {"type": "object", "properties": {"a": {}}}
     body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/L0"}}}}
-    began = time.monotonic()
+    began = time.process_time()
     Compiled(
         operation(
             "post",
@@ -168,7 +168,7 @@ def test_parts_that_multiply_are_cut_short() -> None:
             components={"schemas": schemas},
         )
     )
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
 
 
 def test_paths_that_are_references_or_nonsense() -> None:

@@ -163,7 +163,8 @@ async def test_the_names_of_arguments_are_those_of_the_schema(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "schema",
     [
-        {"$anchor": "a"},
+        {"$anchor": "/$defs/A"},
+        {"$schema": "http://json-schema.org/draft-07/schema#"},
         {"properties": {"a": {"$ref": "#/properties/a"}}},
         {"properties": {"a": {"$ref": "#/$defs/Missing"}}},
         {"properties": {"a": {"$id": "https://example.com"}}},

@@ -11,7 +11,7 @@ import pytest
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError, ToolError
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress, Reply
 from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.frames import COMPILE_TASK

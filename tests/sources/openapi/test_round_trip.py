@@ -18,7 +18,7 @@ from conformance.styles import document
 from gloveport.bridge.arguments import Contract
 from gloveport.config import SourceConfig
 from gloveport.errors import ToolError
-from gloveport.policy.credentials import EnvironmentCredentials
+from gloveport.policy.credentials.environment import EnvironmentCredentials
 from gloveport.policy.egress import Egress
 from gloveport.sources.context import SourceContext
 from gloveport.sources.openapi.opening import open_openapi

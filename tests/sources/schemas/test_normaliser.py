@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gloveport.schema_cost import KEYWORDS, schema_cost
+from gloveport.schema_cost import DIALECT, KEYWORDS, schema_cost
 from gloveport.sources.schemas.normaliser import normalise
 
 MAX_CPU_SECONDS = 0.05
@@ -114,7 +114,9 @@ def test_what_is_loosened_is_reported(name: str) -> None:
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
-        ({"items": to("#x"), "definitions": {"y": {"$anchor": "x", "type": "string"}}}, {"items": to("#/$defs/x"), "$defs": {"x": {"type": "string"}}}),
+        ({"items": to("#x"), "definitions": {"y": {"$anchor": "x", "type": "string"}}}, {"items": to("#/$defs/x"), "$defs": {"x": {"$anchor": "x", "type": "string"}}}),
+        ({"$schema": DIALECT, "$anchor": "a b", "type": "object"}, {"$schema": DIALECT, "type": "object"}),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}, {"type": "object"}),
         ({"items": to("#/definitions/a%20b"), "definitions": {"a b": {"type": "string"}}}, {"items": to("#/$defs/a_b"), "$defs": {"a_b": {"type": "string"}}}),
         ({"$id": "https://e.x/s", "items": to("t#/$defs/u"), "$defs": {"a": {"$id": "t", "$defs": {"u": {"type": "null"}}}}}, {"items": to("#/$defs/u"), "$defs": {"u": {"type": "null"}}}),
         ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),

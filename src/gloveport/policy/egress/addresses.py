@@ -1,7 +1,7 @@
 """The addresses that a request may be sent to: our own table, the same on every Python (N1-N3).
 
 `ipaddress.is_global` is not used: its answers differ between Pythons, and 3.11 calls `64:ff9b::7f00:1`, `fec0::1` and
-`224.0.0.1` global. For IPv6 everything that is not global unicast is refused, listed or not.
+`224.0.0.1` global. Of IPv6, only global unicast, and IPv4-mapped and NAT64 forms of public IPv4 addresses, are allowed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _TABLE6 = tuple((IPv6Network(rule.network), rule) for rule in _RULES6)
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NOT_GLOBAL = AddressRule("not global unicast", "outside 2000::/3")
 # In these networks the address that is reached is the IPv4 address in the last 32 bits.
-_TRANSLATED = tuple(map(IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+_TRANSLATED = tuple(map(IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96")))
 _SIX_TO_FOUR = IPv6Network("2002::/16")
 _ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 

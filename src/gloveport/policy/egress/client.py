@@ -12,18 +12,19 @@ from weakref import WeakKeyDictionary
 import httpcore2
 import httpx2
 
+from gloveport import urls
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
-from gloveport.policy.egress import connect, headers, urls
+from gloveport.policy.egress import connect, headers
 from gloveport.policy.egress.addresses import is_metadata_name
 from gloveport.policy.egress.decoding import ACCEPTED
 from gloveport.policy.egress.inject import check_origins, inject_headers, inject_query
 from gloveport.policy.egress.network_errors import FAILURES, explain
 from gloveport.policy.egress.response import StreamedResponse
 from gloveport.policy.egress.transport import Transport
-from gloveport.policy.egress.urls import Url
-from gloveport.policy.egress.values import Hop, Reach, Reply, Request
+from gloveport.policy.egress.values import Attach, Hop, Reach, Renew, Reply, Request
 from gloveport.policy.redaction import Redaction
+from gloveport.urls import Url
 
 _FOLLOWED = frozenset({"GET", "HEAD"})
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
@@ -50,18 +51,21 @@ class Egress:
         # At debug level this logger writes headers before redaction.
         logging.getLogger("httpcore2.http11").disabled = True
 
-    async def send(self, request: Request, reach: Reach, attachments: Sequence[Attachment] = ()) -> Reply:
+    async def send(
+        self, request: Request, reach: Reach, attachments: Sequence[Attachment] = (), renew: Renew | None = None
+    ) -> Reply:
         """Return the reply. Raise ToolError `egress-denied`, `source-unreachable`, `source-timeout` or `reply-too-large`.
 
         Redirects of GET and HEAD are followed, and each is checked like a first request. For other methods the 3xx
-        response is the reply.
+        response is the reply. When a service answers 401 to attachments, `renew` is asked for others, and the request is
+        sent once more with them: a service that refuses a credential has done nothing.
         """
         url = urls.parse(request.url)
         check_origins(url.origin, attachments)
         redaction = Redaction(attachments)
         try:
             async with asyncio.timeout(reach.total_seconds):
-                return await self._follow(request, url, reach, attachments, redaction)
+                return await self._follow(request, url, reach, attachments, redaction, renew=renew)
         except FAILURES as error:
             failure = explain(error, url.host, request.method, reach)
         except ToolError as error:
@@ -71,14 +75,17 @@ class Egress:
         # Raised here, the traceback has no frame that holds headers or an echo of them.
         raise failure
 
-    def transport(self, reach: Reach, attachments: Sequence[Attachment] = ()) -> httpx2.AsyncBaseTransport:
+    def transport(
+        self, reach: Reach, attach: Attach | None = None, renew: Renew | None = None
+    ) -> httpx2.AsyncBaseTransport:
         """Return a transport with the same checks and ToolErrors, for libraries that bring their own client.
 
-        It follows no redirects: the client may, and each of its requests is checked. Attachments are added to requests to
-        their origins. An event stream is passed on as it arrives, with `max_bytes` for each event, and with the client's
-        read timeout (or `total_seconds`) for each wait instead of a total.
+        It follows no redirects: the client may, and each of its requests is checked. `attach` gives the attachments of each
+        request, which are added if it goes to their origins; `renew` is as in `send`. An event stream is passed on as it
+        arrives, with `max_bytes` for each event, and with the client's read timeout (or `total_seconds`) for each wait
+        instead of a total.
         """
-        return Transport(self, reach, attachments)
+        return Transport(self, reach, attach, renew)
 
     async def close(self) -> None:
         """Close every connection of the running event loop."""
@@ -86,6 +93,25 @@ class Egress:
         self._turns.pop(loop, None)
         for pool in self._pools.pop(loop, {}).values():
             await pool.aclose()
+
+    async def open_renewed(
+        self, hop: Hop, reach: Reach, attachments: Sequence[Attachment], redaction: Redaction, renew: Renew | None
+    ) -> tuple[StreamedResponse, Sequence[Attachment]]:
+        """Return the response, and the attachments that it is the response to: others than given after a 401."""
+        incoming = await self.open(hop, reach, attachments)
+        if incoming.status != 401 or not attachments or renew is None:
+            return incoming, attachments
+        try:
+            fresh = await renew(attachments)
+        except BaseException:
+            await incoming.close()
+            raise
+        if not fresh:
+            return incoming, attachments
+        await incoming.close()
+        check_origins(hop.url.origin, fresh)
+        redaction.add(fresh)
+        return await self.open(hop, reach, fresh), fresh
 
     async def open(self, hop: Hop, reach: Reach, attachments: Sequence[Attachment]) -> StreamedResponse:
         """Return the response to one request before its body has arrived, for `send` and the transport."""
@@ -110,16 +136,27 @@ class Egress:
         return StreamedResponse(response, hop, reach)
 
     async def _follow(
-        self, request: Request, url: Url, reach: Reach, attachments: Sequence[Attachment], redaction: Redaction
+        self,
+        request: Request,
+        url: Url,
+        reach: Reach,
+        attachments: Sequence[Attachment],
+        redaction: Redaction,
+        *,
+        renew: Renew | None,
     ) -> Reply:
         carried = headers.check(request.method, request.headers)
         for _ in range(reach.max_redirects + 1):
-            incoming = await self.open(Hop(request.method, url, carried, request.body), reach, attachments)
+            hop = Hop(request.method, url, carried, request.body)
+            incoming, attachments = await self.open_renewed(hop, reach, attachments, redaction, renew)
             try:
-                location = incoming.location if request.method in _FOLLOWED and request.body is None else None
+                follows = request.follow and request.method in _FOLLOWED and request.body is None
+                location = incoming.location if follows else None
                 if location is None:
                     body = await redaction.clean_body(await self._body(incoming, reach))
-                    return Reply(incoming.status, incoming.headers(redaction), body, redaction.clean_text(str(url)))
+                    named = None if request.follow else _named(url, incoming.location)
+                    about = incoming.headers(redaction), body, redaction.clean_text(str(url))
+                    return Reply(incoming.status, *about, named and redaction.clean_text(named))
             finally:
                 await incoming.close()
             ahead = urls.join(url, location)
@@ -177,6 +214,14 @@ def _admit(url: Url, reach: Reach) -> None:
         message = f"{url.origin} may not be reached: this source's requests go to {', '.join(sorted(reach.origins))}"
         hint, setting = "ask the user to add it as a source", "add it as a source of its own if you want that"
         raise ToolError(message, code="egress-denied", hint=hint, setting=setting)
+
+
+def _named(url: Url, location: str | None) -> str | None:
+    """Return the whole URL that a redirect names; None where there is none that could be requested."""
+    try:
+        return None if location is None else str(urls.join(url, location))
+    except ToolError:
+        return None
 
 
 def _framing(hop: Hop) -> list[headers.Pair]:

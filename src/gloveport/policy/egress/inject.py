@@ -9,7 +9,7 @@ from urllib.parse import quote
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress.headers import Pair, encode
-from gloveport.policy.egress.urls import Url
+from gloveport.urls import Url
 
 
 def check_origins(origin: str, attachments: Sequence[Attachment]) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import httpx2
 
+from gloveport import urls
 from gloveport.errors import ToolError
-from gloveport.policy.credentials import Attachment
-from gloveport.policy.egress import headers, urls
+from gloveport.policy.egress import headers
 from gloveport.policy.egress.network_errors import FAILURES, explain
 from gloveport.policy.egress.response import StreamedResponse
-from gloveport.policy.egress.values import Hop, Reach
+from gloveport.policy.egress.values import Attach, Hop, Reach, Renew
 from gloveport.policy.redaction import Redaction
 
 if TYPE_CHECKING:
@@ -23,26 +23,28 @@ if TYPE_CHECKING:
 class Transport(httpx2.AsyncBaseTransport):
     """The transport of an `httpx2.AsyncClient`. The connections belong to the egress."""
 
-    def __init__(self, egress: Egress, reach: Reach, attachments: Sequence[Attachment]) -> None:
+    def __init__(self, egress: Egress, reach: Reach, attach: Attach | None, renew: Renew | None) -> None:
         self._egress = egress
         self._reach = reach
-        self._attachments = attachments
+        self._attach = attach
+        self._renew = renew
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the response before its body has arrived. Raise what `Egress.send` raises."""
         url = urls.parse(str(request.url))
         theirs = [(name, value) for name, value in request.headers.multi_items() if name not in headers.EGRESS_HEADERS]
         hop = Hop(request.method, url, headers.check(request.method, theirs), await request.aread() or None)
+        attachments = await self._attach() if self._attach else ()
+        redaction = Redaction(attachments)
         deadline = asyncio.get_running_loop().time() + self._reach.total_seconds
         try:
             async with asyncio.timeout_at(deadline):
-                incoming = await self._egress.open(hop, self._reach, self._attachments)
+                incoming, _ = await self._egress.open_renewed(hop, self._reach, attachments, redaction, self._renew)
         except FAILURES as error:
             failure = explain(error, url.host, request.method, self._reach)
         except ToolError as error:
             failure = error.with_traceback(None)
         else:
-            redaction = Redaction(self._attachments)
             read_seconds = request.extensions.get("timeout", {}).get("read") or self._reach.total_seconds
             answered = incoming.headers(redaction).items()
             return httpx2.Response(

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gloveport.policy.egress.urls import Url
+from gloveport.policy.credentials import Attachment
+from gloveport.urls import Url
+
+Attach = Callable[[], Awaitable[Sequence[Attachment]]]
+"""Returns the attachments of one request."""
+
+Renew = Callable[[Sequence[Attachment]], Awaitable[Sequence[Attachment]]]
+"""Returns other attachments in place of those that a service refused; none when there are no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +33,16 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it will be sent: the URL is complete and encoded, and it contains no credentials."""
+    """A request as it will be sent: the URL is complete and encoded, and it contains no credentials.
+
+    Without `follow`, a redirect is the reply.
+    """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+    follow: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +57,13 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply: header names are lower-case, the body is decompressed and bounded, secrets are redacted."""
+    """A reply: header names are lower-case, the body is decompressed and bounded, secrets are redacted.
+
+    `location` is the complete URL that a redirect names, where the request does not follow it.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
+    location: str | None = None

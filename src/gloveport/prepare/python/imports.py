@@ -13,11 +13,15 @@ from gloveport.suggestions import near, question
 AVAILABLE = sys.stdlib_module_names | {"__main__"}
 
 _NETWORK = "there is no network: call a tool (`tools.search` finds one)"
+_HTTP = "use `await fetch(url)` or `urllib.request`, where the user has allowed the address, or call a tool"
+_SOCKETS = "WebSockets and raw sockets are refused: use `await fetch(url)` or `urllib.request`, or call a tool"
 _DATA = "packages are not available: use the standard library (`statistics`, `math`, `csv`, `collections`, `itertools`)"
 _OUTPUT = "return the data, or send it to the user with `emit(value)`"
 
 _TABLE = [
-    ("requests httpx aiohttp urllib3 httplib2 pycurl websockets websocket grpc boto3 botocore openai anthropic", _NETWORK),
+    ("requests httpx aiohttp urllib3 httplib2 pycurl", _HTTP),
+    ("websockets websocket socketio dns grpc", _SOCKETS),
+    ("boto3 botocore openai anthropic", _NETWORK),
     ("google slack_sdk github stripe twilio paramiko redis pymongo psycopg psycopg2 sqlalchemy selenium mcp", _NETWORK),
     ("playwright fastmcp asyncpg aiofiles pymysql fastapi flask django starlette uvicorn", _NETWORK),
     ("numpy pandas scipy sklearn polars statsmodels torch tensorflow sympy networkx numba", _DATA),

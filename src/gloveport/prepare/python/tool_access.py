@@ -18,6 +18,15 @@ _NAMESPACE_BUILTINS = """
 """
 KNOWN_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - set(_NAMESPACE_BUILTINS.split())
 """Python's own names that lead to no tool: none of them evaluates text or looks up names."""
+_GUEST_NAMES = frozenset({"ToolError", "__name__", "emit", "fetch"})
+_PLAIN_MODULES = """
+    abc array asyncio base64 binascii bisect calendar cmath collections colorsys contextlib copy csv dataclasses datetime
+    decimal difflib enum fractions functools hashlib heapq hmac html io itertools json keyword math numbers pprint random re
+    secrets statistics string struct textwrap time typing unicodedata urllib uuid zlib zoneinfo
+"""
+PLAIN_MODULES = frozenset(_PLAIN_MODULES.split())
+"""Modules whose own functions lead to no tool. A program that reaches one through what they import has to say `tools`: else
+the call fails, because its source is not open."""
 
 
 def tool_access(tree: ast.Module, names: AbstractSet[str], *, is_function: bool) -> ToolAccess:
@@ -37,20 +46,24 @@ def tool_access(tree: ast.Module, names: AbstractSet[str], *, is_function: bool)
             if kind in BINDING:
                 bound.update(bound_names(node))
             pending += children(node)
-    return ToolAccess(frozenset(used | bound), bool(used - bound - KNOWN_BUILTINS))
+    return ToolAccess(frozenset(used | bound), bool(used - bound - KNOWN_BUILTINS - _GUEST_NAMES))
+
+
+def _is_plain(module: str) -> bool:
+    return module.partition(".")[0] in PLAIN_MODULES
 
 
 def _is_internal(attribute: str) -> bool:
-    return attribute.startswith(("_", "f_")) or attribute.endswith("_frame")
+    return attribute.startswith(("_", "f_")) or attribute.endswith("_frame") or attribute in ("sys", "builtins")
 
 
 _MAY_REACH_NAMESPACE: dict[type, Callable[[Any], bool]] = {
-    ast.Import: lambda node: True,
-    ast.ImportFrom: lambda node: True,
+    ast.Import: lambda node: not all(_is_plain(alias.name) for alias in node.names),
+    ast.ImportFrom: lambda node: not _is_plain(node.module or "") or any(_is_internal(each.name) for each in node.names),
     ast.Attribute: lambda node: _is_internal(node.attr),
     ast.MatchClass: lambda node: node.patterns or any(_is_internal(name) for name in node.kwd_attrs),
 }
-"""Whether a node may lead to a namespace: by an import, or by an attribute such as `__globals__` or `f_locals`.
+"""Whether a node may lead to a namespace: by an import, or by an attribute such as `__globals__`, `f_locals` or `sys`.
 
 The attributes that a positional class pattern reads are named by the class.
 """

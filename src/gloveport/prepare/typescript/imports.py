@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     from gloveport.prepare.typescript.source_text import SourceText
 
 _FILES = "there is no file system; get data through `tools.*` or pass it as `input`"
-_HTTP = "there is no network: call a tool (`tools.search` finds one)"
+_HTTP = "use `fetch`, where the user has allowed the address, or call a tool (`tools.search` finds one)"
+_SOCKETS = "raw sockets, WebSockets and custom DNS are refused: use `fetch`, or call a tool"
 _PROCESS = "programs can't start processes; call a tool (`tools.search` finds one)"
 _PLAIN = "use plain JavaScript: arrays, objects, Map, Set and Intl offer most of it"
 
 HINTS = {
     **dict.fromkeys(("fs", "fs/promises", "fs-extra", "path", "glob"), _FILES),
     **dict.fromkeys(
-        ("axios", "node-fetch", "got", "request", "superagent", "undici", "ky", "http", "https", "net", "cross-fetch"),
+        ("axios", "node-fetch", "got", "request", "superagent", "undici", "ky", "http", "https", "cross-fetch"),
         _HTTP,
     ),
+    **dict.fromkeys(("ws", "socket.io-client", "net", "tls", "dns", "dns/promises", "dgram", "http2"), _SOCKETS),
     **dict.fromkeys(("child_process", "execa", "worker_threads", "cluster", "os", "vm", "shelljs"), _PROCESS),
     **dict.fromkeys(("lodash", "underscore", "ramda", "lodash-es", "util", "assert", "events"), _PLAIN),
     **dict.fromkeys(

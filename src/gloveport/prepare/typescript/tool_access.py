@@ -15,14 +15,19 @@ if TYPE_CHECKING:
     from gloveport.prepare.typescript.source_text import SourceText
 
 _KNOWN_GLOBALS = """
-    AggregateError Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error EvalError Float32Array
-    Float64Array Infinity Int16Array Int32Array Int8Array JSON Map Math NaN Number Object Promise RangeError ReferenceError
-    RegExp Set String Symbol SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap
-    WeakSet console decodeURI decodeURIComponent emit encodeURI encodeURIComponent input isFinite isNaN parseFloat parseInt
-    undefined
+    AbortController AbortSignal AggregateError Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date
+    Error EvalError Event EventTarget Float32Array Float64Array Infinity Int16Array Int32Array Int8Array Intl Iterator JSON
+    Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError
+    TextDecoder TextEncoder ToolError TypeError URIError URL URLSearchParams Uint16Array Uint32Array Uint8Array
+    Uint8ClampedArray WeakMap WeakRef WeakSet atob btoa clearInterval clearTimeout console crypto decodeURI
+    decodeURIComponent emit encodeURI encodeURIComponent escape fetch input isFinite isNaN parseFloat parseInt performance
+    queueMicrotask setInterval setTimeout structuredClone undefined unescape
 """
 KNOWN_GLOBALS = frozenset(_KNOWN_GLOBALS.split())
-"""Globals that every engine has and that lead to no tool. `globalThis`, `eval` and `Function` are not among them."""
+"""Globals that lead to no tool: our timers take no text. `globalThis`, `eval` and `Function` are not among them.
+
+An engine may lack one of them. A source that has its name is opened all the same: the program uses that name.
+"""
 
 _BINDS = """
     array_pattern rest_pattern pair_pattern catch_clause enum_declaration function_declaration function_expression

@@ -57,7 +57,7 @@ def report_types(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
 def rehearse() -> None:
     """Read a few small programs, so that the modules are loaded and the parsers are warm."""
     schema = {"type": "object", "properties": {"c": {"type": "string"}}}
-    tools = {"a.b": {"tool": {"address": "a.b", "named": ["c"], "schema": schema}}}
+    tools = {"a.b": {"tool": {"address": "a.b", "named": ["c"], "schema": schema, "pages": False}}}
     programs = {
         "typescript": "const x: number = await tools.a.b({c: 'd'}); for (const y of [x]) { console.log(y); } ({x})",
         "python": "x = await tools.a.b(c='d')\nfor y in [x]:\n    print(f'{y}')\n{'x': x}",
@@ -92,7 +92,9 @@ class _RemoteTools:
 
     def find(self, name: str) -> Tool | None:
         found = self._look_up(name)["tool"]
-        return Tool(found["address"], "", found["schema"], named=tuple(found["named"])) if found else None
+        if not found:
+            return None
+        return Tool(found["address"], "", found["schema"], pages=found["pages"], named=tuple(found["named"]))
 
     def suggest(self, name: str) -> tuple[str, ...]:
         return tuple(self._look_up(name)["similar"])

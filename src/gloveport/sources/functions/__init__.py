@@ -40,18 +40,25 @@ class ToolOptions:
     description: str | None = None
     writes: bool = False
     inline: bool = False
+    undo: str | None = None
 
 
 @overload
 def tool(function: F, /) -> F: ...
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None, writes: bool = False, inline: bool = False
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    writes: bool = False,
+    inline: bool = False,
+    undo: str | None = None,
 ) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
     """Mark a function as a tool and return it: its name and description, whether it writes, whether it is quick.
 
-    `inline=True` calls a sync function in the event loop instead of a thread: only for quick, pure ones.
+    `inline=True` calls a sync function in the event loop instead of a thread: only for quick, pure ones. `undo` is the call
+    that undoes a write: `undo="remove(id = result.id)"`.
     """
     if function is None:
         return functools.partial(_mark, ToolOptions(**options))
@@ -75,6 +82,7 @@ class _FunctionTool:
     signature: Signature
     is_async: bool
     inline: bool
+    undo: str | None = None
 
 
 class FunctionSource:
@@ -89,8 +97,9 @@ class FunctionSource:
         self._threads = FunctionThreads(name)
 
     def source_info(self) -> SourceInfo:
-        """Return warnings about functions that were left out."""
-        return SourceInfo(warnings=self._warnings)
+        """Return warnings about functions that were left out, and how writes are undone."""
+        declared = {address.partition(".")[2]: one.undo for address, one in self._functions.items() if one.undo}
+        return SourceInfo(warnings=self._warnings, undo=declared)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools in the order in which the functions were given."""
@@ -196,6 +205,7 @@ def _function_tool(source: str, given: str | None, function: Any) -> _FunctionTo
         signature=signature,
         is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__),
         inline=options.inline,
+        undo=options.undo,
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -60,8 +61,8 @@ def _defined(module: ModuleType) -> list[Callable[..., Any]]:
 
 
 def _import_file(path: Path, trusted: TrustedFiles | None) -> ModuleType:
-    path = path.expanduser().resolve()
-    if not path.is_file():
+    path = Path(os.path.realpath(os.path.expanduser(path)))
+    if not os.path.isfile(path):  # Path.is_file raises for a name that is too long
         raise OptionError(f"there is no file {path}", hint="name a .py file, or a module as package.module")
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     if str(path.parent) not in sys.path:

@@ -13,7 +13,6 @@ from gloveport import bounded_json
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError, ToolError
 from gloveport.policy.egress import Reply
-from gloveport.policy.egress.urls import shown
 from gloveport.sources.context import SourceContext
 from gloveport.sources.definition_cache import DefinitionCache, digest
 from gloveport.sources.graphql.call.endpoint import Endpoint
@@ -23,6 +22,7 @@ from gloveport.sources.graphql.row_check import CheckedRows
 from gloveport.sources.graphql.rows import COMPILER_VERSION
 from gloveport.sources.graphql.source import GraphQLSource
 from gloveport.types import MIB
+from gloveport.urls import shown
 
 COMPILE_TASK = "gloveport.sources.graphql.compile.task:compile_schema_text"
 MAX_SCHEMA_FILE_BYTES = 32 * MIB
@@ -97,7 +97,9 @@ async def _introspect(endpoint: Endpoint, source: str) -> bytes:
         try:
             reply = await endpoint.send(query, {})
         except ToolError as error:
-            raise SourceError(f"source {source}: {shown(endpoint.url)}: {error.message}", hint=error.advice) from None
+            code = error.code if error.code == "auth-required" else None
+            message = f"source {source}: {shown(endpoint.url)}: {error.message}"
+            raise SourceError(message, code=code, hint=error.advice) from None
         errors = _errors(reply)
         if errors is None:
             moved = reply.headers.get("location")

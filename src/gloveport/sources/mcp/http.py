@@ -25,12 +25,20 @@ MAX_EVENT_LINES = 10_000
 # Calls have deadlines of their own; these are for streams on which a server writes only when something happens.
 TIMEOUTS = httpx2.Timeout(30, read=300)
 
+MissingCredential = Callable[[], Awaitable[str]]
+"""Returns what a person must do so that the server gets a credential; nothing when it got one."""
+
 
 class HttpConnection:
     """The HTTP requests of one session with the server at a URL."""
 
     def __init__(
-        self, url: str, transport: httpx2.AsyncBaseTransport, *, headers: Mapping[str, str], missing_credential: str
+        self,
+        url: str,
+        transport: httpx2.AsyncBaseTransport,
+        *,
+        headers: Mapping[str, str],
+        missing_credential: MissingCredential,
     ) -> None:
         self._url = url
         self._transport = transport
@@ -65,7 +73,7 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport,
         url: str,
         lost: asyncio.Event,
-        missing_credential: str,
+        missing_credential: MissingCredential,
         kept: KeptResults,
     ) -> None:
         self._inner = inner
@@ -94,7 +102,7 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
         except ToolError as error:
             call.problem = error
             return httpx2.Response(502 if request.method == "POST" else 405, request=request)
-        self._note_problem(request, response, body, call)
+        await self._note_problem(request, response, body, call)
         return httpx2.Response(
             response.status_code, headers=_decoded_headers(response.headers), content=body, request=request
         )
@@ -103,7 +111,9 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
         about = {"headers": request.headers, "extensions": request.extensions}
         return httpx2.Request(request.method, self._url, stream=request.stream, **about)
 
-    def _note_problem(self, request: httpx2.Request, response: httpx2.Response, body: bytes, call: ActiveCall) -> None:
+    async def _note_problem(
+        self, request: httpx2.Request, response: httpx2.Response, body: bytes, call: ActiveCall
+    ) -> None:
         status = response.status_code
         if status == 404 and "mcp-session-id" in request.headers:
             # The server has restarted, or ended the session. It knew no session, so it has done nothing.
@@ -113,13 +123,12 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
             )
             self._lost.set()
         elif status >= 400 and not _is_rpc_error(body):
-            call.problem = self._status_error(status, body, request.url.host)
+            call.problem = await self._status_error(status, body, request.url.host)
 
-    def _status_error(self, status: int, body: bytes, host: str) -> ToolError:
-        if status == 401 and self._missing_credential:
+    async def _status_error(self, status: int, body: bytes, host: str) -> ToolError:
+        if status == 401 and (setting := await self._missing_credential()):
             message = f"{host} wants a credential and none was given"
-            setting = f"set {self._missing_credential}"
-            return ToolError(message, code="credential-missing", status=status, setting=setting)
+            return ToolError(message, code="auth-required", status=status, setting=setting)
         message = f"{host} answered with status {status}"
         about = {"status": status, "data": _excerpt(body), "retryable": status in RETRYABLE_STATUSES}
         return ToolError(message, code="http-error", origin="tool", **about)

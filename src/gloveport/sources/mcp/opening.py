@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from gloveport import urls
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.policy.credentials import Attachment
-from gloveport.policy.egress import Reach, urls
+from gloveport.policy.credentials import Attachment, renew_attachments
+from gloveport.policy.egress import Reach
 from gloveport.sources.context import SourceContext
 from gloveport.sources.mcp.connection import ServerConnection
 from gloveport.sources.mcp.elicitation import OnElicit, OnProgress
@@ -36,16 +37,16 @@ async def open_mcp(
     if isinstance(config.location, str):
         connect = _over_http(config, config.location, context)
     else:
-        connect = _on_stdio(config, config.location, context)
+        connect = await _on_stdio(config, config.location, context)
     return await McpSource(config, connect, context.tasks, on_progress=on_progress, on_elicit=on_elicit).open()
 
 
-def _on_stdio(config: SourceConfig, argv: tuple[str, ...], context: SourceContext) -> Callable[[], ServerConnection]:
+async def _on_stdio(config: SourceConfig, argv: tuple[str, ...], context: SourceContext) -> Callable[[], ServerConnection]:
     if not argv or not argv[0]:
         raise SourceError(f"the source {config.name} has no command", hint='write mcp = ["command", "argument", …]')
     if needs_trust(config):
         raise untrusted_error(config)
-    variables, redaction = command_environment(config, context.credentials)
+    variables, redaction = await command_environment(config, context.credentials)
     return lambda: StdioConnection(argv, variables, redaction, max_bytes=config.max_response_bytes)
 
 
@@ -58,16 +59,22 @@ def _over_http(config: SourceConfig, url: str, context: SourceContext) -> Callab
         total_seconds=STREAM_SECONDS,
         max_bytes=config.max_response_bytes,
     )
-    secret = context.credentials.find(config.name, TOKEN_SLOT)
-    attachments = (
-        [Attachment("header", "Authorization", secret, frozenset({origin}), template="Bearer {}")] if secret else []
-    )
-    return lambda: HttpConnection(
-        url,
-        context.egress.transport(reach, attachments),
-        headers=config.headers,
-        missing_credential="" if secret else context.credentials.wanted(config.name, TOKEN_SLOT),
-    )
+    credentials = context.credentials
+
+    async def attach() -> tuple[Attachment, ...]:
+        secret = await credentials.find(config.name, TOKEN_SLOT, origin)
+        return (Attachment("header", "Authorization", secret, frozenset({origin}), "Bearer {}"),) if secret else ()
+
+    async def renew(refused: Sequence[Attachment]) -> tuple[Attachment, ...]:
+        return await renew_attachments(credentials, refused)
+
+    async def missing() -> str:
+        found = await credentials.find(config.name, TOKEN_SLOT, origin)
+        other = credentials.wanted(config.name, TOKEN_SLOT)
+        return "" if found else f"run `gloveport auth login {config.name}`, or {other}"
+
+    transport = context.egress.transport(reach, attach, renew)
+    return lambda: HttpConnection(url, transport, headers=config.headers, missing_credential=missing)
 
 
 def _origin(name: str, url: str) -> str:

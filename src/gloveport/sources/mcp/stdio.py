@@ -44,7 +44,7 @@ CHILDREN_SECONDS = 0.5
 STREAM_CLOSED = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
-def command_environment(
+async def command_environment(
     config: SourceConfig, credentials: Credentials, host: Mapping[str, str] = os.environ
 ) -> tuple[dict[str, str], Redaction]:
     """Return the environment variables of a server's command, and the redaction of the secrets among them.
@@ -57,11 +57,11 @@ def command_environment(
         if not value.startswith(SECRET_PREFIX):
             variables[name] = value
             continue
-        secret = credentials.find(config.name, name)
+        secret = await credentials.find(config.name, name, "")
         if secret is None:
             variable = value.removeprefix(SECRET_PREFIX)
             message = f"the command of the source {config.name} needs {name}, and {variable} is not set"
-            raise SourceError(message, code="credential-missing", hint=f"set {variable}")
+            raise SourceError(message, code="auth-required", hint=f"set {variable}")
         secrets.append(Attachment("header", name, secret, frozenset()))
         variables[name] = secret.reveal()
     return variables, Redaction(secrets)

@@ -10,7 +10,7 @@ import msgspec
 from gloveport.sources.compiled_definition import CredentialSlot
 
 COMPILE_TASK = "gloveport.sources.openapi.compile.task:compile_definition"
-COMPILER_VERSION = b"openapi 6"
+COMPILER_VERSION = b"openapi 7"
 
 MAX_DOCUMENT_BYTES = 50_000_000
 MAX_SIBLING_FILES = 2000

@@ -12,7 +12,6 @@ import msgspec
 
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, TooComplexError
-from gloveport.policy.egress.urls import shown
 from gloveport.sources.context import SourceContext, TaskRunner
 from gloveport.sources.definition_cache import DefinitionCache, digest
 from gloveport.sources.openapi.frame_check import CheckedFrames
@@ -26,6 +25,7 @@ from gloveport.sources.openapi.frames import (
 )
 from gloveport.sources.openapi.loading import LoadedDefinition, load_definition, read_beneath
 from gloveport.sources.openapi.source import OpenApiSource
+from gloveport.urls import shown
 
 
 async def open_openapi(

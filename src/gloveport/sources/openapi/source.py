@@ -22,6 +22,7 @@ from gloveport.sources.definition_cache import DefinitionCache, LazySchema
 from gloveport.sources.openapi.call import paging, response, retries
 from gloveport.sources.openapi.call.base_url import BaseUrl, Variables, choose_base_url, is_below
 from gloveport.sources.openapi.call.credentials import SourceCredentials
+from gloveport.sources.openapi.call.idempotency import key_parameter, with_key, with_optional_key
 from gloveport.sources.openapi.call.paging import CursorSealer
 from gloveport.sources.openapi.call.request import RequestBuilder
 from gloveport.sources.openapi.operation import Operation, StoredOperation
@@ -107,6 +108,15 @@ class OpenApiSource:
         reply = await self._send(tool, plan, args)
         return await off_loop_if(len(reply.body) > LARGE_BYTES, response.read_value, plan.operation, reply, tool.address)
 
+    def takes_key(self, tool: Tool) -> bool:
+        """Return whether an operation takes an idempotency key in a header that the configuration does not set."""
+        parameter = key_parameter(self._stored(tool.address.partition(".")[2]).operation)
+        return parameter is not None and parameter.name.lower() not in map(str.lower, self._config.headers)
+
+    async def call_with_key(self, tool: Tool, args: dict[str, Any], key: str) -> Any:
+        """Return the value of the reply to a request with an idempotency key."""
+        return await self.call(tool, with_key(self._plan(tool).operation, args, key))
+
     async def page(self, tool: Tool, args: dict[str, Any], cursor: str | None) -> Page:
         """Return one page, and the cursor of the next."""
         plan = self._plan(tool)
@@ -175,7 +185,7 @@ class OpenApiSource:
 
     def _input_schema(self, address: str) -> dict[str, Any]:
         stored = self._stored(address)
-        schema = self._cache.schema(bytes(stored.input_schema))
+        schema = dict(with_optional_key(stored.operation, self._cache.schema(bytes(stored.input_schema))))
         if not self._config.headers or not (fixed := self._fixed_arguments(address, schema["properties"])):
             return schema
         if not stored.operation.grouped:
@@ -219,14 +229,15 @@ class OpenApiSource:
         )
 
     async def _send(self, tool: Tool, plan: _CallPlan, args: Mapping[str, Any], url: str | None = None) -> Reply:
-        attachments = self._credentials.attach(plan.operation.security, plan.base.origin)
+        attachments = await self._credentials.attach(plan.operation.security, plan.base.origin)
         request = self._request(tool, plan, args, attachments)
         if url is not None:
             if plan.operation.method != "GET" or not is_below(url, plan.base.url):
                 message = f"the next page of `tools.{tool.address}` is not below {plan.base.url}"
                 raise ToolError(message, code="egress-denied", tool=tool.address)
             request = replace(request, url=url)
-        return await retries.send(self._egress, request, plan.reach, attachments, retry=not tool.writes)
+        renew = self._credentials.renew if attachments else None
+        return await retries.send(self._egress, request, plan.reach, attachments, renew, retry=not tool.writes)
 
     def _request(self, tool: Tool, plan: _CallPlan, args: Mapping[str, Any], attachments: Iterable[Attachment]) -> Request:
         taken = {(attachment.place, attachment.name.lower()) for attachment in attachments}

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from gloveport.schema_cost import pattern_states
+from gloveport.schema_cost import DIALECT, is_anchor, pattern_states
 from gloveport.sources.texts import clean
 
 Schema = dict[str, Any]
@@ -90,6 +90,15 @@ class SchemaWalk:
     def _description(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if text := clean(value, self.max_description_chars):
             out[key] = text
+
+    def _anchor(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        # Only for readers: a reference to an anchor has become one to a definition.
+        if is_anchor(value):
+            out[key] = value
+
+    def _dialect(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
+        if value == DIALECT:
+            out[key] = value
 
     def _flag(self, out: Schema, key: str, value: Any, node: Schema, depth: int) -> None:
         if value is True:

@@ -114,6 +114,8 @@ class _PieceWalk(SchemaWalk):
         *((rule, (key,)) for key, rule in COMMON_RULES.items()),
         (SchemaWalk._description, ("title",)),
         (SchemaWalk._flag, ("readOnly", "writeOnly")),
+        (SchemaWalk._anchor, ("$anchor",)),
+        (SchemaWalk._dialect, ("$schema",)),
     )
     max_description_chars: ClassVar[int] = 2000
 

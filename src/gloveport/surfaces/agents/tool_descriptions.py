@@ -170,7 +170,8 @@ _EXECUTE_INPUT = {
         "code": {"type": "string", "description": "The program."},
         "language": _LANGUAGE,
         "input": {"description": "Data that the program finds as `input`."},
-        "result_id": {"type": "string", "description": "Instead of code: read on in an earlier result."},
+        "plan": {"type": "boolean", "description": "List writes, make none."},
+        "result_id": {"type": "string", "description": "Instead of code: read on in a result."},
         "offset": {"type": "integer", "minimum": 0},
     },
     "additionalProperties": False,
@@ -200,6 +201,7 @@ _EXECUTE_OUTPUT = {
         "warnings": {"type": "array", "items": {"type": "string"}},
         "run": {"type": "string"},
         "waiting": {"type": "integer", "description": "How many calls a person has to approve."},
+        "plan": {"type": "object", "description": "The writes that were held back."},
     },
     "required": ["status"],
 }

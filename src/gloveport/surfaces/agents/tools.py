@@ -21,17 +21,19 @@ from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport, OnEvent
 from gloveport.large_values import is_large, off_loop, off_loop_if
 from gloveport.suggestions import did_you_mean, question
+from gloveport.surfaces.agents.plan_answer import plan_answer
 from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.agents.tool_descriptions import DEFAULT_SEARCH_LIMIT, INPUT_SCHEMAS, AgentTool, describe_tools
 from gloveport.surfaces.documents import failure_document, to_text
 from gloveport.surfaces.terminal import visible_line
-from gloveport.types import DEFAULT_AGENT, Outcome, Problem, Tool
+from gloveport.types import DEFAULT_AGENT, Outcome, Problem, RunMode, Tool
 from gloveport.values import to_json
 
 HOW_TO_ANSWER = "gloveport approvals list"
 MAX_TEXT_CHARS = 24_000
 MAX_SUMMARY_CHARS = 200
 MAX_ROWS = 50
+MAX_WAITING_RUNS = 32
 MAX_WARNING_CHARS = 1000
 # The fields of an error that stay in the data when its text is too long; the others are in the text.
 _SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status", "origin")
@@ -156,11 +158,21 @@ class AgentTools:
             raise OptionError("`code` is blank", hint="`code` is the program's text")
         if "result_id" in args:
             return self._read_on(args["result_id"], args.get("offset", 0))
+        self._check_waiting()
         language = args.get("language", "typescript")
         given = args.get("input", NO_INPUT)
         code, agent = args["code"], self._agent
-        outcome = await self._port.run(code, language=language, input=given, on_event=on_event, agent=agent, attach=True)
+        mode: RunMode = "plan" if args.get("plan") else "run"
+        asked = {"language": language, "input": given, "agent": agent, "mode": mode}
+        outcome = await self._port.run(code, **asked, on_event=on_event, attach=True)
         return await self._outcome_answer(outcome)
+
+    def _check_waiting(self) -> None:
+        """Refuse a further program while many wait for a person: each holds a process, and no place in the queue."""
+        asked = self._port.approvals.waiting if self._port.holds_runs else ()
+        if len({one.run for one in asked if one.agent == self._agent}) >= MAX_WAITING_RUNS:
+            hint = f"Ask the user to answer in a terminal: {HOW_TO_ANSWER}"
+            raise OptionError(f"{MAX_WAITING_RUNS} programs wait for a person already", code="busy", hint=hint)
 
     async def _outcome_answer(self, outcome: Outcome) -> AgentAnswer:
         if outcome.status == "waiting":
@@ -180,7 +192,6 @@ class AgentTools:
                     *(f"- {visible_line(row)}" for row in rows),
                     f"Ask the user to answer in a terminal: {HOW_TO_ANSWER}",
                     f'Then call resume({{run: "{outcome.run}"}}). Don\'t run the program again: it goes on where it is.',
-                    "It waits in this server, and ends with it.",
                 ]
             )
         )
@@ -203,6 +214,9 @@ class AgentTools:
             text, rest = self.fit(value if isinstance(value, str) else to_text(value, indented=False))
             data |= {"preview": text, **rest} if rest else {"value": replace_surrogates(value)}
             text = text if value is not None else "(no value)"
+        if outcome.plan is not None:
+            planned, data["plan"] = plan_answer(outcome.plan, self.fit, resumes=self._port.holds_runs)
+            text = f"{planned}\n--- result, with made-up values ---\n{text}"
         logs, more_logs = self.fit("\n".join(line.text for line in outcome.logs))
         data["logs"] = logs + _read_on_text(more_logs)
         data["warnings"] = [replace_surrogates(warning[:MAX_WARNING_CHARS]) for warning in _first_rows(outcome.warnings)]
@@ -239,7 +253,7 @@ def _validator(name: str) -> jsonschema_rs.Validator:
 def _calls(outcome: Outcome) -> list[dict[str, Any]]:
     """Return how many calls of each tool succeeded and failed: a program may make a thousand calls."""
     ok = Counter(call.tool for call in outcome.calls if call.status == "ok")
-    failed = Counter(call.tool for call in outcome.calls if call.status not in ("ok", "waiting"))
+    failed = Counter(call.tool for call in outcome.calls if call.status not in ("ok", "waiting", "planned"))
     tools = list(dict.fromkeys(call.tool for call in outcome.calls))
     rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MAX_ROWS]]
     rest = len(tools) - len(rows)

@@ -14,15 +14,17 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gloveport.config import CONFIG_FILE, SourceConfig, SourceKind, find_project, load_config
+from gloveport import urls
+from gloveport.config import SourceConfig, SourceKind, load_config
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
-from gloveport.folders import cache_folder, config_folder
+from gloveport.folders import CONFIG_FILE, cache_folder, config_folder, find_project
 from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.host.options import strength_from
 from gloveport.host.pinning import current_definition
 from gloveport.large_values import off_loop
-from gloveport.policy.credentials import EnvironmentCredentials
-from gloveport.policy.egress import Egress, urls
+from gloveport.policy.credentials.configured import ConfiguredCredentials
+from gloveport.policy.credentials.environment import default_variable
+from gloveport.policy.egress import Egress
 from gloveport.policy.egress.addresses import refusal
 from gloveport.sources import OpenedSource, SourceInfo
 from gloveport.sources.context import SourceContext
@@ -70,7 +72,7 @@ def add_command(options: AddOptions) -> int:
 
 async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int:
     egress, compilers = Egress(), DefinitionTasks(strength_from(load_config().sandbox.get("minimum", "kernel")))
-    context = SourceContext(egress, EnvironmentCredentials({}), cache_folder() / "definitions", compilers)
+    context = SourceContext(egress, ConfiguredCredentials({}, egress=egress), cache_folder() / "definitions", compilers)
     try:
         with _private_hint():
             detected = await _detect(options, context)
@@ -81,7 +83,7 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
             async with WaitingLine(err, f"opening {config.name}"):
                 opened = await open_source(config, context, detected.download)
         try:
-            about = _about(opened, config)
+            about = _about(opened, config, egress)
             if not options.as_json:
                 _show(err, about)
             config = _with_trust(options, config, opened.info.read_only, err)
@@ -144,7 +146,7 @@ async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource
 
 
 def _is_source(word: str) -> bool:
-    return "://" in word or Path(word).expanduser().is_file()
+    return "://" in word or os.path.isfile(os.path.expanduser(word))
 
 
 @contextmanager
@@ -199,17 +201,17 @@ def _relative(location: str, path: Path) -> str:
     return location if found.startswith("..") else found
 
 
-def _about(opened: OpenedSource, config: SourceConfig) -> dict[str, Any]:
+def _about(opened: OpenedSource, config: SourceConfig, egress: Egress) -> dict[str, Any]:
     """Return a summary of the source: its tools, how many of them write, and the credentials that it needs."""
     tools, info = opened.source.tools(), opened.info
-    credentials = EnvironmentCredentials({}, sources=_names())
+    credentials = ConfiguredCredentials({}, egress=egress, sources=_names())
     slots = [
         {
             "slot": slot.name,
             "kind": slot.kind,
-            "variable": credentials.variable(config.name, slot.name),
+            "variable": default_variable(config.name, slot.name),
             "required": config.kind != "graphql",  # an endpoint that wants one says so when it is called
-            "hint": f"set {credentials.wanted(config.name, slot.name)}",
+            "hint": credentials.wanted(config.name, slot.name),
         }
         for slot in info.slots
     ]

@@ -107,7 +107,13 @@ def _read_json(text: str, name: str, example: str) -> Any:
     return parse_json(name, text, example=example)
 
 
+VALUE_EXAMPLE = """'{"id": 7}', or @file.json"""
 ARGUMENTS_EXAMPLE = """owner=ada, or '{"owner": "ada"}', or @file.json"""
+
+
+def read_value(text: str) -> Any:
+    """Return a value that is given as JSON, or as `@file`."""
+    return _read_json(text, "the text of the value", VALUE_EXAMPLE)
 
 
 def read_arguments(texts: Sequence[str]) -> dict[str, Any]:

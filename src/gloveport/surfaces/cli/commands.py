@@ -11,8 +11,9 @@ import gloveport
 from gloveport.surfaces.cli.agents.group import agents
 from gloveport.surfaces.cli.approvals.group import approvals
 from gloveport.surfaces.cli.audit.group import audit
+from gloveport.surfaces.cli.auth.group import auth
 from gloveport.surfaces.cli.groups import config, tools
-from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup, help_command, page_of
+from gloveport.surfaces.cli.help import PageCommand, PageGroup, RareOption, help_command, page_of
 from gloveport.surfaces.cli.options import (
     COLOR,
     CONFIG,
@@ -31,14 +32,15 @@ from gloveport.surfaces.cli.options import (
     view_options,
 )
 from gloveport.surfaces.cli.policy.group import policy
+from gloveport.surfaces.cli.runs.group import runs
+from gloveport.surfaces.cli.snippets.group import snippets
+from gloveport.surfaces.cli.store.group import store
 from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
 
 
 @click.group(
     cls=PageGroup,
     help="Run programs written by AI agents in a sealed sandbox; their tool calls come out through one port.",
-    context_settings=GROUP_SETTINGS,
-    invoke_without_command=True,
 )
 @click.version_option(gloveport.__version__, message="gloveport %(version)s")
 @click.pass_context
@@ -55,7 +57,7 @@ def cli(ctx: click.Context) -> None:
 @cli.command(
     cls=PageCommand,
     help="Run a program. Its result goes to stdout, everything else to stderr.",
-    examples=("gloveport run script.ts --tools tools.py",),
+    examples=("gloveport run -e '[1, 2, 3].map((n) => n * n)'",),
 )
 @click.argument("file", required=False, metavar="[FILE|-]", shell_complete=complete_files)
 @click.option("-e", "--code", metavar="CODE", help="Run this text.")
@@ -64,13 +66,15 @@ def cli(ctx: click.Context) -> None:
 @click.option("--tools", multiple=True, metavar="MODULE", help="Offer the functions of a module or .py file; repeatable.")
 @click.option("--input", "input_", metavar="JSON", help="The program's variable `input`: JSON, or @file.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable of `process.env`; repeatable.")
+@click.option("--id", cls=RareOption, metavar="ID", help="the id of the new run")
 @click.option("--timeout", metavar="SECONDS", help="End the run after this time (60).")
 @click.option("--cpu", metavar="SECONDS", help="End the run after this much CPU time (30).")
 @click.option("--memory", metavar="MB", help="Memory that the program may use (256).")
 @CONFIG
 @minimum_option(default=None)
-@click.option("--allow-eval", is_flag=True, help="Let the program use eval and new Function.")
-@click.option("--allow-wasm", is_flag=True, help="Let the program use WebAssembly.")
+@click.option("--allow-eval", cls=RareOption, is_flag=True, help="allow eval")
+@click.option("--allow-wasm", cls=RareOption, is_flag=True, help="allow WebAssembly")
+@click.option("--plan", is_flag=True, help="Hold writes back, list them, and ask whether to make exactly those.")
 @NO_INPUT
 @JSON
 @click.option("--fields", metavar="NAMES", help="Print only these fields of the JSON: --fields status,value.")
@@ -89,8 +93,9 @@ def run(input_: str | None, **options: Any) -> int:
 @cli.command(
     cls=PageCommand,
     help="Write a gloveport.toml with comments into this folder; an existing one is left alone.",
-    examples=("gloveport init",),
+    examples=("gloveport init --example", "gloveport init"),
 )
+@click.option("--example", is_flag=True, help="Add a source to try: shop.py, which the examples of all commands use.")
 @YES
 @JSON
 @COLOR
@@ -143,7 +148,7 @@ def add(**options: Any) -> int:
     cls=PageCommand,
     help="Remove a source: shows the change to gloveport.toml, asks, and writes it.",
     rare=True,
-    examples=("gloveport remove github", "gloveport remove github --scope user --yes"),
+    examples=("gloveport remove shop", "gloveport remove shop --scope project --yes"),
 )
 @click.argument("name", metavar="NAME", shell_complete=complete_sources)
 @click.option(
@@ -180,8 +185,12 @@ cli.add_command(tools)
 cli.add_command(config)
 cli.add_command(policy)
 cli.add_command(approvals)
+cli.add_command(auth)
 cli.add_command(agents)
+cli.add_command(store)
 cli.add_command(audit)
+cli.add_command(runs)
+cli.add_command(snippets)
 
 
 @cli.command(
@@ -189,7 +198,6 @@ cli.add_command(audit)
     help="Connect an agent to Gloveport: adds it to the client's configuration file.",
     examples=(
         "gloveport connect claude-code",
-        "gloveport connect claude-code tools.py",
         "gloveport connect cursor --scope project",
         "gloveport connect codex --http --print",
     ),
@@ -224,7 +232,7 @@ def connect(**options: Any) -> int:
 @cli.command(
     cls=PageCommand,
     help="Serve search, describe and execute over HTTP: MCP at /mcp, for clients that have the token.",
-    examples=("gloveport serve tools.py", "gloveport serve openapi.json https://shop.example.com/graphql"),
+    examples=("gloveport serve", "gloveport serve https://api.example.com/openapi.json other_tools.py"),
 )
 @SOURCES
 @click.option("--host", default=DEFAULT_HOST, metavar="ADDRESS", help=f"Listen on this address ({DEFAULT_HOST}).")
@@ -273,7 +281,7 @@ def serve(**options: Any) -> int:
 @cli.command(
     cls=PageCommand,
     help="Serve search, describe and execute to an MCP client, on standard input and output.",
-    examples=("gloveport mcp", "gloveport mcp tools.py https://api.example.com/openapi.json"),
+    examples=("gloveport mcp", "gloveport mcp https://api.example.com/openapi.json other_tools.py"),
 )
 @SOURCES
 @PRIVATE

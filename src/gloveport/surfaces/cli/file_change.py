@@ -7,9 +7,11 @@ import os
 import signal
 import sys
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from gloveport.errors import GloveportError, OptionError
 from gloveport.surfaces.terminal import Stream, visible_line
@@ -90,6 +92,16 @@ def read_text(path: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} can't be read: {error}") from None
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """Return the values of a settings file's text; raise OptionError if it is not valid TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(
+            f"{path} is not valid TOML: {error}", hint="correct the file first; nothing was changed"
+        ) from None
 
 
 def read_answer(question: str, err: Stream) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
+from gloveport.surfaces.cli.help import PageCommand, PageGroup
 from gloveport.surfaces.cli.options import (
     COLOR,
     JSON,
@@ -18,26 +18,14 @@ from gloveport.surfaces.cli.options import (
     view_options,
 )
 
-
-@click.group(
-    "tools",
-    cls=PageGroup,
-    help="Find, inspect and call the tools of the configured sources.",
-    context_settings=GROUP_SETTINGS,
-    invoke_without_command=True,
-)
-@click.pass_context
-def tools(ctx: click.Context) -> None:
-    """Show the help page of the group when no command is given."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+tools = PageGroup("tools", help="Find, inspect and call the tools of the configured sources.")
 
 
 @tools.command(
     "search",
     cls=PageCommand,
     help="Find tools by what they do.",
-    examples=("gloveport tools search create issue",),
+    examples=("gloveport tools search open orders",),
 )
 @click.argument("query", nargs=-1, required=True, metavar="WORDS…")
 @click.option("--source", metavar="NAME", help="Search this source only.", shell_complete=complete_sources)
@@ -55,7 +43,7 @@ def tools_search(query: tuple[str, ...], source: str | None, limit: int, **view:
     "list",
     cls=PageCommand,
     help="List the tools of all sources, or of one.",
-    examples=("gloveport tools list github",),
+    examples=("gloveport tools list shop",),
 )
 @click.argument("source", required=False, metavar="[SOURCE]", shell_complete=complete_sources)
 @page_options
@@ -71,7 +59,7 @@ def tools_list(source: str | None, **view: Any) -> int:
     "describe",
     cls=PageCommand,
     help="Show a tool's parameters and result as types.",
-    examples=("gloveport tools describe github.issues.create",),
+    examples=("gloveport tools describe shop.refund",),
 )
 @click.argument("path", metavar="TOOL", shell_complete=complete_tools)
 @click.option("--at", metavar="PLACE", help="Show only a part of the result's type, such as 'items[].spec'.")
@@ -88,9 +76,9 @@ def tools_describe(path: str, at: str | None, **view: Any) -> int:
     cls=PageCommand,
     help="Call one tool and print its result.",
     examples=(
-        "gloveport tools call github.issues.get owner=a repo=b issue_number=1",
-        """gloveport tools call github.issues.get '{"owner": "a", "repo": "b", "issue_number": 1}'""",
-        "gloveport tools call github.issues.create @issue.json title='A title'",
+        "gloveport tools call shop.orders status=open",
+        """gloveport tools call shop.orders '{"status": "open"}'""",
+        """echo '{"status": "open"}' | gloveport tools call shop.orders -""",
     ),
 )
 @click.argument("path", metavar="TOOL", shell_complete=complete_tools)
@@ -108,7 +96,7 @@ def tools_call(path: str, args: tuple[str, ...], no_input: bool, **view: Any) ->
     "changes",
     cls=PageCommand,
     help="Show the tools whose definition has changed since you accepted it.",
-    examples=("gloveport tools changes github",),
+    examples=("gloveport tools changes",),
 )
 @click.argument("source", required=False, metavar="[SOURCE]", shell_complete=complete_sources)
 @page_options
@@ -123,7 +111,7 @@ def tools_changes(source: str | None, **view: Any) -> int:
     "accept",
     cls=PageCommand,
     help="Accept the current definition of a source: shows what has changed, and asks.",
-    examples=("gloveport tools accept github",),
+    examples=("gloveport tools accept shop",),
 )
 @click.argument("source", metavar="SOURCE", shell_complete=complete_sources)
 @YES
@@ -139,7 +127,7 @@ def tools_accept(source: str, yes: bool, **view: Any) -> int:
     "trust",
     cls=PageCommand,
     help="Trust a source of a project's gloveport.toml: shows what it does, and asks.",
-    examples=("gloveport tools trust memory",),
+    examples=("gloveport tools trust shop",),
 )
 @click.argument("source", metavar="SOURCE", shell_complete=complete_sources)
 @YES
@@ -162,18 +150,7 @@ def tools_approve(source: str, yes: bool, **view: Any) -> int:
     return approve_command(ViewOptions(**view), source, yes=yes)
 
 
-@click.group(
-    "config",
-    cls=PageGroup,
-    help="Show the settings, and trust those of a project's gloveport.toml.",
-    context_settings=GROUP_SETTINGS,
-    invoke_without_command=True,
-)
-@click.pass_context
-def config(ctx: click.Context) -> None:
-    """Show the help page of the group when no command is given."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+config = PageGroup("config", rare=True, help="Show the settings, and trust those of a project's gloveport.toml.")
 
 
 @config.command(

@@ -19,13 +19,17 @@ EXIT_CODES: Mapping[int, str] = {
     1: "the program failed (for doctor: a check failed)",
     2: "the command line is not valid",
     3: "a policy denied something",
-    4: "a credential is missing",
+    4: "a credential is missing, or a sign-in is needed",
     5: "an approval is pending or was refused",
     6: "a limit was reached: time, memory, calls or size",
     7: "a tool failed and the program did not catch the error, or a source is not open",
     8: "no sandbox of the required strength is available on this machine",
     130: "cancelled with Ctrl-C",
 }
+
+
+class RareOption(click.Option):
+    """An option that the page of its command names on its last line, so that the page fits one screen."""
 
 
 class PageCommand(click.Command):
@@ -48,14 +52,39 @@ class PageCommand(click.Command):
             formatter.write("\n")
         formatter.write(f"Usage: {ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}\n")
         options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
-        rows = [row for option in options if (row := option.get_help_record(ctx))]
+        rare = [option for option in options if isinstance(option, RareOption)]
+        rows = [row for option in options if option not in rare and (row := option.get_help_record(ctx))]
         width = max((len(name) for name, _ in rows), default=0)
         for name, text in rows:
             formatter.write(f"  {name:<{width}}  {text}\n")
+        if rare:
+            formatter.write(f"  and also {'; '.join(f'{option.opts[0]}: {option.help}' for option in rare)}\n")
+
+
+@click.pass_context
+def _show_page(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 class PageGroup(click.Group):
-    """A group whose help page lists its commands in the order in which people need them."""
+    """A group whose help page lists its commands in the order in which people need them.
+
+    Without a command, it shows that page and succeeds, unless it has a callback of its own, or a `default` command, which
+    then gets the options. `rare` is as for a command.
+    """
+
+    def __init__(self, *args: Any, rare: bool = False, default: str | None = None, **keywords: Any) -> None:
+        self.rare = rare
+        self.default = default
+        own = {"callback": _show_page, "invoke_without_command": True, "context_settings": GROUP_SETTINGS}
+        super().__init__(*args, **own | keywords)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the arguments; options without a command are those of the default command."""
+        if self.default is not None and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands that are not hidden, in the order in which they were added."""
@@ -70,9 +99,10 @@ class PageGroup(click.Group):
             formatter.write(f"  {example}\n")
         formatter.write(f"\nUsage: {ctx.command_path} COMMAND [OPTIONS]\n")
         rare = [command for command in listed if getattr(command, "rare", False)]
+        width = max(12, *(2 + len(str(command.name)) for command in listed))
         for command in listed:
             if command not in rare:
-                formatter.write(f"  {command.name:<12}{command.get_short_help_str(PAGE_COLUMNS)}\n")
+                formatter.write(f"  {command.name:<{width}}{command.get_short_help_str(PAGE_COLUMNS)}\n")
         if rare:
             formatter.write(f"  and also {', '.join(str(command.name) for command in rare)}\n")
         more = f"`{ctx.command_path} COMMAND --help` shows a command; `gloveport help CODE` explains an error code."

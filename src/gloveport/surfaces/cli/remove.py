@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gloveport.config import CONFIG_FILE, find_project
 from gloveport.errors import OptionError
-from gloveport.folders import config_folder
+from gloveport.folders import CONFIG_FILE, config_folder, find_project
 from gloveport.suggestions import did_you_mean
-from gloveport.surfaces.cli.file_change import FileChange, ask, read_text
+from gloveport.surfaces.cli.file_change import FileChange, ask, parse_toml, read_text
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import stream
 
@@ -66,14 +63,14 @@ def _file_with(name: str, scope: str | None) -> Path:
 
 
 def _names(path: Path) -> list[str]:
-    sources = _parsed(path, read_text(path) or "").get("sources", {})
+    sources = parse_toml(path, read_text(path) or "").get("sources", {})
     return list(sources) if isinstance(sources, dict) else []
 
 
 def _without(path: Path, name: str) -> FileChange:
     """Return the change that removes the source and nothing else; comments and order stay."""
     before = read_text(path) or ""
-    wanted = _parsed(path, before)
+    wanted = parse_toml(path, before)
     del wanted["sources"][name]
     try:
         document = tomlkit.parse(before)
@@ -83,15 +80,6 @@ def _without(path: Path, name: str) -> FileChange:
         after = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise OptionError(f"{path} can't be edited: {error}", hint=f"delete [sources.{name}] by hand") from None
-    if _parsed(path, after).get("sources", {}) != wanted["sources"]:
+    if parse_toml(path, after).get("sources", {}) != wanted["sources"]:
         raise OptionError(f"[sources.{name}] can't be removed from {path} without changing more", hint="delete it by hand")
     return FileChange(path, before, after)
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(
-            f"{path} is not valid TOML: {error}", hint="correct the file first; nothing was changed"
-        ) from None

@@ -8,13 +8,13 @@ from typing import Any
 
 from gloveport.config import SourceConfig
 from gloveport.host.port import Gloveport
-from gloveport.policy.egress.urls import shown
 from gloveport.sources.trust import needs_trust
 from gloveport.surfaces.cli.tools.command import exit_code_of, not_open, show_problems, with_port
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.terminal import Colour, visible_line
 from gloveport.types import Problem
+from gloveport.urls import shown
 
 STATE_COLOURS: Mapping[str, Colour] = {"open": "green", "untrusted": "yellow", "opening": "yellow", "broken": "red"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from gloveport.config import Config, SourceConfig
 from gloveport.errors import OptionError
@@ -40,6 +41,11 @@ class ViewOptions(OutputOptions):
     def settings(self, *, quiet: bool = False) -> Config:
         """Return the settings of this user and this project."""
         return load_settings(self.config, color=self.color, quiet=quiet)
+
+    @property
+    def store_path(self) -> Path:
+        """The file of the store."""
+        return self.settings(quiet=True).governance.store_path
 
     def source(self, name: str) -> SourceConfig:
         """Return the configured source of this name; raise OptionError when there is none."""

@@ -14,6 +14,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import orjson
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gloveport.errors import CODES, GloveportError, OptionError, http_status
@@ -74,7 +76,7 @@ class Guard:
             if scope["path"] in PUBLIC_PATHS:
                 await self._app(scope, receive, send)
                 return
-            self._check(scope, headers)
+            await self._check(scope, headers)
             body = await _body(headers, receive) if scope["method"] == "POST" else b""
             is_run = scope["method"] == "POST" and await _is_run(body)
             await asyncio.sleep(0)  # the library parses the body again: let the loop turn between the two
@@ -86,7 +88,7 @@ class Guard:
         with self._admission.request() if is_run else nullcontext():
             await self._app(scope, _replay(body, receive), send)
 
-    def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
+    async def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._names.include(host):
             raise _refusal("wrong-origin", "the Host header does not name this server")
@@ -94,12 +96,14 @@ class Guard:
         if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
             raise _refusal("wrong-origin", "the request comes from another origin")
         try:
-            agent = self._token.agent_of(headers.get("authorization", ""))
+            agent = await self._token.agent_of(headers.get("authorization", ""))
         except OptionError as error:
             raise _refusal("unauthorized", error.message) from None
         if agent is None:
             raise _refusal("unauthorized", "the request needs the server's token, or that of an agent")
         scope[AGENT_SCOPE_KEY] = agent
+        # The library gives a session to nobody but its principal: another agent that has its id gets a 404 (M11).
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=agent, scopes=[]))
         mark_authenticated(scope)
         if scope["path"] not in GUARDED_PATHS:
             raise _refusal("not-found", "there is nothing at this path")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import math
@@ -80,8 +81,9 @@ class TokenCheck:
         self._store = store
         self._agents: list[tuple[str, bytes]] = []
         self._read_at = -math.inf
+        self._reading: asyncio.Task[None] | None = None
 
-    def agent_of(self, authorization: str) -> str | None:
+    async def agent_of(self, authorization: str) -> str | None:
         """Return the agent of `Bearer` and a token; takes the same time whatever is wrong.
 
         Raise OptionError for an agent that has a token and is not in the settings.
@@ -89,7 +91,7 @@ class TokenCheck:
         scheme, _, given = authorization.partition(" ")
         digest = token_digest(given.strip())
         found = DEFAULT_AGENT if hmac.compare_digest(digest, self._digest) else None
-        for name, known in self._known():
+        for name, known in await self._known():
             if hmac.compare_digest(digest, known):
                 found = name
         if found is None or scheme.lower() != "bearer":
@@ -97,13 +99,20 @@ class TokenCheck:
         self._check_agent(found)
         return found
 
-    def _known(self) -> list[tuple[str, bytes]]:
+    async def _known(self) -> list[tuple[str, bytes]]:
         now = time.monotonic()
-        if self._store is not None and now > self._read_at + READ_SECONDS and self._store.exists():
-            self._read_at = now
-            try:
-                with closing(TokenStore(self._store)) as tokens:
-                    self._agents = tokens.digests("agent")
-            except StoreError as error:
-                logger.warning("tokens of agents can't be read: %s", error.message)
+        if self._store is not None and now > self._read_at + READ_SECONDS:
+            if self._reading is None:
+                self._reading = asyncio.create_task(asyncio.to_thread(self._read, self._store))
+            await asyncio.shield(self._reading)  # a locked store keeps its callers waiting, and nobody else
         return self._agents
+
+    def _read(self, store: Path) -> None:
+        try:
+            if store.exists():
+                with closing(TokenStore(store)) as tokens:
+                    self._agents = tokens.digests("agent")
+        except StoreError as error:
+            logger.warning("tokens of agents can't be read: %s", error.message)
+        finally:
+            self._read_at, self._reading = time.monotonic(), None

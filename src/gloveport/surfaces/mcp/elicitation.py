@@ -7,7 +7,7 @@ call (M12).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
@@ -24,12 +24,17 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gloveport.approvals.request import Answer
+from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.errors import ApprovalError
 from gloveport.host.port import Gloveport
+from gloveport.large_values import is_large, off_loop
 from gloveport.surfaces.agents.tools import AgentAnswer
+from gloveport.surfaces.documents import to_text
+from gloveport.surfaces.terminal import visible_line
+from gloveport.values import to_json
 
 KEY = "approval"
+MAX_MESSAGE_CHARS = 20_000
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -83,8 +88,13 @@ class ApprovalElicitation:
         """Return the answer to a call, after the user was asked as often as it takes, or what the client has to ask."""
         while answer.data.get("status") == "waiting" and self.is_trusted:
             run = str(answer.data["run"])
-            seen = {one.id: one.digest for one in self._port.approvals.waiting if one.run == run}
-            message = f"{answer.text.partition(HOW_TO_MARK)[0].strip()}\n(asked by the agent {self._agent})"
+            waiting = [request for request in self._port.approvals.waiting if request.run == run]
+            if not waiting:  # they were answered elsewhere at this moment
+                answer = await resume(run)
+                continue
+            message, seen = await off_loop(self._question, waiting)
+            if not seen:
+                return answer
             if self._context.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 form = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=SCHEMA))
                 state = orjson.dumps({"run": run, "seen": seen}).decode()
@@ -94,6 +104,32 @@ class ApprovalElicitation:
                 return answer
             answer = await resume(run)
         return answer
+
+    def _question(self, waiting: Sequence[ApprovalRequest]) -> tuple[str, dict[str, str]]:
+        """Return what the user is asked, and the digests of the calls that it shows in full, by id.
+
+        A call that does not fit is asked about in the next question, or in a terminal if it is too long for any.
+        """
+        rows: list[str] = []
+        seen: dict[str, str] = {}
+        room = MAX_MESSAGE_CHARS
+        for request in waiting:
+            if is_large(request.args, max_bytes=room):
+                continue
+            row = f"- {self._shown(request)}"
+            if len(row) <= room:
+                rows.append(row)
+                seen[request.id] = request.digest
+                room -= len(row)
+        count = "1 call" if len(rows) == 1 else f"{len(rows):,} calls"
+        first = f"A program of the agent {self._agent} waits for you to approve {count}:"
+        return "\n".join([first, *rows]), seen
+
+    def _shown(self, request: ApprovalRequest) -> str:
+        tool = self._port.catalog.find(request.tool)
+        path = self._port.catalog.path_of(tool) if tool else request.tool
+        because = f" ({request.reason})" if request.reason else ""
+        return visible_line(f"tools.{path} {to_text(to_json(dict(request.args)), indented=False)}{because}")
 
     def _give(self, seen: dict[str, str], response: ElicitResult) -> bool:
         """Give the user's answer to the calls that were shown; return whether there was one."""
@@ -107,6 +143,3 @@ class ApprovalElicitation:
         except ApprovalError:
             return True  # somebody has answered meanwhile, or it has expired: look again
         return True
-
-
-HOW_TO_MARK = "Ask the user to answer"

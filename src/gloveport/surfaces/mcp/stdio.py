@@ -18,7 +18,6 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 
-from gloveport.folders import store_file
 from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.sources.detection import check, likely_name
@@ -62,7 +61,7 @@ class ServedSources:
         settings = load_settings(self.config, named=[name for text in self.sources if (name := likely_name(text))])
         options = SourceOptions(self.private, ("*",) if self.writes else (), self.trust_annotations)
         sources = [SourceSpec(text, options) for text in self.sources]
-        store = settings.governance.store or store_file()
+        store = settings.governance.store_path
         port = Gloveport(sources=sources, config=settings, minimum=self.minimum, check_types=True, store=store)
         port.agent(self.agent)
         return port

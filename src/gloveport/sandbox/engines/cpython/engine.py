@@ -30,7 +30,7 @@ class CPythonEngine:
         Capability("await", "yes", "top-level await and return; parallel calls with asyncio.gather"),
         Capability("eval", "yes", "eval, exec and ctypes run native code, and win nothing in the jail"),
         Capability("threads", "no", "threads and processes can't be started; asyncio works"),
-        Capability("network", "no", "sockets are refused; tools make requests on the host"),
+        Capability("network", "off", "fetch and urllib.request, by rules; sockets are refused"),
         Capability("files", "no", "nothing can be written, and only the standard library read"),
         Capability("packages", "no", "only the standard library can be imported"),
     )

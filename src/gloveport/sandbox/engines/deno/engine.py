@@ -52,7 +52,7 @@ class DenoEngine:
         Capability("await", "yes", "top-level await and return; parallel calls with Promise.all"),
         Capability("eval", "off", "eval and new Function: Gloveport(allow_eval=True) or --allow-eval"),
         Capability("wasm", "off", "WebAssembly: Gloveport(allow_wasm=True) or --allow-wasm"),
-        Capability("network", "no", "fetch is refused; tools make requests on the host"),
+        Capability("network", "off", "fetch, by rules; the host makes the requests"),
         Capability("files", "no", "there is no file system; tools read and write on the host"),
         Capability("packages", "no", "import is refused"),
     )

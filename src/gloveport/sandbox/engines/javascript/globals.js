@@ -2,6 +2,7 @@
 // is listed here.
 
 import { ToolError } from "./errors.js";
+import { fetch } from "./fetch.js";
 import { log } from "./output.js";
 import {
   apply,
@@ -11,10 +12,10 @@ import {
   freeze,
   keys,
   ownKeys,
-  Promise_,
   String_,
   stringSlice,
 } from "./primordials.js";
+import { step } from "./steps.js";
 
 const LANGUAGE =
   `Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Promise RegExp
@@ -29,17 +30,6 @@ const kept = create(null);
 /** Defines a global for the guest, with the attributes of the language's own. */
 export function define(name, value) {
   defineProperty(globalThis, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
-}
-
-function refuseFetch() {
-  return new Promise_((_resolve, reject) =>
-    reject(
-      new ToolError("fetch is refused: the sandbox has no network", {
-        code: "egress-denied",
-        hint: "call a tool instead; the host makes the request",
-      }),
-    )
-  );
 }
 
 function makeProcess(env) {
@@ -71,7 +61,7 @@ export function installGlobals(names, ours) {
   }
   queue = ours.queueMicrotask ?? queue;
   for (const name of keys(ours)) if (ours[name] !== undefined) define(name, ours[name]);
-  define("fetch", refuseFetch);
+  define("fetch", fetch);
   define("ToolError", ToolError);
   define("self", globalThis);
   define("global", globalThis);
@@ -79,7 +69,7 @@ export function installGlobals(names, ours) {
     "navigator",
     freeze({ userAgent: "Gloveport", language: "en-US", languages: ["en-US"], hardwareConcurrency: 1 }),
   );
-  define("step", async (_name, run) => await run());
+  define("step", step);
 }
 
 /** Defines the globals of one run. */

@@ -3,10 +3,11 @@
 
 import { currentTime } from "./clock.js";
 import { apply, create, min, Number_, TypeError_ } from "./primordials.js";
+import { currentLabel, enterEvent, runLabelled } from "./steps.js";
 
 const MAX_DELAY_MS = 0x7fffffff; // as in browsers and Node; a longer delay means 1 ms there, and this here
 
-const timers = create(null); // id → {id, due, every, run, args}
+const timers = create(null); // id → {id, due, every, run, args, label}
 let count = 0;
 let nextId = 1;
 let asked = null;
@@ -23,6 +24,7 @@ function add(run, delay, every, args) {
     every: every ? millis * 1000 : null,
     run,
     args,
+    label: currentLabel(),
   };
   count++;
   return id;
@@ -67,8 +69,9 @@ export function fireTimers(now, settle, failed) {
     if (timer === null || timer.due > now) return;
     if (timer.every === null) remove(timer.id);
     else timer.due = now + (timer.every || 1000);
+    enterEvent(timer.label);
     try {
-      apply(timer.run, undefined, timer.args);
+      runLabelled(timer.label, () => apply(timer.run, undefined, timer.args));
     } catch (error) {
       failed(error);
     }

@@ -20,6 +20,7 @@ import {
   toStringTag,
 } from "./primordials.js";
 import { callSite, stackOf } from "./stacks.js";
+import { currentLabel, enterEvent } from "./steps.js";
 import { BadValue, encode } from "./values.js";
 import { flush, send, TooLarge } from "./wire.js";
 
@@ -61,21 +62,27 @@ class Pending {
   resolve;
   reject;
   site;
-  constructor(resolve, reject, site) {
+  label;
+  constructor(resolve, reject, site, label) {
     this.resolve = resolve;
     this.reject = reject;
     this.site = site;
+    this.label = label;
   }
 }
 
 function callTool(name, quoted, args, sites) {
-  const site = noteSite(sites);
+  return sendCall(name, quoted, args, noteSite(sites));
+}
+
+function sendCall(name, quoted, args, site) {
+  const label = currentLabel();
   return new Promise_((resolve, reject) => {
     let id;
     try {
       const encoded = encodeArguments(args); // runs the program's getters, which may call tools themselves
       id = nextId++;
-      send(`["call",${id},${quoted},${encoded}]`);
+      send(`["call",${id},${quoted},${encoded}${label === undefined ? "" : `,${quote(label)}`}]`);
     } catch (error) {
       reject(
         isOurs(error)
@@ -87,8 +94,13 @@ function callTool(name, quoted, args, sites) {
       );
       return;
     }
-    mapSet(pending, id, new Pending(resolve, reject, site));
+    mapSet(pending, id, new Pending(resolve, reject, site, label));
   });
+}
+
+/** Returns a promise of the result of a tool that Gloveport has itself, for the program at `site`. */
+export function callBuiltIn(name, args, site) {
+  return sendCall(name, quote(name), [args], site);
 }
 
 /** Returns the answer of the host. The whole guest waits for it. */
@@ -116,6 +128,7 @@ export function settleCall(reply) {
   const call = mapGet(pending, id);
   if (call === undefined) return;
   mapDelete(pending, id);
+  enterEvent(call.label);
   if (reply[3]) call.resolve(reply[4]);
   else call.reject(new ToolError(reply[4].message, reply[4], placeOf(call.site)));
 }

@@ -45,6 +45,7 @@ from gloveport.sandbox.engines.monty.messages import (
 )
 from gloveport.sandbox.engines.monty.nodes import TooHeavyError, Writer
 from gloveport.sandbox.engines.monty.output import Lines
+from gloveport.sandbox.engines.monty.step_labels import StepLabels
 from gloveport.sandbox.engines.monty.tool_errors import ToolErrors
 from gloveport.sandbox.engines.monty.unsupported import no_builtin
 from gloveport.values import encode, from_wire
@@ -103,6 +104,7 @@ class Driver:
         self._calls: dict[int, int] = {}  # our ids of pending calls → the worker's ids
         self._sleeps: list[tuple[int, int]] = []  # a heap of (due time, the worker's id of the call)
         self._asked: int | None = None
+        self._labels = StepLabels()
         self._turns = self._all_turns = 0
         self._ended = False
 
@@ -257,7 +259,8 @@ class Driver:
             return
         self._last_id += 1
         self._calls[self._last_id] = called.call
-        self._emit_frame(b'["call",%d,%b,%b]' % (self._last_id, encode(name), args))
+        label = self._labels.wait(called.call)
+        self._emit_frame(b'["call",%d,%b,%b%b]' % (self._last_id, encode(name), args, label))
         if called.awaited:
             self._wait = partial(self._until_reply, self._last_id, self._settle)
         else:
@@ -299,6 +302,11 @@ class Driver:
                 values = [self._value(called, index) for index in called.args]
                 if [*map(type, values)] == [str] * 4:
                     self._tool_errors.add_cause(*values)
+                self._answer(called.call, Returned(writer.add(None)), writer.table())
+            case "_gloveport_label":
+                self._answer(called.call, Returned(writer.add(self._labels.current)), writer.table())
+            case "_gloveport_relabel":
+                self._labels.change(first)
                 self._answer(called.call, Returned(writer.add(None)), writer.table())
             case "__getToolInterface":
                 self._look_up("interface", [first], partial(self._return, called.call))
@@ -382,6 +390,7 @@ class Driver:
     def _settle(self, event: Event) -> None:
         """Pass the reply to a call on to the program."""
         call = self._calls.pop(event[2])
+        self._labels.resume(call)
         writer = Writer()
         if event[3]:
             answer: Answer = Returned(writer.add(from_wire(event[4])))
@@ -401,6 +410,7 @@ class Driver:
         at = self._clock.now + round(seconds * MICROS)
         if asked.what == messages.ASYNC_SLEEP:
             heapq.heappush(self._sleeps, (at, asked.call))
+            self._labels.wait(asked.call)
             self._answer(asked.call, Promised())
         elif at == self._clock.now:
             writer = Writer()
@@ -415,12 +425,14 @@ class Driver:
             self._emit_frame(b'["timer",%b]' % (b"null" if at is None else b"%d" % at))
 
     def _wake(self) -> None:
-        """End the sleeps that are due."""
+        """End the sleeps that are due, those of one step at a time."""
         writer = Writer()
         nothing = Returned(writer.add(None))
         ended: list[tuple[int, Answer]] = []
-        while self._sleeps and self._sleeps[0][0] <= self._clock.now:
+        label = self._labels.of(self._sleeps[0][1])
+        while self._sleeps and self._sleeps[0][0] <= self._clock.now and self._labels.of(self._sleeps[0][1]) == label:
             ended.append((heapq.heappop(self._sleeps)[1], nothing))
+            self._labels.resume(ended[-1][0])
         self._resume(messages.resume_futures(ended, writer.table()))
 
     # The end.

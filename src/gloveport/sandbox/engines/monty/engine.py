@@ -35,7 +35,7 @@ class MontyEngine:
         Capability("eval", "yes", "eval and exec, in the interpreter itself: there is no native code"),
         Capability("classes", "no", "classes without inheritance, properties and most special methods; dataclasses work"),
         Capability("generators", "no", "no yield, async for, async with, del; comprehensions work"),
-        Capability("network", "no", "there are no sockets; tools make requests on the host"),
+        Capability("network", "off", "fetch, by rules; there are no sockets"),
         Capability("files", "no", "there is no file system; tools read and write on the host"),
         Capability("packages", "no", "only Monty's part of the standard library can be imported"),
     )

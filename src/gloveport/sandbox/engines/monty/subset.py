@@ -155,8 +155,9 @@ def edits(nodes: Nodes, tree: ast.Module, code: str) -> list[Edit]:
         out += _handler(node, lines, code)
     for node in nodes[ast.Raise]:
         out += _raise(node, lines, code)
-    if "isinstance" in code or "return_exceptions" in code:
-        out += [edit for node in nodes[ast.Call] for edit in _call(node, lines)]
+    has_steps = "step" in code and any(node.id == "step" for node in nodes[ast.Name])
+    if "isinstance" in code or "return_exceptions" in code or has_steps:
+        out += [edit for node in nodes[ast.Call] for edit in _call(node, lines, has_steps)]
     if any(name in code for name in TOOLS):
         out += _on_tools(nodes, lines)
     return out
@@ -222,15 +223,16 @@ def _repeatable(cause: ast.expr | None) -> TypeGuard[ast.expr]:
     return isinstance(cause, ast.Name)
 
 
-def _call(node: ast.Call, lines: LineIndex) -> Iterator[Edit]:
+def _call(node: ast.Call, lines: LineIndex, has_steps: bool) -> Iterator[Edit]:
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
             if any(isinstance(part, ast.Name) and part.id in WIDE for part in ast.walk(kind)):
                 yield Edit(lines.start(node.func), lines.end(node.func), ISINSTANCE)
         case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="asyncio"), attr="gather"), keywords=[ast.keyword("return_exceptions")]
-        ):
-            yield Edit(lines.start(node.func), lines.end(node.func), GATHER)
+            func=ast.Attribute(value=ast.Name(id="asyncio"), attr="gather"),
+            keywords=[] | [ast.keyword("return_exceptions")] as options,
+        ) if options or has_steps:
+            yield Edit(lines.start(node.func), lines.end(node.func), f"{GATHER}_steps" if has_steps else GATHER)
 
 
 def _walked(nodes: Nodes) -> Iterator[ast.expr]:

@@ -50,7 +50,7 @@ class QuickJSEngine:
             "no Intl, URL, Temporal, Blob, streams or crypto.subtle; what is missing is named before the run",
         ),
         Capability("wasm", "no", "there is no WebAssembly, and no compiler to machine code"),
-        Capability("network", "no", "fetch is refused; tools make requests on the host"),
+        Capability("network", "off", "fetch, by rules; the host makes the requests"),
         Capability("files", "no", "there is no file system; tools read and write on the host"),
         Capability("packages", "no", "import is refused"),
     )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from gloveport import urls
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.policy.credentials import Attachment
-from gloveport.policy.egress import Reach, Reply, Request, urls
+from gloveport.policy.credentials import Attachment, renew_attachments
+from gloveport.policy.egress import Reach, Reply, Request
 from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.context import SourceContext
 
@@ -56,27 +57,29 @@ class Endpoint:
             content = json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
         except ValueError as error:
             raise ToolError(f"the arguments can't be sent as JSON: {error}", code="bad-arguments") from None
-        attachments = self._attachments()
+        attachments = await self._attachments()
         request = Request("POST", self.url, (*REQUEST_HEADERS, *self._config.headers.items()), content)
-        reply = await self._context.egress.send(request, self._reach, attachments)
+        reply = await self._context.egress.send(request, self._reach, attachments, self._renew)
         if reply.status == 401:
             raise self._unauthorized(given=bool(attachments))
         return reply
 
     def _unauthorized(self, *, given: bool) -> ToolError:
         slot = next(iter(self._config.credentials), TOKEN_SLOT)
-        variable = self._context.credentials.wanted(self._config.name, slot)
+        wanted = self._context.credentials.wanted(self._config.name, slot)
         if given:
-            setting = f"check the credential in the environment variable {variable}"
+            setting = f"give it another credential: {wanted}"
             message = "the endpoint refused the credential"
             return ToolError(message, code="http-error", origin="tool", status=401, setting=setting)
-        setting = f"set the environment variable {variable}"
-        return ToolError("the endpoint wants a credential", code="credential-missing", status=401, setting=setting)
+        return ToolError("the endpoint wants a credential", code="auth-required", status=401, setting=wanted)
 
-    def _attachments(self) -> list[Attachment]:
+    async def _renew(self, refused: Sequence[Attachment]) -> tuple[Attachment, ...]:
+        return await renew_attachments(self._context.credentials, refused)
+
+    async def _attachments(self) -> list[Attachment]:
         found = []
         for slot in self.slots:
-            secret = self._context.credentials.find(self._config.name, slot.name)
+            secret = await self._context.credentials.find(self._config.name, slot.name, self._origin)
             if secret is not None:
                 name, template = ("Authorization", "Bearer {}") if slot.name == TOKEN_SLOT else (slot.name, "{}")
                 found.append(Attachment("header", name, secret, frozenset({self._origin}), template))

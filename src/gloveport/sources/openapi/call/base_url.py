@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from gloveport import urls
 from gloveport.config import SourceConfig
 from gloveport.errors import SourceError, ToolError
-from gloveport.policy.egress import urls
 
 TEMPLATE_VARIABLE = re.compile(r"\{([^{}]*)\}")
 NESTED_ENCODING = re.compile(r"%(?:25)+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gloveport.errors import ToolError
-from gloveport.policy.credentials import Attachment, Credentials, Secret
+from gloveport.policy.credentials import Attachment, Credentials, Secret, renew_attachments
 from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.suggestions import did_you_mean
 
@@ -37,25 +37,37 @@ class SourceCredentials:
                     f"{meant + ' ' if meant else ''}its slots are {known}"
                 )
 
-    def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
-        """Return the secrets to send; raises ToolError `credential-missing`, whose setting names the variables to set."""
+    async def attach(self, alternatives: Alternatives, origin: str) -> tuple[Attachment, ...]:
+        """Return the secrets to send; raises ToolError `auth-required`, whose setting names the variables to set."""
         alternatives = alternatives or self._undeclared
         if not alternatives:
             return ()
         for names in alternatives:
-            found = [
-                (self._by_name[name], self._credentials.find(self._source, name)) for name in names if name in self._by_name
-            ]
-            if found and len(found) == len(names) and all(secret for _, secret in found):
-                return tuple(_attachment(slot, secret, origin) for slot, secret in found if secret)
+            slots = [self._by_name[name] for name in names if name in self._by_name]
+            if slots and len(slots) == len(names) and (found := await self._found(slots, origin)):
+                return found
         if any(not names for names in alternatives):
             return ()
         raise self._missing(alternatives)
 
+    async def renew(self, refused: Sequence[Attachment]) -> tuple[Attachment, ...]:
+        """Return the attachments with new secrets, after the service has refused them; nothing when there are none."""
+        return await renew_attachments(self._credentials, refused)
+
+    async def _found(self, slots: Sequence[CredentialSlot], origin: str) -> tuple[Attachment, ...]:
+        """Return the secrets of all slots; nothing when one of them is missing."""
+        found: list[Attachment] = []
+        for slot in slots:
+            secret = await self._credentials.find(self._source, slot.name, origin)
+            if secret is None:
+                return ()
+            found.append(_attachment(slot, secret, origin))
+        return tuple(found)
+
     def _missing(self, alternatives: Alternatives) -> ToolError:
         ways = [" and ".join(self._credentials.wanted(self._source, name) for name in names) for names in alternatives]
         message = f"the source {self._source} has no credential for this call"
-        return ToolError(message, code="credential-missing", setting=f"set {', or '.join(dict.fromkeys(ways))}")
+        return ToolError(message, code="auth-required", setting=", or ".join(dict.fromkeys(ways)))
 
 
 def _attachment(slot: CredentialSlot, secret: Secret, origin: str) -> Attachment:

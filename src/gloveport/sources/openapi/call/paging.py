@@ -19,8 +19,9 @@ from urllib.parse import unquote
 
 import msgspec
 
+from gloveport import urls
 from gloveport.errors import ToolError
-from gloveport.policy.egress import Reply, urls
+from gloveport.policy.egress import Reply
 from gloveport.sources.openapi.operation import MORE_FLAGS, Operation, Paging
 
 MAX_CURSOR_CHARS = 8192

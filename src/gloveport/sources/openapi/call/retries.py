@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from gloveport.errors import ToolError
 from gloveport.policy.credentials import Attachment
 from gloveport.policy.egress import Egress, Reach, Reply, Request
+from gloveport.policy.egress.values import Renew
 from gloveport.sources.openapi.call.response import TRANSIENT_STATUSES
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -20,7 +21,13 @@ MAX_PAUSE_SECONDS = 30.0
 
 
 async def send(
-    egress: Egress, request: Request, reach: Reach, attachments: Sequence[Attachment], *, retry: bool = True
+    egress: Egress,
+    request: Request,
+    reach: Reach,
+    attachments: Sequence[Attachment],
+    renew: Renew | None = None,
+    *,
+    retry: bool = True,
 ) -> Reply:
     """Return the reply, after up to two retries if the method is safe and `retry` is True.
 
@@ -29,7 +36,7 @@ async def send(
     """
     attempts = MAX_ATTEMPTS if retry and request.method in SAFE_METHODS else 1
     deadline = time.monotonic() + reach.total_seconds
-    outcome = await _attempt(egress, request, reach, attachments)
+    outcome = await _attempt(egress, request, reach, attachments, renew)
     for attempt in range(1, attempts):
         pause = pause_after(outcome, attempt, datetime.now(UTC))
         if pause is None or time.monotonic() + pause >= deadline:
@@ -37,7 +44,7 @@ async def send(
         await asyncio.sleep(pause)
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
-                outcome = await _attempt(egress, request, reach, attachments)
+                outcome = await _attempt(egress, request, reach, attachments, renew)
         except TimeoutError:
             break  # the outcome of the previous attempt says more than a timeout
     if isinstance(outcome, ToolError):
@@ -45,9 +52,11 @@ async def send(
     return outcome
 
 
-async def _attempt(egress: Egress, request: Request, reach: Reach, attachments: Sequence[Attachment]) -> Reply | ToolError:
+async def _attempt(
+    egress: Egress, request: Request, reach: Reach, attachments: Sequence[Attachment], renew: Renew | None
+) -> Reply | ToolError:
     try:
-        return await egress.send(request, reach, attachments)
+        return await egress.send(request, reach, attachments, renew)
     except ToolError as error:
         return error
 

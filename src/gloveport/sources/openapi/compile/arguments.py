@@ -28,6 +28,7 @@ class _ObjectSchema:
         self._required: dict[str, Any] = {}
         self._optional: dict[str, Any] = {}
         self.rest: Any = False
+        self.needs: dict[str, list[str]] = {}  # by an optional property: what must come with it
         self.choices: list[Schema] = []
 
     def add(self, name: str, schema: Any, required: bool) -> None:
@@ -37,6 +38,8 @@ class _ObjectSchema:
         out: Schema = {"type": "object", "properties": self._required | self._optional}
         if self._required:
             out["required"] = list(self._required)
+        if self.needs:
+            out["dependentRequired"] = self.needs
         out["additionalProperties"] = self.rest
         if len(self.choices) == 1:
             out |= self.choices[0]
@@ -101,3 +104,5 @@ def _add_body(top: _ObjectSchema, payload: CompiledBody, *, grouped: bool, sprea
         text = "How the body is sent; without it, as the first of these types that fits the body."
         schema = {"type": "string", "enum": types, "description": text}
         top.add("content_type", schema, required=False)
+        if not payload.required and (grouped or not spread):
+            top.needs["content_type"] = ["body"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from contextlib import closing
 
-from gloveport.config.governance import AGENT_NAME, AGENT_NAME_HINT
 from gloveport.errors import OptionError
 from gloveport.store.tokens import TokenStore
-from gloveport.surfaces.cli.approvals.command import store_path
+from gloveport.surfaces.cli.agents.tokens import add_token, check_name, remove_token
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import visible_line
@@ -17,19 +16,13 @@ from gloveport.types import DEFAULT_AGENT
 
 def add_command(view: ViewOptions, name: str) -> int:
     """Create the token of an agent, and print it once; return the exit code."""
-    if not AGENT_NAME.fullmatch(name):
-        raise OptionError(f"an agent can't be called {name!r:.60}", hint=AGENT_NAME_HINT)
+    check_name(name, "agent")
     if name == DEFAULT_AGENT:
         raise OptionError(f"the agent {name} has the server's token", hint="choose another name")
-    with closing(TokenStore(store_path(view))) as tokens:
-        token = tokens.add(name, "agent")
     known = name in view.settings(quiet=True).governance.agents
-    if view.as_json:
-        write_document(view.out, {"ok": True, "agent": name, "token": token, "configured": known})
-        return 0
-    view.out.line(token)
-    view.err.line(f"this is shown once: give it to the client of {name} as its bearer token for `gloveport serve`")
-    if not known:
+    use = f"give it to the client of {name} as its bearer token for `gloveport serve`"
+    add_token(view, name, "agent", use, configured=known)
+    if not known and not view.as_json:
         view.err.line(
             f"hint: add [agents.{name}] to gloveport.toml, with the tools that it may see; until then it is refused"
         )
@@ -39,7 +32,7 @@ def add_command(view: ViewOptions, name: str) -> int:
 def list_command(view: ViewOptions) -> int:
     """List the agents; return the exit code."""
     configured = view.settings(quiet=True).governance.agents
-    with closing(TokenStore(store_path(view))) as tokens:
+    with closing(TokenStore(view.store_path)) as tokens:
         created = dict(tokens.names("agent"))
     names = sorted({*configured, *created})
     if view.as_json:
@@ -62,10 +55,4 @@ def list_command(view: ViewOptions) -> int:
 
 def remove_command(view: ViewOptions, name: str) -> int:
     """Delete the token of an agent; return the exit code."""
-    with closing(TokenStore(store_path(view))) as tokens:
-        tokens.remove(name, "agent")
-    if view.as_json:
-        write_document(view.out, {"ok": True, "removed": name})
-    else:
-        view.err.line(f"the token of {visible_line(name)} is deleted")
-    return 0
+    return remove_token(view, name, "agent")

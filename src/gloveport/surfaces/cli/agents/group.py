@@ -6,22 +6,12 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
+from gloveport.surfaces.cli.help import PageCommand, PageGroup
 from gloveport.surfaces.cli.options import view_options
 
-
-@click.group(
-    "agents",
-    cls=PageGroup,
-    help="Give agents names and tokens, so that each has its own tools, rules and budgets.",
-    context_settings=GROUP_SETTINGS,
-    invoke_without_command=True,
+agents = PageGroup(
+    "agents", rare=True, help="Give agents names and tokens, so that each has its own tools, rules and budgets."
 )
-@click.pass_context
-def agents(ctx: click.Context) -> None:
-    """Show the help page of the group when no command is given."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 @agents.command(

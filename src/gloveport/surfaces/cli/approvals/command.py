@@ -9,19 +9,18 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from gloveport.approvals.request import Answer, ApprovalRequest, Scope
 from gloveport.approvals.shelf import ApprovalShelf, ShelvedRequest
-from gloveport.config.governance import AGENT_NAME, AGENT_NAME_HINT
 from gloveport.errors import ApprovalError, OptionError
-from gloveport.folders import store_file
 from gloveport.store.tokens import TokenStore
+from gloveport.surfaces.cli.agents.tokens import add_token, check_name, remove_token
 from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, request_document, request_lines
-from gloveport.surfaces.cli.arguments import read_arguments
+from gloveport.surfaces.cli.arguments import read_arguments, read_value
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import visible_line
 
 TOKEN_VARIABLE = "GLOVEPORT_APPROVER_TOKEN"
@@ -32,7 +31,7 @@ TAKE_SECONDS = 3.0  # for a host to take an answer
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """What an approver says on the command line: which requests, for how much, with which arguments."""
+    """The command line of an answer: which requests, for which scope, with which arguments."""
 
     ids: tuple[str, ...]
     run: str | None
@@ -40,6 +39,7 @@ class AnswerOptions:
     args: str | None
     reason: str
     yes: bool
+    value: str | None = None
 
 
 def list_command(view: ViewOptions) -> int:
@@ -51,8 +51,10 @@ def list_command(view: ViewOptions) -> int:
         return 0
     _show(view, [one.request for one in found])
     if found:
-        next_step = "gloveport approvals approve ID, or deny ID; --run ID answers all calls of a run"
-        view.err.line(view.err.paint(f"\n{next_step}", "dim"))
+        first = found[0].request
+        one, run = as_typed(f"gloveport approvals approve {first.id[:SHORT_ID_CHARS]}"), first.run[:SHORT_ID_CHARS]
+        next_step = f"{one}, or deny; --run {run} answers all calls of a run"
+        view.err.line(f"\n{view.err.paint(view.err.fold(next_step), 'dim')}")
     else:
         view.err.line("no call waits for approval")
     return 0
@@ -75,7 +77,7 @@ def watch_command(view: ViewOptions) -> int:
     """Show each new request until Ctrl-C; return the exit code."""
     seen: set[str] = set()
     with closing(_shelf(view)) as shelf:
-        view.err.line("waiting for calls that ask; Ctrl-C ends this")
+        view.err.line("calls that ask appear here; Ctrl-C ends")
         while True:
             fresh = [one.request for one in shelf.waiting() if one.request.id not in seen]
             seen.update(request.id for request in fresh)
@@ -92,12 +94,19 @@ def approve_command(view: ViewOptions, options: AnswerOptions) -> int:
     args = read_arguments([options.args]) if options.args is not None else None
     if args is not None and (options.run or len(options.ids) != 1 or options.scope != "once"):
         raise OptionError("--args changes the arguments of one call", hint="name one request, without --run and --always")
-    return _answer(view, options, Answer(True, _approver(view), options.scope, args=args), "Approve")
+    if options.value is None:
+        return _answer(view, options, Answer(True, approver_of(view), options.scope, args=args), "Approve")
+    if args is not None or options.run or len(options.ids) != 1 or options.scope != "once":
+        raise OptionError(
+            "--value is the result of one call that was interrupted", hint="name one request, and nothing else"
+        )
+    value = read_value(options.value)
+    return _answer(view, options, Answer(True, approver_of(view), happened=True, value=value), "Record the result of")
 
 
 def deny_command(view: ViewOptions, options: AnswerOptions) -> int:
     """Deny calls after showing them; return the exit code."""
-    return _answer(view, options, Answer(False, _approver(view), reason=options.reason), "Deny")
+    return _answer(view, options, Answer(False, approver_of(view), reason=options.reason), "Deny")
 
 
 def standing_command(view: ViewOptions) -> int:
@@ -120,9 +129,9 @@ def standing_command(view: ViewOptions) -> int:
 
 def revoke_command(view: ViewOptions, id: str) -> int:
     """End a standing approval; return the exit code."""
-    _approver(view)
+    approver = approver_of(view)
     with closing(_shelf(view)) as shelf:
-        shelf.revoke(id)
+        shelf.revoke(id, approver)
     if view.as_json:
         write_document(view.out, {"ok": True, "revoked": id})
     else:
@@ -130,40 +139,36 @@ def revoke_command(view: ViewOptions, id: str) -> int:
     return 0
 
 
-def store_path(view: ViewOptions) -> Path:
-    """Return the file of the store."""
-    return view.settings(quiet=True).governance.store or store_file()
-
-
 def _shelf(view: ViewOptions) -> ApprovalShelf:
-    return ApprovalShelf(store_path(view))
+    return ApprovalShelf(view.store_path)
 
 
 def _show(view: ViewOptions, requests: Sequence[ApprovalRequest]) -> None:
-    for request in requests:
-        for line in request_lines(view.out, request):
-            view.out.line(line)
+    for line in request_lines(view.out, requests):
+        view.out.line(line)
 
 
 def _state(found: ShelvedRequest) -> str:
     if found.state == "waiting" and not found.lives:
         return "its host has ended, and with it the run"
+    if found.state == "waiting" and not found.is_held:
+        return f"it waits; its host has ended: {_how_to_resume(found.request.run)}"
     states = {"waiting": "it waits", "answered": "it was answered", "taken": "it was answered"}
     refused = f"; the last answer was refused: {visible_line(found.problem)}" if found.problem else ""
     return f"{states.get(found.state, f'it has {found.state}')}{refused}"
 
 
-def _approver(view: ViewOptions) -> str:
-    """Return who answers: the holder of an approver's token, or the user at this terminal. No agent is one."""
+def approver_of(view: ViewOptions, act: str = "an answer") -> str:
+    """Return who acts: the holder of an approver's token, or the user at this terminal. No agent is one."""
     token = os.environ.get(TOKEN_VARIABLE)
     if token:
-        with closing(TokenStore(store_path(view))) as tokens:
+        with closing(TokenStore(view.store_path)) as tokens:
             name = tokens.find(token, "approver")
         if name is None:
             raise ApprovalError(f"the token in {TOKEN_VARIABLE} is not one of an approver")
         return name
     if sys.stdin is None or not sys.stdin.isatty():
-        raise ApprovalError("an answer needs a terminal, or the token of an approver", hint=f"set {TOKEN_VARIABLE}")
+        raise ApprovalError(f"{act} needs a terminal, or the token of an approver", hint=f"set {TOKEN_VARIABLE}")
     return getpass.getuser()
 
 
@@ -177,20 +182,28 @@ def _answer(view: ViewOptions, options: AnswerOptions, answer: Answer, verb: str
             found = [shelf.find(id) for id in dict.fromkeys(options.ids)]
         if not found:
             raise OptionError("name the requests, or the run", hint=HOW_TO_LIST)
+        if gone := next((one.request for one in found if not one.lives), None):
+            raise ApprovalError(f"the host of {gone.id[:SHORT_ID_CHARS]} has ended, and with it the run", hint=HOW_TO_LIST)
         requests = [one.request for one in found]
         if not options.yes:
             _show(view, requests)
             ask(f"{verb} {_count(requests)}?", view.err, yes=False, as_json=view.as_json)
         shelf.answer({request.id: request.digest for request in requests}, answer)
-        problems = _taken(shelf, requests)
+        left = next((one.request.run for one in found if not one.is_held), None)
+        problems = _taken(shelf, [one.request for one in found if one.is_held])
     if view.as_json:
         rows = [{"id": one.id, "problem": problems.get(one.id)} for one in requests]
         write_document(view.out, {"ok": not problems, "approved": answer.approved, "answered": rows})
     for id, problem in problems.items():
         view.err.line(f"{view.err.paint('!', 'yellow')} {id[:SHORT_ID_CHARS]}: {visible_line(problem)}")
     if not problems and not view.as_json:
-        view.err.line(f"{'approved' if answer.approved else 'denied'}; the run goes on")
+        goes_on = "the run goes on" if left is None else f"its host has ended: {_how_to_resume(left)}"
+        view.err.line(f"{'approved' if answer.approved else 'denied'}; {goes_on}")
     return 5 if problems else 0
+
+
+def _how_to_resume(run: str) -> str:
+    return as_typed(f"gloveport runs resume {run[:SHORT_ID_CHARS]}")
 
 
 def _count(requests: Sequence[ApprovalRequest]) -> str:
@@ -212,26 +225,13 @@ def _taken(shelf: ApprovalShelf, requests: Sequence[ApprovalRequest]) -> dict[st
 
 def add_approver_command(view: ViewOptions, name: str) -> int:
     """Create the token of an approver, and print it once; return the exit code."""
-    if not AGENT_NAME.fullmatch(name):
-        raise OptionError(f"an approver can't be called {name!r:.60}", hint=AGENT_NAME_HINT)
-    _approver(view)
-    with closing(TokenStore(store_path(view))) as tokens:
-        token = tokens.add(name, "approver")
-    if view.as_json:
-        write_document(view.out, {"ok": True, "approver": name, "token": token})
-        return 0
-    view.out.line(token)
-    view.err.line(f"this is shown once: set it as {TOKEN_VARIABLE} where {name} answers, and nowhere that an agent reads")
-    return 0
+    check_name(name, "approver")
+    approver_of(view)
+    use = f"set it as {TOKEN_VARIABLE} where {name} answers, and nowhere that an agent reads"
+    return add_token(view, name, "approver", use)
 
 
 def remove_approver_command(view: ViewOptions, name: str) -> int:
     """Delete the token of an approver; return the exit code."""
-    _approver(view)
-    with closing(TokenStore(store_path(view))) as tokens:
-        tokens.remove(name, "approver")
-    if view.as_json:
-        write_document(view.out, {"ok": True, "removed": name})
-    else:
-        view.err.line(f"the token of {name} is deleted")
-    return 0
+    approver_of(view)
+    return remove_token(view, name, "approver")

@@ -6,22 +6,10 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
+from gloveport.surfaces.cli.help import PageCommand, PageGroup
 from gloveport.surfaces.cli.options import YES, view_options
 
-
-@click.group(
-    "approvals",
-    cls=PageGroup,
-    help="Answer the calls of programs that wait for a person.",
-    context_settings=GROUP_SETTINGS,
-    invoke_without_command=True,
-)
-@click.pass_context
-def approvals(ctx: click.Context) -> None:
-    """Show the help page of the group when no command is given."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+approvals = PageGroup("approvals", help="Answer the calls of programs that wait for a person.")
 
 
 @approvals.command(
@@ -82,6 +70,7 @@ def approvals_watch(**view: Any) -> int:
 @click.option("--rest-of-run", is_flag=True, help="Also later calls of this run: the same tool and shape of arguments.")
 @click.option("--always", is_flag=True, help="Also every later call of this agent: the same tool and shape of arguments.")
 @click.option("--args", metavar="JSON", help="Make the call with these arguments instead.")
+@click.option("--value", metavar="JSON", help="An interrupted call was made, and returned this: it is not made again.")
 @YES
 @view_options
 def approvals_approve(ids: tuple[str, ...], rest_of_run: bool, always: bool, yes: bool, **rest: Any) -> int:
@@ -89,7 +78,7 @@ def approvals_approve(ids: tuple[str, ...], rest_of_run: bool, always: bool, yes
     from gloveport.surfaces.cli.approvals.command import AnswerOptions, ViewOptions, approve_command
 
     scope = "always" if always else "run" if rest_of_run else "once"
-    options = AnswerOptions(ids, rest.pop("run"), scope, rest.pop("args"), "", yes)
+    options = AnswerOptions(ids, rest.pop("run"), scope, rest.pop("args"), "", yes, rest.pop("value"))
     return approve_command(ViewOptions(**rest), options)
 
 

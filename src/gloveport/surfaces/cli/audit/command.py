@@ -14,9 +14,10 @@ from typing import Any
 import orjson
 
 from gloveport.errors import CODES, GloveportError, OptionError, StoreError, exit_code
-from gloveport.folders import store_file
 from gloveport.store.database import hint_for
+from gloveport.store.encryption import StoreConnection
 from gloveport.store.reading import DIGEST, StoredEvent, events, last_events, open_for_reading, payloads
+from gloveport.store.stored_runs import RUN_ID
 from gloveport.store.verification import AuditReport, damaged_payloads, verify
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
@@ -30,7 +31,7 @@ MAX_SHOWN_PROBLEMS = 100
 
 def show_events_command(view: ViewOptions, run: str | None, tool: str | None, since: str | None, limit: int) -> int:
     """Show the last events; return the exit code."""
-    path, after = _path(view), _since(since)
+    path, after = view.store_path, since_time(since)
     with _reading(path) as connection:
         found = last_events(connection, limit, run=_run(run), tool=_tool(tool), since=after)
         documents = [_document(connection, event) for event in found]
@@ -48,10 +49,10 @@ def verify_command(view: ViewOptions, head: str | None) -> int:
     """Check all chains; return 0 if they are intact, else 1."""
     if head is not None and not DIGEST.fullmatch(head.lower()):
         raise OptionError("--head takes a hash of 64 hexadecimal digits", hint="`gloveport audit verify` prints the heads")
-    path = _path(view)
+    path = view.store_path
     with _reading(path) as connection:
         report = verify(connection, head.lower() if head else None)
-        damaged = damaged_payloads(connection)
+        damaged = _damaged(view, connection)
     count = len(report.problems) + len(damaged)
     message = f"{path} is not as it was recorded: {count:,} problem{'s' * (count != 1)}"
     wrong = GloveportError(message, code="audit-broken", hint=CODES["audit-broken"].fix) if count else None
@@ -62,9 +63,20 @@ def verify_command(view: ViewOptions, head: str | None) -> int:
     return exit_code(wrong.code) if wrong else 0
 
 
+def _damaged(view: ViewOptions, connection: StoreConnection) -> tuple[str, ...]:
+    """Return the contents that were changed. Without the key of an encrypted store, only the chains are checked."""
+    try:
+        return damaged_payloads(connection)
+    except StoreError as error:
+        if error.code != "store-key":
+            raise
+        view.err.line(f"{view.err.paint('!', 'yellow')} only the chains are checked, not the contents: {error.message}")
+        return ()
+
+
 def export_command(view: ViewOptions, run: str | None, tool: str | None, since: str | None) -> int:
     """Print the events, one JSON object on each line, or all in one document; return the exit code."""
-    path, after = _path(view), _since(since)
+    path, after = view.store_path, since_time(since)
     with _reading(path) as connection:
         found = events(connection, run=_run(run), tool=_tool(tool), since=after)
         if view.as_json:
@@ -76,12 +88,8 @@ def export_command(view: ViewOptions, run: str | None, tool: str | None, since: 
     return 0
 
 
-def _path(view: ViewOptions) -> Path:
-    return view.settings(quiet=True).governance.store or store_file()
-
-
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+def _reading(path: Path) -> Iterator[StoreConnection]:
     """Yield a connection to the store; what SQLite can't read is an error of the store."""
     with closing(open_for_reading(path)) as connection:
         try:
@@ -90,18 +98,18 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             raise StoreError(f"the store {path} can't be read: {error}", hint=hint_for(error)) from None
 
 
-def _since(text: str | None) -> int:
-    """Return the time that `--since` names, in microseconds since 1970."""
+def since_time(text: str | None, option: str = "--since") -> int:
+    """Return the time that an option names as so long ago, in microseconds since 1970."""
     if text is None:
         return 0
     found = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if found is None:
-        raise OptionError(f"--since takes a time such as 30s, 10m, 1h or 7d, not {text!r:.40}")
+        raise OptionError(f"{option} takes a time such as 30s, 10m, 1h or 7d, not {text!r:.40}")
     return int((time.time() - int(found[1]) * UNIT_SECONDS[found[2]]) * 1_000_000)
 
 
 def _run(text: str | None) -> str:
-    if text is not None and not re.fullmatch(r"[0-9a-f]{1,64}", text):
+    if text is not None and not RUN_ID.fullmatch(text):
         raise OptionError(f"--run takes the id of a run, not {text!r:.40}", hint="`gloveport audit show` shows the ids")
     return text or ""
 
@@ -110,7 +118,7 @@ def _tool(text: str | None) -> str | None:
     return None if text is None else text.removeprefix("tools.")
 
 
-def _document(connection: sqlite3.Connection, event: StoredEvent) -> dict[str, Any]:
+def _document(connection: StoreConnection, event: StoredEvent) -> dict[str, Any]:
     found = {
         "chain": event.chain,
         "number": event.number,

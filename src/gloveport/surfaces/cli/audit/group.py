@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
+from gloveport.surfaces.cli.help import PageCommand, PageGroup
 from gloveport.surfaces.cli.options import OneOf, view_options
 
 RUN = click.option("--run", metavar="ID", help="Only this run; the beginning of its id is enough.")
@@ -14,18 +14,7 @@ TOOL = click.option("--tool", metavar="PATTERN", help="Only calls of these tools
 SINCE = click.option("--since", metavar="TIME", help="Only what happened since: 30s, 10m, 1h or 7d ago.")
 
 
-@click.group(
-    "audit",
-    cls=PageGroup,
-    help="Show, verify and export what was recorded: runs, calls, decisions and answers.",
-    context_settings=GROUP_SETTINGS,
-    invoke_without_command=True,
-)
-@click.pass_context
-def audit(ctx: click.Context) -> None:
-    """Show the help page of the group when no command is given."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+audit = PageGroup("audit", help="Show, verify and export what was recorded: runs, calls, decisions and answers.")
 
 
 @audit.command(

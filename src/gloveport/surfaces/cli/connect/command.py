@@ -16,7 +16,7 @@ import tomlkit
 
 from gloveport.config import load_config
 from gloveport.errors import GloveportError, OptionError
-from gloveport.policy.credentials import default_variable
+from gloveport.policy.credentials.environment import default_variable
 from gloveport.sources.detection import check
 from gloveport.surfaces.cli.connect.clients import CLIENTS, SERVER_NAME, TOKEN_VARIABLE, Client, Scope, ServerCommand
 from gloveport.surfaces.cli.connect.entries import with_entry
@@ -135,8 +135,8 @@ def _start(options: ConnectOptions) -> ServerCommand:
 
 def _anywhere(source: str) -> str:
     """Return a source as it is named from any folder."""
-    path = Path(source).expanduser()
-    return str(path.resolve()) if "://" not in source and path.is_file() else source
+    path = os.path.expanduser(source)
+    return os.path.realpath(path) if "://" not in source and os.path.isfile(path) else source
 
 
 def _credentials() -> list[str]:

@@ -6,13 +6,17 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from gloveport.bridge.arguments import Contract
+from gloveport.catalog.catalog import CatalogEntry
 from gloveport.catalog.tool_filter import ToolFilter
-from gloveport.config import CONFIG_FILE, AgentConfig, Config
-from gloveport.errors import OptionError
-from gloveport.folders import config_folder
+from gloveport.config import AgentConfig, Config
+from gloveport.errors import OptionError, ToolError
+from gloveport.folders import CONFIG_FILE, config_folder
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
-from gloveport.rules.rules import PRESETS, Explanation, Rule, RuleMatch
+from gloveport.rules.rule import Rule
+from gloveport.rules.rules import PRESETS, Explanation, RuleMatch
+from gloveport.sources.fetch import READ, READ_METHODS, WRITE
 from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.cli.arguments import read_arguments
 from gloveport.surfaces.cli.file_change import read_text
@@ -22,7 +26,9 @@ from gloveport.surfaces.cli.tools.command import no_tool, source_named, with_por
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import visible_line
-from gloveport.types import DEFAULT_AGENT, CallRequest
+from gloveport.types import DEFAULT_AGENT, FETCH_KIND, CallRequest, Tool
+
+URL_SCHEMES = ("http://", "https://")
 
 
 def explain_command(view: ViewOptions, name: str, args: str | None, agent: str | None) -> int:
@@ -43,18 +49,18 @@ def _agent(settings: Config, name: str) -> AgentConfig:
 
 
 async def _explain(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any] | None, agent: AgentConfig) -> int:
-    path = name.removeprefix("tools.")
-    entry = port.catalog.entry(path)
-    if entry is None:
-        raise await off_loop(no_tool, port, path)
-    request = CallRequest(entry.tool, args, agent.name)
+    if name.startswith(URL_SCHEMES):
+        request = _fetch_request(name, args or {}, agent.name)
+    else:
+        request = await _call_request(port, name.removeprefix("tools."), args, agent.name)
+    tool, args = request.tool, None if request.args is None else dict(request.args)
     found = port.rules.explain(request)
-    hidden = not ToolFilter(agent.tools).takes(entry.tool.address)
-    change = change_command(found, entry.tool.address, view.settings(quiet=True))
+    hidden = tool.kind != FETCH_KIND and not ToolFilter(agent.tools).takes(tool.address)
+    change = change_command(found, tool, view.settings(quiet=True))
     if view.as_json:
         decision = {"verdict": found.decision.verdict, "reason": found.decision.reason, "rule": found.decision.rule}
         about = {
-            "tool": entry.tool.address,
+            "tool": tool.address,
             "agent": agent.name,
             "args": args,
             "decision": decision,
@@ -63,18 +69,44 @@ async def _explain(view: ViewOptions, port: Gloveport, name: str, args: dict[str
                 {**rule_document(one.rule), "wins": one.rule is found.winner, "why": why(one, found, args)}
                 for one in found.matches
             ],
-            "budgets": [budget_document(one) for one in port.rules.budgets_of(entry.tool, agent.name)],
+            "budgets": [budget_document(one) for one in port.rules.budgets_of(tool, agent.name)],
             "hidden": hidden,
             "change": change,
         }
         write_document(view.out, {"ok": True, **about})
         return 0
     _show(view, found, request, change)
-    for budget in port.rules.budgets_of(entry.tool, agent.name):
+    for budget in port.rules.budgets_of(tool, agent.name):
         view.out.line(f"  counted by {visible_line(str(budget))}  {view.out.paint(visible_line(budget.place), 'dim')}")
     if hidden:
         view.out.line(f"  the agent {agent.name} does not see this tool: its `tools` leave it out")
     return 0
+
+
+async def _call_request(port: Gloveport, path: str, args: dict[str, Any] | None, agent: str) -> CallRequest:
+    entry = port.catalog.entry(path)
+    if entry is None:
+        raise await off_loop(no_tool, port, path)
+    if args is not None:
+        args = await off_loop(_accepted, entry, port.catalog.path_of(entry.tool), args)
+    return CallRequest(entry.tool, args, agent)
+
+
+def _fetch_request(url: str, args: dict[str, Any], agent: str) -> CallRequest:
+    """Return the request that `fetch(url)` makes, or that of another method: `--args '{"method": "POST"}'`."""
+    method = str(args.get("method", "GET")).upper()
+    tool = READ if method in READ_METHODS else WRITE
+    return CallRequest(tool, {**args, "method": method, "url": url}, agent)
+
+
+def _accepted(entry: CatalogEntry, path: str, args: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments as a call would pass them to the rules; raise OptionError if no call can have them."""
+    try:
+        contract = Contract(entry.tool, entry.source, path)
+        contract.accept([args])
+    except ToolError as error:
+        raise OptionError(f"--args: {error.message}", hint=f"`gloveport tools describe {path}` shows the tool") from None
+    return contract.named_arguments([args])
 
 
 def _show(view: ViewOptions, found: Explanation, request: CallRequest, change: str) -> None:
@@ -82,11 +114,14 @@ def _show(view: ViewOptions, found: Explanation, request: CallRequest, change: s
     verdict = {"allow": "is allowed", "ask": "asks a person", "deny": "is denied"}[decision.verdict]
     reason = f": {visible_line(decision.reason)}" if decision.reason else ""
     shown = out.paint(verdict, VERDICT_COLOURS[decision.verdict])
-    out.line(f"tools.{visible_line(request.tool.address)} {shown}{reason}")
+    what = f"tools.{request.tool.address}"
+    if request.tool.kind == FETCH_KIND and request.args:
+        what = f"{request.args['method']} {request.args['url']}"
+    out.line(f"{visible_line(what)} {shown}{reason}")
     if found.winner is None:
         preset = f"  no rule applies, so the preset {found.preset} decides: {PRESETS[found.preset]}"
         out.line(out.fold(preset, " " * 4))
-        if decision.verdict == "deny":
+        if decision.verdict == "deny" and request.tool.kind != FETCH_KIND:
             out.line(f"  {visible_line(decision.rule)} of its source turns the question into a denial")
     for match in found.matches:
         mark = "→" if match.rule is found.winner else " "
@@ -113,9 +148,11 @@ def why(match: RuleMatch, found: Explanation, args: Any) -> str:
     return f"{applies}, but {found.winner.verdict} wins over {match.rule.verdict}"
 
 
-def change_command(found: Explanation, address: str, settings: Config) -> str:
+def change_command(found: Explanation, tool: Tool, settings: Config) -> str:
     """Return the command that changes a decision, or the place to edit."""
-    verdict, rule = found.decision.verdict, found.winner
+    verdict, rule, address = found.decision.verdict, found.winner, tool.address
+    if tool.kind == FETCH_KIND:
+        return found.decision.setting or (f"change `{rule}` in {rule.place}" if rule else "add a rule to [[egress]]")
     if verdict == "allow":
         return f"gloveport policy set ask {shlex.quote(address)}"
     if rule is None:

@@ -6,22 +6,10 @@ from typing import Any
 
 import click
 
-from gloveport.surfaces.cli.help import GROUP_SETTINGS, PageCommand, PageGroup
+from gloveport.surfaces.cli.help import PageCommand, PageGroup
 from gloveport.surfaces.cli.options import COLOR, JSON, YES, OneOf, view_options
 
-
-@click.group(
-    "policy",
-    cls=PageGroup,
-    help="Show, explain and change the rules: which calls are allowed, ask or are denied.",
-    context_settings=GROUP_SETTINGS,
-    invoke_without_command=True,
-)
-@click.pass_context
-def policy(ctx: click.Context) -> None:
-    """Show the help page of the group when no command is given."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+policy = PageGroup("policy", help="Show, explain and change the rules: which calls are allowed, ask or are denied.")
 
 
 @policy.command(
@@ -44,8 +32,9 @@ def policy_list(**view: Any) -> int:
     cls=PageCommand,
     help="Explain the decision on a call: which rule wins, and how to change it.",
     examples=(
-        "gloveport policy explain shop.orders.create",
-        """gloveport policy explain shop.refunds.create --args '{"amount": 500}' --as support""",
+        "gloveport policy explain shop.refund",
+        "gloveport policy explain https://api.example.com/v1/items",
+        """gloveport policy explain shop.refund --args '{"order": 17, "amount": 500}' --as default""",
     ),
 )
 @click.argument("path", metavar="TOOL")
@@ -65,9 +54,9 @@ def policy_explain(path: str, args: str | None, agent: str | None, **view: Any) 
     cls=PageCommand,
     help="Set or remove a rule: shows the change to gloveport.toml, asks, and writes it.",
     examples=(
-        "gloveport policy set allow 'shop.orders.*'",
-        "gloveport policy set ask 'shop.refunds.*' --when 'args.amount > 100' --reason 'large refunds'",
-        "gloveport policy set deny '*.delete' --agent support --remove",
+        "gloveport policy set allow 'shop.*'",
+        "gloveport policy set ask shop.refund --when 'args.amount > 100' --reason 'large refunds'",
+        "gloveport policy set allow 'shop.*' --remove",
     ),
 )
 @click.argument("verdict", type=OneOf(["allow", "ask", "deny"], "verdict"), metavar="allow|ask|deny")

@@ -6,7 +6,8 @@ from typing import Any
 
 from gloveport.config import Config
 from gloveport.rules.budgets import BUDGET_KEYS, Budget
-from gloveport.rules.rules import PRESETS, VERDICTS, Rule
+from gloveport.rules.rule import VERDICTS, EgressRule, Rule
+from gloveport.rules.rules import PRESETS
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.settings import HOW_TO_TRUST
@@ -23,7 +24,7 @@ def list_rules_command(view: ViewOptions) -> int:
     ignored = [
         {"setting": each.shown, "place": each.place, "reason": each.reason}
         for each in settings.ignored
-        if each.table in ("rules", "policy", "agents")
+        if each.table in ("rules", "egress", "policy", "agents")
     ]
     shut = [
         {"source": one.name, "place": settings.places.get(one.name, "")} for one in settings.sources if one.denies_writes
@@ -62,6 +63,9 @@ def list_rules_command(view: ViewOptions) -> int:
 def shown_rule(out: Stream, rule: Rule) -> str:
     """Return a rule on one line: verdict, pattern, agent, condition, place."""
     parts = [visible_line(rule.pattern)]
+    if isinstance(rule, EgressRule):
+        parts = [f"fetch {parts[0]}", *([" ".join(rule.methods)] if rule.methods else [])]
+        parts += ["private addresses too"] if rule.allow_private else []
     parts += [f"agent {visible_line(rule.agent)}"] if rule.agent != "*" else []
     parts += [f"when {visible_line(rule.condition.text)}"] if rule.condition else []
     verdict = out.paint(f"{rule.verdict:<5}", VERDICT_COLOURS[rule.verdict])
@@ -77,6 +81,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "when": rule.condition.text if rule.condition else None,
         "reason": rule.reason,
         "place": rule.place,
+        **({"methods": list(rule.methods), "allow_private": rule.allow_private} if isinstance(rule, EgressRule) else {}),
     }
 
 

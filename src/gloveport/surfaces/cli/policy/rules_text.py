@@ -17,7 +17,8 @@ from typing import Any
 import tomlkit
 
 from gloveport.errors import OptionError
-from gloveport.rules.rules import VERDICTS
+from gloveport.rules.rule import VERDICTS
+from gloveport.surfaces.cli.file_change import parse_toml
 from gloveport.types import Verdict
 
 _RULES_HEADER = re.compile(r"\s*\[\[\s*rules\s*\]\]")
@@ -59,7 +60,7 @@ def patterns_of(table: Mapping[str, Any]) -> list[str]:
 
 def rules_in(path: Path, text: str) -> list[Any]:
     """Return the `[[rules]]` tables of a settings file."""
-    tables = _parsed(path, text).get("rules", [])
+    tables = parse_toml(path, text).get("rules", [])
     if not isinstance(tables, list):
         raise OptionError(f"`rules` in {path} is not a list", hint="write [[rules]]; nothing was changed")
     return tables
@@ -177,7 +178,7 @@ def _quoted(text: str) -> str:
 
 def _checked(path: Path, before: str, after: str, wanted: list[Any]) -> str:
     """Return the new text if it has exactly the wanted rules, and everything else as it was."""
-    expected = {**_parsed(path, before), "rules": wanted}
+    expected = {**parse_toml(path, before), "rules": wanted}
     try:
         found = tomllib.loads(after)
     except tomllib.TOMLDecodeError:
@@ -185,12 +186,3 @@ def _checked(path: Path, before: str, after: str, wanted: list[Any]) -> str:
     if {"rules": [], **found} != expected:
         raise OptionError(f"the rules in {path} can't be changed without changing more", hint="change them by hand")
     return after
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(
-            f"{path} is not valid TOML: {error}", hint="correct the file first; nothing was changed"
-        ) from None

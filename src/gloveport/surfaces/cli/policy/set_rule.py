@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 
-from gloveport.config import CONFIG_FILE, Config, find_project, load_config
+from gloveport.config import Config, load_config
 from gloveport.errors import OptionError
-from gloveport.folders import config_folder
+from gloveport.folders import CONFIG_FILE, config_folder, find_project
 from gloveport.loosening import trust_settings
 from gloveport.rules.conditions import ConditionError, compile_condition
-from gloveport.rules.rules import VERDICTS
+from gloveport.rules.rule import VERDICTS
 from gloveport.rules.tables import read_rule
 from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.cli.file_change import FileChange, ask, read_text

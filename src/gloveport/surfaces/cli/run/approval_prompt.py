@@ -12,19 +12,19 @@ import pwd
 import re
 import sys
 import termios
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from typing import Any
 
 from gloveport.approvals.desk import ApprovalDesk
-from gloveport.approvals.request import Answer, ApprovalRequest, shape_of
+from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.errors import GloveportError
 from gloveport.large_values import off_loop
+from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, argument_rows, remaining
 from gloveport.surfaces.cli.run.editor import edit_arguments
 from gloveport.surfaces.documents import to_text
-from gloveport.surfaces.terminal import MAX_CHARACTERS_PER_COLUMN, Stream, cells, clip, in_time, visible_line
+from gloveport.surfaces.terminal import Stream, clip, visible_line
 from gloveport.values import to_json
 
 GATHER_SECONDS = 0.05  # calls that are made together are counted together
@@ -65,9 +65,8 @@ class ApprovalPrompt:
         self._paused = paused
         self._lines = program.split("\n")
         self._name = name
-        self._approver = _user()
+        self.approver = _user()
         self._turn = asyncio.Lock()
-        self._covered: set[tuple[str, str, str]] = set()  # what this person has approved for later calls
         self._ends: dict[str, str] = {}  # how requests have ended, by id
         self._edited = ""  # the request that was answered with other arguments
         self._desk: ApprovalDesk | None = None
@@ -86,8 +85,6 @@ class ApprovalPrompt:
         """Return the person's answer to a request. The desk cancels this when the request waits no more."""
         async with self._turn:
             await asyncio.sleep(GATHER_SECONDS)
-            if _covering(request) in self._covered:
-                return Answer(True, self._approver)
             with self._paused():
                 try:
                     return await self._decide(request)
@@ -106,15 +103,15 @@ class ApprovalPrompt:
         draft: str | None = None
         while True:
             others = self._others(request)
-            match (await self._typed(f"{QUESTION} [{'/'.join(self._keys(others))}/?] ", fresh=True)).lower():
+            keys = "/".join(self._keys(others)).replace("n", "N")  # the answer of Enter alone
+            match (await self._typed(f"{QUESTION} [{keys}/?] ", fresh=True)).lower():
                 case "y" | "yes":
-                    return Answer(True, self._approver)
+                    return Answer(True, self.approver)
                 case "g" if others:
                     if await self._approved_all(others):
-                        return Answer(True, self._approver)
+                        return Answer(True, self.approver)
                 case ("r" | "a") as key:
-                    self._covered.add(_covering(request))
-                    return Answer(True, self._approver, "run" if key == "r" else "always")
+                    return Answer(True, self.approver, "run" if key == "r" else "always")
                 case "e":
                     draft = await self._edit(request, draft)
                 case "v":
@@ -130,7 +127,7 @@ class ApprovalPrompt:
 
     async def _denial(self) -> Answer:
         reason = await self._typed("Why? The program gets this reason (Enter for none): ")
-        return Answer(False, self._approver, reason=reason)
+        return Answer(False, self.approver, reason=reason)
 
     # What is shown.
 
@@ -148,11 +145,10 @@ class ApprovalPrompt:
             place = f"{self._name}:{line}" if self._name else f"line {line}"
             source = visible_line(f"{place}  {self._lines[line - 1].strip()}")
             yield "or" if at else "program", clip(source, self._err.columns - 12)
-        yield "agent", visible_line(request.agent)
+        yield "agent", f"{visible_line(request.agent)}, run {request.run[:SHORT_ID_CHARS]}"
         why = f"{request.reason} ({request.rule})" if request.reason else request.rule
         yield "asks", self._err.fold(visible_line(why), " " * 12) if why else "a rule says so"
-        left = max(request.expires - time.time(), 0)
-        yield "expires", f"{time.strftime('%H:%M', time.localtime(request.expires))}, in {in_time(left)}"
+        yield "expires", remaining(request).removeprefix("expires ")
 
     def _sites(self, request: ApprovalRequest) -> list[int]:
         """Return the line of the program that makes the call, or the first ones that can be meant."""
@@ -166,7 +162,7 @@ class ApprovalPrompt:
         if not args:
             self._err.line("  no arguments")
             return
-        rows = await off_loop(_rows, args, self._err.columns - 5)
+        rows = await off_loop(argument_rows, args, self._err.columns - 5)
         room = max(self._err.lines - 4, 5)
         shown = 0
         while shown < len(rows):
@@ -185,7 +181,7 @@ class ApprovalPrompt:
     def _explain_keys(self, request: ApprovalRequest, others: Sequence[ApprovalRequest]) -> None:
         for key in self._keys(others):
             self._err.line(self._err.fold(f"  {key}  {KEYS[key]}", " " * 5))
-        shape = visible_line(shape_of(request.args))
+        shape = visible_line(request.shape)
         self._err.line(self._err.fold(f"  r and a are for {_tool(request)} with {shape}", " " * 5))
 
     # What is done.
@@ -203,7 +199,7 @@ class ApprovalPrompt:
         question = f"Make all {len(others) + 1} calls? [y/N] "
         if (await self._typed(question, fresh=True)).lower() not in ("y", "yes"):
             return False
-        return self._answer_group(others, Answer(True, self._approver))
+        return self._answer_group(others, Answer(True, self.approver))
 
     def _answer_group(self, others: Sequence[ApprovalRequest], answer: Answer) -> bool:
         assert self._desk is not None
@@ -226,7 +222,7 @@ class ApprovalPrompt:
             await self._show_arguments(edited.args)
             if (await self._typed("Make the call with these arguments? [y/N] ", fresh=True)).lower() not in ("y", "yes"):
                 return edited.text
-            self._desk.answer(request.id, request.digest, Answer(True, self._approver, args=edited.args))
+            self._desk.answer(request.id, request.digest, Answer(True, self.approver, args=edited.args))
             self._edited = request.id
         except GloveportError as error:
             self._problem(error.message)
@@ -263,28 +259,6 @@ async def _read_line(descriptor: int) -> str:
 
 def _tool(request: ApprovalRequest) -> str:
     return visible_line(f"tools.{request.tool.removeprefix('local.')}")
-
-
-def _covering(request: ApprovalRequest) -> tuple[str, str, str]:
-    return request.tool, request.agent, shape_of(request.args)
-
-
-def _rows(args: Mapping[str, Any], columns: int) -> list[str]:
-    """Return the arguments as JSON in rows that fit the terminal, so that none of them can pass for a line of ours."""
-    return [row for line in to_text(to_json(dict(args)), indented=True).split("\n") for row in _pieces(line, columns)]
-
-
-def _pieces(line: str, columns: int) -> Iterator[str]:
-    if line.isascii():
-        yield from (line[at : at + columns] for at in range(0, max(len(line), 1), columns))
-        return
-    start, used = 0, 0
-    for at, character in enumerate(line):
-        used += cells(character)
-        if used > columns or at - start >= columns * MAX_CHARACTERS_PER_COLUMN:
-            yield line[start:at]
-            start, used = at, cells(character)
-    yield line[start:]
 
 
 def _user() -> str:

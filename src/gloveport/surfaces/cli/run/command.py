@@ -6,24 +6,27 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gloveport.config import Config
 from gloveport.errors import GloveportError
-from gloveport.folders import store_file
 from gloveport.host.port import NO_INPUT, Gloveport
+from gloveport.plan import Plan
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
+from gloveport.surfaces.cli.file_change import read_answer
 from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
 from gloveport.surfaces.cli.run.outcome_report import exit_status, with_pending, write_ending, write_value
+from gloveport.surfaces.cli.run.plan_report import how_to_apply, plan_lines, plan_question
 from gloveport.surfaces.cli.run.run_view import PrintCapture, RunLogHandler, RunView
 from gloveport.surfaces.documents import outcome_document, parse_fields, select, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.settings import load_settings
-from gloveport.surfaces.terminal import claim_stdout, stream, visible_line
-from gloveport.types import MIN_LIMITS, Limits, Outcome, Strength
+from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line
+from gloveport.types import MIN_LIMITS, Limits, Outcome, RunMode, Strength
 
 if TYPE_CHECKING:
     from gloveport.sources.functions import FunctionSource
@@ -40,6 +43,7 @@ class RunOptions:
     tools: tuple[str, ...]
     input: str | None
     env: tuple[str, ...]
+    id: str | None
     timeout: str | None
     cpu: str | None
     memory: str | None
@@ -47,6 +51,7 @@ class RunOptions:
     minimum: Strength | None
     allow_eval: bool
     allow_wasm: bool
+    plan: bool
     no_input: bool
     as_json: bool
     fields: str | None
@@ -71,8 +76,21 @@ def run_command(options: RunOptions) -> int:
     port = _port(options, settings, limits, prompt)
     for problem in port.problems if not options.quiet and not as_json else ():
         err.line(f"{err.paint('!', 'yellow')} {visible_line(problem.message)}")
-    asked = {"language": language, "engine": options.engine, "input": input_, "env": env}
-    outcome = with_pending(run_interruptible(_run(port, view, code, asked)), port)
+    mode: RunMode = "plan" if options.plan else "run"
+    asked = {"language": language, "engine": options.engine, "input": input_, "env": env, "mode": mode, "id": options.id}
+    work = _run(port, view, lambda: port.run(code, **asked, on_event=view.event))
+    outcome = with_pending(run_interruptible(work), port)
+    if not as_json and (plan := outcome.plan) is not None:
+        for line in plan_lines(out, plan):
+            out.line(line)
+        write_ending(err, outcome, quiet=options.quiet)
+        if not _is_approved(err, plan, asks=prompt is not None):
+            return exit_status(outcome)
+        assert prompt is not None
+        following_as, prompt = prompt.approver, ApprovalPrompt(err, view.paused, code, name)
+        port = following = _port(options, settings, limits, prompt)
+        work = _run(port, view, lambda: following.apply(plan, approver=following_as, on_event=view.event))
+        outcome = with_pending(run_interruptible(work), port)
     if as_json:
         problems = [asdict(problem) for problem in port.problems]
         write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))
@@ -84,7 +102,7 @@ def run_command(options: RunOptions) -> int:
 
 
 def _port(options: RunOptions, settings: Config, limits: Limits, prompt: ApprovalPrompt | None) -> Gloveport:
-    given = _load_tools(options.tools)
+    given = load_tools(options.tools)
     names = {source.name for source in given}  # these replace configured sources of the same name
     port = Gloveport(
         sources=given,
@@ -95,14 +113,25 @@ def _port(options: RunOptions, settings: Config, limits: Limits, prompt: Approva
         minimum=options.minimum,
         spare=0,  # one run needs one sandbox
         on_approval=prompt.ask if prompt else None,
-        store=settings.governance.store or store_file(),
+        store=settings.governance.store_path,
     )
     if prompt is not None:
         prompt.desk = port.approvals
     return port
 
 
-async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any]) -> Outcome:
+def _is_approved(err: Stream, plan: Plan, *, asks: bool) -> bool:
+    """Ask the person at the terminal whether to follow a plan; say how it can be followed later."""
+    if not plan.writes:
+        err.line("the program writes nothing")
+        return False
+    if asks and read_answer(f"{plan_question(plan)} [y/N] ", err) in {"y", "yes"}:
+        return True
+    err.line(f"nothing was written; later: {how_to_apply(plan)}")
+    return False
+
+
+async def _run(port: Gloveport, view: RunView, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
     loop = asyncio.get_running_loop()
     handler, prints = RunLogHandler(view, loop), PrintCapture(view, loop)
     logger = logging.getLogger("gloveport")
@@ -110,7 +139,7 @@ async def _run(port: Gloveport, view: RunView, code: str, options: dict[str, Any
     try:
         view.begin()
         with redirect_stdout(prints), redirect_stderr(prints):
-            return await port.run(code, **options, on_event=view.event)
+            return await work()
     except asyncio.CancelledError:
         raise GloveportError("the run was cancelled", code="cancelled") from None
     finally:
@@ -139,7 +168,7 @@ def _input(options: RunOptions) -> Any:
     return read_input(options.input, stdin_taken=stdin_taken)
 
 
-def _load_tools(specs: tuple[str, ...]) -> list[FunctionSource]:
+def load_tools(specs: tuple[str, ...]) -> list[FunctionSource]:
     """Return the functions of each module or file as a source of its name, as `serve` and `add` name it."""
     if not specs:
         return []

@@ -6,12 +6,12 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gloveport.errors import CODES, GloveportError, ToolError, exit_code, label
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.own_command import as_typed
-from gloveport.surfaces.terminal import Stream, cells, in_time, visible, visible_line
+from gloveport.surfaces.terminal import Colour, Stream, cells, in_time, visible, visible_line
 from gloveport.types import MAX_SHOWN_CAUSES, CallRequest, Failure, Outcome
 from gloveport.values import to_json
 
@@ -53,24 +53,43 @@ def with_pending(outcome: Outcome, port: Gloveport) -> Outcome:
     """Return the outcome of a run that waited where nobody can answer, with the error that says what to do."""
     if outcome.status != "waiting":
         return outcome
-    error = pending_error([call.tool for call in outcome.calls if call.status == "waiting"], port)
+    waiting = [(call.tool, call.args) for call in outcome.calls if call.status == "waiting"]
+    error = pending_error(waiting, port, outcome.run)
     failure = Failure(error.code, "ToolError", error.message, hint=error.hint, setting=error.setting)
     return replace(outcome, error=failure)
 
 
-def pending_error(tools: Sequence[str], port: Gloveport) -> ToolError:
-    """Return the error of calls that need approval where nobody can answer."""
-    calls = Counter(tools)
-    named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in calls.items())
-    need = "1 call needs" if len(tools) == 1 else f"{len(tools):,} calls need"
-    made = "it was not made" if len(tools) == 1 else "they were not made"
-    message = f"{need} a person's approval; {made}, and the run has ended: {named}"
-    shown = list(calls)[:MAX_SHOWN_COMMANDS]
-    allow = "; ".join(f"`gloveport policy set allow {shlex.quote(tool)}`" for tool in shown)
-    hint = f"run it in a terminal to answer, or allow such calls: {allow}"
-    found = (port.catalog.entry(tool) for tool in shown)
-    settings = dict.fromkeys(port.rules.decide(CallRequest(entry.tool)).setting for entry in found if entry)
-    return ToolError(message, code="approval-pending", hint=hint, setting="; ".join(filter(None, settings)) or None)
+def pending_error(calls: Sequence[tuple[str, Any]], port: Gloveport, run: str | None = None) -> ToolError:
+    """Return the error of calls that need approval where nobody can answer, by tool and arguments."""
+    tools = Counter(tool for tool, _ in calls)
+    named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in tools.items())
+    need = "1 call needs" if len(calls) == 1 else f"{len(calls):,} calls need"
+    made = "it was not made" if len(calls) == 1 else "they were not made"
+    state = f", and the run {run[:8]} waits" if run is not None else ""
+    message = f"{need} a person's approval; {made}{state}: {named}"
+    answer = (
+        f"answer in a terminal: `gloveport runs resume {run[:8]}`" if run is not None else "make it in a terminal to answer"
+    )
+    allowing, settings = _changes(calls, port)
+    hint = f"{answer}; or allow such calls: {'; '.join(allowing)}" if allowing else answer
+    return ToolError(message, code="approval-pending", hint=hint, setting="; ".join(settings) or None)
+
+
+def _changes(calls: Sequence[tuple[str, Any]], port: Gloveport) -> tuple[list[str], list[str]]:
+    """Return the commands that allow calls for which no rule asks, and what to change where a rule does."""
+    allowing: dict[str, None] = {}
+    settings: dict[str, None] = {}
+    for tool, args in calls:
+        entry = port.catalog.entry(tool)
+        if entry is None:
+            continue
+        decision = port.rules.decide(CallRequest(entry.tool, args))
+        is_preset = decision.rule.startswith("preset ")
+        if is_preset:
+            allowing[f"`gloveport policy set allow {shlex.quote(tool)}`"] = None
+        if decision.setting and (not is_preset or entry.tool.kind == "mcp"):
+            settings[decision.setting] = None  # of an MCP server: to trust what it says about its tools
+    return list(allowing)[:MAX_SHOWN_COMMANDS], list(settings)[:MAX_SHOWN_COMMANDS]
 
 
 def write_value(out: Stream, outcome: Outcome) -> None:
@@ -109,7 +128,7 @@ def _usage_line(outcome: Outcome) -> str:
 def write_failure(err: Stream, failure: Failure) -> None:
     """Write the error: what happened, where, what to do next, and its causes."""
     shown = visible_line(label(failure.code, failure.origin))
-    err.line(f"{err.paint(f'✗ {shown}', 'red', 'bold')}: {_summary(failure)}")
+    _write_labelled(err, f"✗ {shown}", failure.summary, "red", "bold")
     if failure.line is not None:
         err.line(f"  line {failure.line}, column {failure.column}")
     if failure.frame:
@@ -152,32 +171,36 @@ def _write_causes(err: Stream, failure: Failure) -> None:
     cause, depth = failure.cause, 0
     while cause is not None and depth < MAX_SHOWN_CAUSES:
         where = f" (line {cause.line}, column {cause.column})" if cause.line is not None else ""
-        err.line(f"  caused by: {_summary(cause)}{where}")
+        _write_labelled(err, "  caused by", f"{cause.summary}{where}")
         cause, depth = cause.cause, depth + 1
     if cause is not None:
         err.line("  caused by: … more causes; --json lists all")
 
 
-def _summary(failure: Failure) -> str:
-    return _indented(failure.summary)
-
-
-def _indented(text: str) -> str:
-    return visible(text).replace("\n", "\n    ")
+def _write_labelled(err: Stream, label: str, text: str, *colours: Colour) -> None:
+    """Write a text after its label, in lines that fit the terminal."""
+    first, *others = visible(text).split("\n")
+    whole = f"{label}: {first}"
+    folded = err.fold(whole, "    ")
+    if not folded.startswith(label):  # the label itself is wider than the terminal
+        folded = whole
+    err.line(err.paint(label, *colours) + folded.removeprefix(label))
+    for line in others:
+        err.line(err.fold(f"    {line}", "    "))
 
 
 def write_problem(err: Stream, error: GloveportError) -> None:
     """Write an error of the command itself, with its hint."""
     shown = visible_line(label(error.code, error.origin) if isinstance(error, ToolError) else error.code)
-    err.line(f"{err.paint(f'✗ {shown}', 'red', 'bold')}: {_indented(error.message)}")
+    _write_labelled(err, f"✗ {shown}", error.message, "red", "bold")
     _write_advice(err, error.hint, error.setting if isinstance(error, ToolError) else None)
 
 
 def _write_advice(err: Stream, hint: str | None, setting: str | None) -> None:
     if hint:
-        err.line(f"  hint: {_indented(as_typed(hint))}{' (--language)' if 'set the language to' in hint else ''}")
+        _write_labelled(err, "  hint", f"{as_typed(hint)}{' (--language)' if 'set the language to' in hint else ''}")
     if setting:
-        err.line(f"  setting: {_indented(as_typed(setting))}{_option(setting)}")
+        _write_labelled(err, "  setting", f"{as_typed(setting)}{_option(setting)}")
 
 
 def _option(setting: str) -> str:

@@ -83,6 +83,8 @@ class RunView:
     def _ended(self, call: CallRecord) -> str:
         took = in_time((call.seconds or 0.0) - (call.approval.seconds if call.approval else 0.0))
         paint = self._out.paint
+        if call.status == "planned":
+            return f"{paint('·', 'yellow')} {paint('plan ', 'dim')} {self._named(call, 0)}"
         if call.status == "ok":
             return f"{paint('✓', 'green')} {paint('call ', 'dim')} {self._named(call, len(took))}  {paint(took, 'dim')}"
         problem = visible_line(call.error or "failed")
@@ -92,7 +94,8 @@ class RunView:
     def _named(self, call: CallRecord, reserved: int) -> str:
         name = visible_line(call.tool.removeprefix("local."))
         args = "" if call.args in (None, {}, []) else visible_line(to_text(to_json(call.args), indented=False))
-        return clip(f"{name}({args})", self._out.columns - 11 - reserved)
+        step = f"[{visible_line(call.step)}] " if call.step else ""
+        return clip(f"{step}{name}({args})", self._out.columns - 11 - reserved)
 
     # Drawing. A terminal gets new lines with the next redraw, at most 50 ms later; any other output gets them at once.
 

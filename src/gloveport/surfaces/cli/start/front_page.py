@@ -54,7 +54,7 @@ def _next(settings: Config | None) -> list[tuple[str, str]]:
     if not settings.sources:
         first = ("gloveport add --help", "shows how to add the tools of an API, an MCP server or a Python file")
     else:
-        first = ("gloveport tools search WORDS", "finds tools by what they do")
+        first = ("gloveport tools list", "lists their tools; `tools search` finds one by what it does")
     return [
         first,
         ("gloveport connect claude-code", "gives them to an agent"),

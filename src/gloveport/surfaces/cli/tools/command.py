@@ -13,7 +13,6 @@ from gloveport.approvals.request import ApprovalRequest
 from gloveport.catalog import UnknownPart, typescript_stubs
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError, exit_code
-from gloveport.folders import store_file
 from gloveport.host.pinning import current_definition
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
@@ -78,10 +77,10 @@ def call_command(view: ViewOptions, name: str, args: Sequence[str], *, no_input:
     """Call a tool and show its result; return the exit code."""
     given = read_arguments(args)
     prompt = ApprovalPrompt(view.err) if can_ask(no_input=no_input) else None
-    pending: list[str] = []
+    pending: list[tuple[str, Any]] = []
 
     async def refuse(request: ApprovalRequest) -> bool:
-        pending.append(request.tool)
+        pending.append((request.tool, request.args))
         return False
 
     async def work(port: Gloveport) -> int:
@@ -89,12 +88,15 @@ def call_command(view: ViewOptions, name: str, args: Sequence[str], *, no_input:
             prompt.desk = port.approvals
         try:
             return await _call(view, port, name, given)
-        except ToolError:
+        except ToolError as error:
             if pending:
                 raise pending_error(pending, port) from None
+            if error.code == "bad-arguments" and error.origin == "gloveport":  # its hint is for a program
+                error.hint = f"`gloveport tools describe {error.tool or name}` shows what it takes"
             raise
 
-    return with_port(view, work, only=source_named(view, name), naming=name, on_approval=prompt.ask if prompt else refuse)
+    only = None if name.removeprefix("tools.").startswith("snippets.") else source_named(view, name)
+    return with_port(view, work, only=only, naming=name, on_approval=prompt.ask if prompt else refuse)
 
 
 async def _call(view: ViewOptions, port: Gloveport, name: str, args: dict[str, Any]) -> int:
@@ -210,17 +212,20 @@ def _done(view: ViewOptions, text: str, about: dict[str, Any]) -> None:
 
 
 def source_named(view: ViewOptions, name: str) -> list[str] | None:
-    """Return the source that the name of a tool begins with; None where it begins with none, and may be a function's."""
+    """Return the configured source in the name of a tool; None if it names none, as that of a function may."""
     first = name.removeprefix("tools.").replace(":", ".").partition(".")[0]
     return [first] if any(config.name == first for config in view.settings().sources) else None
 
 
 def not_open(port: Gloveport, source: str | None = None) -> SourceError | None:
-    """Return the error that names the sources that are not open, of all or of one; a command shows the others first."""
+    """Return an error that names the sources that are not open, or the given one; None if all are open."""
     names = sorted({one.source for one in port.problems if one.broken and source in (None, one.source)})
     if not names:
         return None
-    return SourceError(f"not open: {', '.join(names)}", hint="`gloveport sources` says why", data={"sources": names})
+    codes = {one.code for one in port.problems if one.broken and one.source in names}
+    code = codes.pop() if len(codes) == 1 else None
+    about = {"sources": names}
+    return SourceError(f"not open: {', '.join(names)}", code=code, hint="`gloveport sources` says why", data=about)
 
 
 def show_problems(err: Stream, port: Gloveport) -> None:
@@ -239,7 +244,7 @@ def exit_code_of(wrong: GloveportError | None) -> int:
 def no_tool(port: Gloveport, path: str) -> ToolError:
     """Return the error for a name that no tool has, with what may have been meant."""
     if broken := port.catalog.source_problem(path):
-        return ToolError(broken.refusal(path[:200]), code="source-failed", setting=broken.hint)
+        return ToolError(broken.refusal(path[:200]), code=broken.code, setting=broken.hint)
     meant = port.catalog.suggest(path)
     hint = question(meant) if meant else "`gloveport tools search WORDS` finds tools"
     return ToolError(f"there is no tool `{path[:200]}`", code="unknown-tool", hint=hint)
@@ -269,7 +274,7 @@ async def _work(
 ) -> int:
     settings = view.settings()
     chosen = tuple(config for config in settings.sources if only is None or config.name in only)
-    store = settings.governance.store or store_file()  # opened by the first call
+    store = settings.governance.store_path  # opened by the first call
     port = Gloveport(config=replace(settings, sources=chosen), spare=0, on_approval=on_approval, store=store)
     quiet = logging.NullHandler()  # problems are reported by the command, once
     logging.getLogger("gloveport").addHandler(quiet)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gloveport.catalog.search import SearchIndex
 from gloveport.catalog.stored_index import StoredTool
+from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, exit_code
 from gloveport.surfaces.cli.pager import AnswerPage, paged
 from gloveport.surfaces.cli.tools.tool_lists import CachedList, cached_lists, search_lists
@@ -90,7 +91,14 @@ def _answer(view: ViewOptions, source: str | None, show: Show) -> int:
     async def work(port: Gloveport) -> int:
         return await off_loop(show, lists, port)
 
-    return with_port(view, work, only=missing, naming=source or "")
+    return with_port(view, work, only=missing, naming=source or " ".join(_in_files(configs)))
+
+
+def _in_files(configs: Iterable[SourceConfig]) -> Iterator[str]:
+    """Yield the sources with a definition in a file: reading it is bounded, so a list can wait for it."""
+    for config in configs:
+        if config.kind in ("openapi", "graphql") and isinstance(config.location, str) and "://" not in config.location:
+            yield config.name
 
 
 def _cached_tools(lists: Mapping[str, CachedList]) -> list[tuple[StoredTool, Tool]]:

@@ -2,7 +2,6 @@
 
 A list belongs to exactly these settings of a source. It ends with a day, with a change of the source's file, and with a
 change of what was accepted of the source. Python files are never listed from here: what they define is known when they run.
-The names alone are kept for every source, for the completion of a shell.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +20,8 @@ from typing import Any
 from gloveport.catalog.search import SearchIndex, SearchResult, WordIndex
 from gloveport.catalog.stored_index import StoredTool, load_index, store_index
 from gloveport.config import SourceConfig
-from gloveport.folders import accepted_file, cache_folder
+from gloveport.folders import accepted_file
+from gloveport.surfaces.cli.tools.tool_names import keep_names, lists_folder, write_whole
 from gloveport.trust_store import digest_of
 from gloveport.types import Tool
 
@@ -30,7 +29,6 @@ FORMAT_VERSION = 2
 MAX_AGE_SECONDS = 24 * 3600
 MAX_UNUSED_DAYS = 30
 MAX_INDEXED_CHARS = 1500
-NAMES_SUFFIX = ".names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +97,9 @@ def keep_list(config: SourceConfig, tools: Iterable[Tool], suspended: Mapping[st
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _remove_unused(path.parent)
-        _write(path.with_suffix(NAMES_SUFFIX), "\n".join(row[0] for row in rows))
+        keep_names(config.settings, config.name, [row[0] for row in rows])
         if config.kind != "functions":
-            _write(path, json.dumps(rows))
-
-
-def cached_names(config: SourceConfig) -> list[str]:
-    """Return the addresses of the tools that the source had when it was last open, however long ago that is."""
-    try:
-        return _path(config).with_suffix(NAMES_SUFFIX).read_text("utf-8").splitlines()
-    except (OSError, ValueError):
-        return []
-
-
-def _write(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(name, path)
+            write_whole(path, json.dumps(rows))
 
 
 def search_lists(lists: Sequence[CachedList], query: str, limit: int) -> tuple[SearchResult[StoredTool], int]:
@@ -125,7 +108,7 @@ def search_lists(lists: Sequence[CachedList], query: str, limit: int) -> tuple[S
     The index is on disk, and built again when one of the lists is new.
     """
     parts = [f"{each.path.name} {each.written}" for each in lists]
-    path = _folder() / f"{hashlib.sha256(repr((FORMAT_VERSION, parts)).encode()).hexdigest()}.sqlite"
+    path = lists_folder() / f"{hashlib.sha256(repr((FORMAT_VERSION, parts)).encode()).hexdigest()}.sqlite"
     if (stored := load_index(path)) is not None:
         with suppress(sqlite3.Error, ValueError, IndexError):  # it is damaged where only a search reads it
             return SearchIndex(*stored).search(query, None, limit), len(stored[0])
@@ -137,11 +120,7 @@ def search_lists(lists: Sequence[CachedList], query: str, limit: int) -> tuple[S
 
 def _path(config: SourceConfig) -> Path:
     exact: dict[str, Any] = {**asdict(config), "format": FORMAT_VERSION}
-    return _folder() / f"{digest_of(exact)}.json"
-
-
-def _folder() -> Path:
-    return cache_folder() / "tools"
+    return lists_folder() / f"{digest_of(exact)}.json"
 
 
 def _remove_unused(folder: Path) -> None:

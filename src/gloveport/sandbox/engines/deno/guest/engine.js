@@ -13,11 +13,17 @@ export const encodeInto = TextEncoder.prototype.encodeInto.bind(new TextEncoder(
 const internals = Deno[Deno.internal];
 export const { decode: decodeText, evalContext, readSync, writeSync } = internals.core;
 export const { runMicrotasks, setUnhandledPromiseRejectionHandler } = internals.core;
-const { immediateRefCount, kRefed, queueImmediate } = internals.core;
+const { getAsyncContext, immediateRefCount, kRefed, queueImmediate, setAsyncContext } = internals.core;
 export const inspect = Deno.inspect;
 export const Console_ = internals.Console;
 export const exit = Deno.exit.bind(Deno);
 export const engineVersion = Deno.version.deno;
+
+/** The label of the code that runs now. V8 restores it after each await. */
+export const labelAwaits = { __proto__: null, get: getAsyncContext, set: setAsyncContext };
+
+/** V8 knows the label of code that waited. */
+export function labelEvents(_label) {}
 
 /** Calls `run` in the next turn of the engine's loop, like `setImmediate`, which would load Node's timers. */
 export function nextTurn(run) {

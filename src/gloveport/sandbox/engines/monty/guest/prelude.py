@@ -3,6 +3,7 @@
 # Monty has no subclasses of exceptions. A failed call is raised as `binascii.Incomplete`, which nothing else raises, with a
 # key after its message. `subset.py` rewrites `except ToolError as e` and `raise e` to call the functions below.
 import asyncio as _gloveport_asyncio
+import json as _gloveport_json
 from binascii import Incomplete as _gloveport_failed
 
 state = {}
@@ -82,12 +83,79 @@ def _gloveport_gather(*awaitables, return_exceptions=False):
     return _gloveport_asyncio.gather(*awaitables)
 
 
+def _gloveport_gather_steps(*awaitables, return_exceptions=False):
+    label = _gloveport_label()
+    branches = [_gloveport_branch(label, each) for each in awaitables]
+    return _gloveport_gather(*branches, return_exceptions=return_exceptions)
+
+
 async def _gloveport_settled(value):
     return (await value) if type(value).__name__ == "coroutine" else value
 
 
-async def step(name, fn, *args):
-    return await _gloveport_settled(fn(*args))
+# Monty has no context of a task. The driver takes the label of the call or of the sleep that the program waited for, and
+# each branch of a `gather` begins with the label of its place in the program.
+def step(name, fn, *args):
+    if not isinstance(name, str):
+        raise TypeError('step takes a name and a function, as in `await step("load", fn)`')
+    return _gloveport_step(_gloveport_label(), name, fn, args)
+
+
+async def _gloveport_step(outer, name, fn, args):
+    _gloveport_relabel(outer + "/" + name if outer else name)
+    try:
+        return await _gloveport_settled(fn(*args))
+    finally:
+        _gloveport_relabel(outer)
+
+
+async def _gloveport_branch(label, awaitable):
+    _gloveport_relabel(label)
+    return await awaitable
+
+
+class _GloveportResponse:
+    def __init__(self, reply, redirected):
+        self.status = reply["status"]
+        self.ok = 200 <= reply["status"] < 300
+        self.reason = reply["reason"]
+        self.headers = reply["headers"]
+        self.url = reply["url"]
+        self.redirected = redirected
+        self.body = reply["body"].encode() if type(reply["body"]) is str else reply["body"]
+
+    def text(self):
+        return self.body.decode("utf-8", "replace")
+
+    def json(self):
+        return _gloveport_json.loads(self.text())
+
+
+async def fetch(url, *, method=None, headers=None, body=None, json=None, redirect="follow"):
+    # Each request is a call of the host, each redirect one more, as in the other engines.
+    sent = {str(name).lower(): str(value) for name, value in (headers or {}).items()}
+    if json is not None:
+        body = _gloveport_json.dumps(json)
+        sent = {"content-type": "application/json", **sent}
+    args = {"method": method or ("GET" if body is None else "POST"), "url": url, "headers": sent}
+    if body is not None:
+        args["body"] = body
+    for followed in range(21):
+        reads = args["method"] in ("GET", "HEAD", "OPTIONS")
+        reply = await (tools.egress.read(args) if reads else tools.egress.write(args))
+        status, location = reply["status"], reply.get("location")
+        if location is None or redirect == "manual":
+            return _GloveportResponse(reply, followed > 0)
+        if redirect == "error":
+            raise ValueError("fetch failed: " + reply["url"] + " redirects to " + location)
+        if reply["url"].split("/")[:3] != location.split("/")[:3]:
+            secret = ("authorization", "cookie", "proxy-authorization")
+            args["headers"] = {name: value for name, value in args["headers"].items() if name not in secret}
+        if (status == 303 and not reads) or (status in (301, 302) and args["method"] == "POST"):
+            kept = {name: value for name, value in args["headers"].items() if not name.startswith("content-")}
+            args = {"method": "GET", "headers": kept}
+        args = {**args, "url": location}
+    raise ValueError("fetch failed: more than 20 redirects")
 
 
 def _gloveport_rehearse():

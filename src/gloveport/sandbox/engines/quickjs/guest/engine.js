@@ -35,6 +35,15 @@ export function urlHref() {
   return undefined;
 }
 
+// QuickJS does not tell when an async function goes on. So the label changes with the events, one of which is the cause of
+// everything that runs until the next one. Code that waits for a promise of another step gets the label of that step.
+let label;
+export const labelAwaits = { __proto__: null, get: () => label, set: labelEvents };
+
+export function labelEvents(next) {
+  label = next;
+}
+
 // QuickJS has no event loop: callbacks for the next turn are queued here.
 let next = null;
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import errno
-import inspect
 import keyword
 import os
 import sys
@@ -13,16 +12,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .errors import NO_EXIT, ToolError
+from .steps import step
 from .tools import Calls, Node
+from .web import Web
 
 GETTER = "__getToolInterface"
 LISTING = "__interfaces"
-
-
-async def step(name: str, fn: Callable[..., Any], *args: Any) -> Any:
-    """Call `fn`, await its result if needed, and return it."""
-    value = fn(*args)
-    return await value if inspect.isawaitable(value) else value
 
 
 def leave(*args: Any) -> NoReturn:
@@ -52,12 +47,13 @@ class NoInput:
         self._missing()
 
 
-def names(setup: dict[str, Any], calls: Calls, tools: Node, emit: Callable[[Any], None]) -> dict[str, Any]:
+def names(setup: dict[str, Any], calls: Calls, tools: Node, web: Web, emit: Callable[[Any], None]) -> dict[str, Any]:
     """Return the globals of one run."""
     given = {
         "tools": tools,
         "codemode": tools,
         "emit": emit,
+        "fetch": web.fetch,
         "step": step,
         "state": {},
         "ToolError": ToolError,

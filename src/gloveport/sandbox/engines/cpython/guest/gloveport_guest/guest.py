@@ -23,6 +23,7 @@ from .output import Output
 from .randomness import Randomness
 from .tools import Calls, Node
 from .values import CrossingError, encode, quote
+from .web import Web
 from .wire import Channel, FrameTooLarge
 
 RESERVE_BYTES = 512 * 1024  # freed when memory runs out, so that the result can still be sent
@@ -38,6 +39,7 @@ class Guest:
         self.loop = Loop(channel, clock)
         self.calls = self.loop.calls = Calls(channel, clock, self.loop)
         self.tools = Node(self.calls, "")
+        self.web = Web(self.calls)
         self.output = Output(channel)
         self._ballast = mmap.mmap(
             -1, RESERVE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS

@@ -25,6 +25,7 @@ from .randomness import Randomness, patch_random, start_random
 from .rehearsal import TAIL, play
 from .threads import patch_threads
 from .values import decode, quote
+from .web import patch_urllib
 from .wire import Channel
 
 PROTOCOL = 1
@@ -84,6 +85,7 @@ def _patch_platform(guest: Guest) -> None:
     patch_threads(guest.loop.block)
     patch_asyncio(guest.loop)
     patch_logging(guest.output)
+    patch_urllib(guest.web)
     show_only_the_program()
     # The host asks with this signal where a program is that is about to exceed its time. No code of Python runs for it.
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
@@ -96,7 +98,7 @@ def _perform(channel: Channel, script: str) -> str:
     guest.loop.start()
     sys.stdout = guest.output.streams[0]
     setup = {"code": script, "has_input": False, "entry": "body", "sources": [], "tail": TAIL}
-    names = guest_globals.names(setup, guest.calls, guest.tools, guest.output.emit)
+    names = guest_globals.names(setup, guest.calls, guest.tools, guest.web, guest.output.emit)
     result = guest.run(setup, names)
     guest.finish(result)
     return result
@@ -165,5 +167,5 @@ def _run(guest: Guest, setup: dict[str, Any]) -> None:
     guest_globals.set_environment(setup["env"])
     if setup["has_input"]:
         setup["input"] = decode(setup.get("input"))
-    names = guest_globals.names(setup, guest.calls, guest.tools, guest.output.emit)
+    names = guest_globals.names(setup, guest.calls, guest.tools, guest.web, guest.output.emit)
     guest.finish(guest.run(setup, names))

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from .clock import Clock
 from .errors import ToolError
 from .loop import Loop
+from .steps import label
 from .values import CrossingError, encode, quote
 from .wire import Channel, FrameTooLarge
 
@@ -19,6 +20,7 @@ Future = asyncio.Future
 _set_result = Future.set_result
 _set_exception = Future.set_exception
 _done = Future.done
+_current_step = label.get
 
 
 class Call(Future):
@@ -88,7 +90,8 @@ class Calls:
             else:
                 text = f"[{encode(args[0], 'argument')}]" if len(args) == 1 else _list(args)
             self._last_id = call_id = self._last_id + 1
-            self._channel.send(f'["call",{call_id},{quoted},{text}]')
+            step = f",{quote(step)}" if (step := _current_step()) else ""
+            self._channel.send(f'["call",{call_id},{quoted},{text}{step}]')
         except (CrossingError, FrameTooLarge) as error:
             code = "frame-too-large" if isinstance(error, FrameTooLarge) else "bad-value"
             raise ToolError(f"tools.{name}: {error}", code=code, tool=name) from None
@@ -112,12 +115,21 @@ class Calls:
         """Return the answer of the host. The whole guest waits for it."""
         self._last_id = call_id = self._last_id + 1
         self._channel.send(f'["call_sync",{call_id},{quote(name)},{_list(args)}]')
+        return self._reply_to(call_id)
+
+    def _reply_to(self, call_id: int) -> Any:
         self._channel.flush()
         reply = self._channel.wait_for("reply", call_id)
         self._clock.advance(reply[1])
         if reply[3]:
             return reply[4]
         raise ToolError.received(reply[4])
+
+    def wait(self, name: str, args: dict[str, Any]) -> Any:
+        """Return the result of a call. The whole guest waits for it."""
+        self.make(name, quote(name), (args,), {})
+        del self.waiting[self._last_id]
+        return self._reply_to(self._last_id)
 
     def unseen_failures(self) -> list[BaseException]:
         """Return the errors of failed calls that were never awaited."""

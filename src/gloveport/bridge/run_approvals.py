@@ -1,0 +1,112 @@
+"""What a run asks a person: while it waits, its clock stands still, and the calls that wait hold no slot."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gloveport.approvals.request import Answer, ApprovalRequest
+from gloveport.bridge.refusals import not_answered, run_ended
+from gloveport.catalog.fingerprint import fingerprint
+from gloveport.errors import ApprovalError, StoreError
+from gloveport.large_values import off_loop
+from gloveport.types import CallApproval, CallRequest, Decision
+
+if TYPE_CHECKING:
+    from gloveport.approvals.desk import ApprovalDesk
+    from gloveport.bridge.bridge import Bridge
+    from gloveport.bridge.made_call import MadeCall
+    from gloveport.bridge.run_bridge import RunContext
+
+
+class RunApprovals:
+    """The requests of one run.
+
+    `on_waiting` gets True when calls begin to wait for a person, and False when none does. `on_change` is called when a
+    call starts or ends while others wait.
+    """
+
+    def __init__(self, bridge: Bridge, context: RunContext) -> None:
+        self._bridge = bridge
+        self._context = context
+        self._waiting = 0
+        self._asking: set[asyncio.Future[Answer]] = set()
+        self.on_waiting: Callable[[bool], None] = lambda waits: None
+        self.on_change: Callable[[], None] = lambda: None
+
+    def call_happened(self) -> None:
+        """Note that a call has started, ended or begun to wait."""
+        if self._waiting:
+            self.on_change()
+
+    async def ask(
+        self, desk: ApprovalDesk, request: CallRequest, made: MadeCall, decision: Decision, *, is_unknown: bool = False
+    ) -> tuple[Answer, CallApproval]:
+        """Return the answer of a person to a call; raise ToolError if nobody answers."""
+        asked = time.time()
+        question = ApprovalRequest(
+            run=self._context.run,
+            call=self._context.call_base + made.id,
+            tool=request.tool.address,
+            args=request.args or {},
+            agent=self._bridge.agent,
+            asked=asked,
+            expires=asked + desk.expiry_seconds,
+            reason=decision.reason,
+            rule=decision.rule,
+            line=self._context.line_of(made.tool),
+            definition=await off_loop(fingerprint, request.tool),
+            is_unknown=is_unknown,
+        )
+        audit = self._context.audit
+        if audit is not None:
+            audit.asked(made.id, question.tool, question.args, question.id)
+        answer = await self._answer(desk, question, made)
+        if audit is not None:
+            told = {
+                "approved": answer.approved,
+                "approver": answer.approver,
+                "scope": answer.scope,
+                "reason": answer.reason,
+                **({"happened": True} if answer.happened else {}),
+            }
+            audit.answered(made.id, question.id, told, answer.args)
+        changed = question.args if answer.args is not None else None
+        return answer, CallApproval(answer.approver, time.time() - asked, answer.scope, changed)
+
+    async def _answer(self, desk: ApprovalDesk, question: ApprovalRequest, made: MadeCall) -> Answer:
+        self.begin_waiting()
+        asking = asyncio.ensure_future(desk.ask(question, made.contract.accept_named, again=self._context.is_resumed))
+        self._asking.add(asking)
+        try:
+            return await asking
+        except (ApprovalError, StoreError) as error:
+            raise not_answered(made.tool, error) from None
+        except asyncio.CancelledError:
+            asking.cancel()
+            if asking in self._asking:
+                raise
+            raise run_ended(made.tool) from None
+        finally:
+            self._asking.discard(asking)
+            self.end_waiting()
+
+    def begin_waiting(self) -> None:
+        """Note that a call waits for a person."""
+        self._waiting += 1
+        if self._waiting == 1:
+            self.on_waiting(True)
+
+    def end_waiting(self) -> None:
+        """Note that a call waits no more."""
+        self._waiting -= 1
+        if self._waiting == 0:
+            self.on_waiting(False)
+
+    def stop(self) -> None:
+        """Withdraw what a person was asked: the program has ended, and nobody waits for these calls."""
+        asking, self._asking = self._asking, set()
+        for each in asking:
+            each.cancel()

@@ -1,0 +1,62 @@
+"""The pools of sandboxes of a port: one for each engine and set of options that a process is started with."""
+
+from __future__ import annotations
+
+from gloveport.errors import OptionError
+from gloveport.sandbox.engines.engine import ProcessOptions
+from gloveport.sandbox.engines.registry import ENGINES, is_held, process_options
+from gloveport.sandbox.pool import Pool
+from gloveport.types import Language, Limits, Strength
+
+MAX_POOLS = 8
+
+
+class EnginePools:
+    """The pools, which are created when they are needed."""
+
+    def __init__(self, minimum: Strength, spare: int, *, allow_eval: bool, allow_wasm: bool) -> None:
+        self._minimum: Strength = minimum
+        self._spare = spare
+        self._allow_eval, self._allow_wasm = allow_eval, allow_wasm
+        self._jailed: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
+        self.open: dict[ProcessOptions, Pool] = {}
+
+    def options(self, language: Language, engine: str | None, limits: Limits) -> ProcessOptions:
+        """Return the options of a process; raise OptionError for one that the engine lacks."""
+        wanted = ProcessOptions(engine or "", self._allow_eval, self._allow_wasm, limits.memory_mb)
+        return process_options(language, engine, wanted)
+
+    def find(self, options: ProcessOptions) -> Pool:
+        """Return the pool of processes with these options."""
+        if options not in self.open:
+            if len(self.open) >= MAX_POOLS:
+                raise OptionError(
+                    f"one Gloveport keeps at most {MAX_POOLS} pools of sandboxes",
+                    hint="use a few fixed values of memory_mb",
+                )
+            engine = ENGINES[options.engine]
+            launch = engine.launch(options)
+            self.open[options] = Pool(launch, size=self._spare, minimum=self._minimum, start=engine.start)
+        return self.open[options]
+
+    async def held(self, language: Language, options: ProcessOptions, limits: Limits) -> ProcessOptions:
+        """Return the options, with the engine's substitute if the jail can't hold the engine."""
+        name = options.engine
+        substitute = ENGINES[name].substitute
+        if substitute is None:
+            return options
+        if name not in self._jailed:
+            self._jailed[name] = await is_held(self.find(options))
+        return options if self._jailed[name] else self.options(language, substitute, limits)
+
+    async def close(self) -> None:
+        """End all processes."""
+        pools, self.open = list(self.open.values()), {}
+        for pool in pools:
+            await pool.close()
+
+    def abandon(self) -> None:
+        """End all processes without their event loop, which somebody closed."""
+        pools, self.open = list(self.open.values()), {}
+        for pool in pools:
+            pool.abandon()

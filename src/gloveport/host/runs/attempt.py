@@ -1,0 +1,91 @@
+"""One attempt at a run, in one worker: a new run, or the rest of one that is resumed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+
+from gloveport.bridge import Bridge, RunContext
+from gloveport.errors import GloveportError
+from gloveport.host.failures import call_line, error_data, internal_error
+from gloveport.host.program_reader import MAX_INLINE_TOOLS
+from gloveport.host.runs.held_runs import HeldRun
+from gloveport.host.runs.run_request import NO_INPUT, RunPort, RunRequest, outcome_of
+from gloveport.host.runs.snippet_calls import SnippetCalls, SnippetRunner
+from gloveport.large_values import off_loop_if
+from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt
+from gloveport.sandbox.start_event import RunSetup
+from gloveport.sandbox.worker import Worker
+from gloveport.types import Outcome, Program
+
+MAX_INLINE_CALLS = 500  # whose records are restored on the event loop
+
+
+async def attempt(
+    request: RunRequest,
+    program: Program,
+    worker: Worker,
+    bridge: Bridge,
+    held: HeldRun | None,
+    *,
+    snippets: SnippetRunner | None,
+) -> Outcome:
+    """Run a program in a worker and return the outcome."""
+    began = time.monotonic()
+    on_call = request.call_happened if request.on_event is not None else None
+    line_of = partial(call_line, program.source)
+    resumed = request.resumed
+    caller = request.caller
+    context = RunContext(request.run, began, on_call, line_of, request.audit, resumed is not None, request.plan)
+    if snippets is not None and request.plan is None:
+        run_snippet = SnippetCalls(snippets, bridge, request.run, request.limits, caller=caller, held=held).call
+        context = replace(context, run_snippet=run_snippet)
+    if caller is not None:
+        # Whoever is asked has the text of the caller's program, so a line of the snippet would mislead.
+        context = replace(context, run=caller.run, call_base=caller.call_base, line_of=lambda tool: None)
+    port = RunPort(request, bridge.for_run(request.limits, context))
+    port.bridge.approvals.on_waiting = partial(_waits, request, worker)
+    if caller is not None:
+        port.bridge.budgets_used = caller.bridge.budgets_used
+    elif held is not None:
+        held.follow(port)
+    work = RunAttempt(worker, port, request.limits, request.recorder)
+    try:
+        if resumed is None:
+            result = await work.run(program, _setup(request, bridge))
+        else:
+            many = len(resumed.history.calls) > MAX_INLINE_CALLS
+            await off_loop_if(many, port.bridge.restore, resumed.history)
+            result = await work.resume(resumed.history)
+    except GloveportError as error:
+        result = AttemptResult(error=error_data(error))
+    except Exception as error:  # noqa: BLE001 - the outer edge: a defect of the host must not look like the guest's
+        result = AttemptResult(error=internal_error(request.run, error))
+    finally:
+        port.bridge.close()
+    # The hint of an error may be a suggestion, and the first one of a catalog builds an index.
+    slow = result.error is not None and len(bridge.catalog.tools) > MAX_INLINE_TOOLS
+    return await off_loop_if(slow, outcome_of, request, program, port, result, time.monotonic() - began)
+
+
+def _waits(request: RunRequest, worker: Worker, waits: bool) -> None:
+    if waits:
+        worker.pause_clock()
+    else:
+        worker.resume_clock()
+    if request.recorder is not None:
+        request.recorder.status("waiting" if waits else "running")
+    if request.caller is not None:
+        request.caller.waits(waits)
+
+
+def _setup(request: RunRequest, bridge: Bridge) -> RunSetup:
+    has_input = request.input is not NO_INPUT
+    return RunSetup(
+        sources=tuple(sorted(bridge.catalog.roots)),
+        env=request.env,
+        input=request.input if has_input else None,
+        has_input=has_input,
+        seed=request.seed,
+    )

@@ -1,0 +1,119 @@
+"""Replays a run with live reads. Its writes are not made: they get the recorded replies."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import Any
+
+from gloveport.bridge import Bridge, RunBridge, RunContext
+from gloveport.bridge.bridge import PAGE_SUFFIX
+from gloveport.bridge.past_calls import error_in_reply
+from gloveport.errors import OptionError, ToolError
+from gloveport.host.failures import internal_error
+from gloveport.large_values import off_loop
+from gloveport.sandbox.history import PastCall, RepeatedFrames, RunHistory
+from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.replay import replay
+from gloveport.sandbox.run_attempt import RunAttempt
+from gloveport.types import Divergence, Limits, LogLine, Recording, ToolCall
+from gloveport.values import encode
+
+
+class LiveReads:
+    """What the sandbox may use of a run that is repeated. It records the frames, to compare them afterwards.
+
+    Only a tool that is known here, and known to read, is called.
+    """
+
+    def __init__(self, run: str, bridge: Bridge, calls: RunBridge, history: RunHistory) -> None:
+        self._run = run
+        self._bridge = bridge
+        self._calls = calls
+        self._replies: dict[tuple[str, bytes], deque[PastCall]] = defaultdict(deque)
+        for past in history.calls:
+            if past.reply is not None:
+                self._replies[past.call.name, encode(past.call.args)].append(past)
+        self.call_sync = calls.call_sync
+        self.stop_asking = calls.approvals.stop
+        self.frames: list[bytes] = []
+
+    async def call(self, call: ToolCall) -> Any:
+        """Return the result of a read, or the recorded result of a write."""
+        entry = self._bridge.catalog.entry(call.name.removesuffix(PAGE_SUFFIX))
+        if call.name in self._bridge.builtins.calls or (entry is not None and not entry.tool.writes):
+            return await self._calls.call(call)
+        recorded = self._replies.get((call.name, encode(call.args)))
+        if not recorded:
+            raise ToolError(
+                f"the record has no such call of tools.{call.name}, and writes are not made", code="replay-diverged"
+            )
+        past = recorded.popleft()
+        assert past.reply is not None
+        if past.reply[0] is not True:
+            raise error_in_reply(past)
+        return past.reply[1]
+
+    async def call_again(self, past: PastCall) -> Any:
+        """Return the result of a call; nothing is resumed here."""
+        return await self.call(past.call)
+
+    def report_defect(self, error: Exception) -> ToolError:
+        """Log a defect of the host; return an error that shows the guest none of its internals."""
+        return ToolError(internal_error(self._run, error)["message"], code="internal-error")
+
+    def log(self, line: LogLine) -> None:
+        """Take a line of output, which is compared as a frame."""
+
+    def emit(self, value: Any) -> None:
+        """Take a value, which is compared as a frame."""
+
+    def event(self, payload: bytes) -> None:
+        """Take an event. The record has others where reads return something else now."""
+
+    def frame(self, payload: bytes) -> None:
+        """Keep a frame that the guest sent."""
+        self.frames.append(payload)
+
+
+def live_agent(recording: Recording) -> str:
+    """Return the agent whose rules hold for the reads; raise OptionError for a run that was not recorded here."""
+    if recording.agent is None:
+        raise OptionError(
+            "a run of another machine is replayed from its record alone", hint="leave out --live-reads (live_reads=)"
+        )
+    return recording.agent
+
+
+async def replay_recorded(pool: Pool, recording: Recording, limits: Limits) -> Divergence | None:
+    """Return the first difference between a recording and a run of the same events, without a call."""
+    worker = await pool.take()
+    try:
+        return await replay(worker, recording, limits)
+    finally:
+        pool.replace(worker)
+
+
+async def replay_with_live_reads(
+    pool: Pool, bridge: Bridge, context: RunContext, recording: Recording, limits: Limits
+) -> Divergence | None:
+    """Return the first difference between a recorded run and the same program with reads that are made now."""
+    history = await off_loop(RunHistory.of, recording)
+    calls = bridge.for_run(limits, context)
+    port = await off_loop(LiveReads, context.run, bridge, calls, history)
+    worker = await pool.take()
+    try:
+        await RunAttempt(worker, port, limits, port).start_again(history)
+    finally:
+        calls.close()
+        pool.replace(worker)
+    return await off_loop(_difference, history, port.frames)
+
+
+def _difference(history: RunHistory, frames: list[bytes]) -> Divergence | None:
+    repeated = RepeatedFrames(history.recording)
+    for place, frame in enumerate(frames):
+        if repeated.are_complete:
+            return Divergence(place, None, frame) if history.has_ended else repeated.difference
+        if (found := repeated.take(frame)) is not None:
+            return found
+    return repeated.difference if repeated.are_complete else repeated.ended()

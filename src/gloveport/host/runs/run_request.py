@@ -1,0 +1,216 @@
+"""One run as the host sees it: what was asked for, what the sandbox may use of it, and its outcome."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gloveport.bridge import RunBridge
+from gloveport.bridge.plans import ApprovedPlan, PlanDraft
+from gloveport.errors import ToolError
+from gloveport.host.failures import internal_error, run_failure, with_waiting_place
+from gloveport.sandbox.engines.engine import ProcessOptions
+from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sandbox.history import RunHistory
+from gloveport.sandbox.run_attempt import AttemptResult
+from gloveport.store.run_audit import RunAudit
+from gloveport.store.run_recorder import RunRecorder
+from gloveport.store.stored_runs import StoredRun
+from gloveport.types import (
+    DEFAULT_AGENT,
+    CallEvent,
+    CallRecord,
+    Event,
+    Failure,
+    Language,
+    Limits,
+    LogLine,
+    Outcome,
+    Program,
+    ToolCall,
+    Usage,
+)
+
+logger = logging.getLogger("gloveport")
+
+NO_INPUT: Any = object()
+OnEvent = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedRun:
+    """A run in the store that this host goes on with, and what it has done so far."""
+
+    stored: StoredRun
+    history: RunHistory
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetCaller:
+    """What called a snippet: the run under whose id it asks, the bridge of its caller, and the snippets on the way here.
+
+    `call_base` tells the numbers of its calls from those of its callers. `waits` tells its caller that it waits.
+    """
+
+    run: str
+    call_base: int
+    names: tuple[str, ...]
+    bridge: RunBridge
+    waits: Callable[[bool], None]
+    above: SnippetCaller | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The request for one run. `plan` is the plan that it makes, or the one that it follows."""
+
+    run: str
+    code: str
+    language: Language
+    options: ProcessOptions
+    any_engine: bool
+    input: Any
+    limits: Limits
+    env: Mapping[str, str]
+    on_event: OnEvent | None
+    agent: str = DEFAULT_AGENT
+    audit: RunAudit | None = None
+    recorder: RunRecorder | None = None
+    resumed: ResumedRun | None = None
+    plan: PlanDraft | ApprovedPlan | None = None
+    seed: bytes = b""
+    caller: SnippetCaller | None = None
+
+    @property
+    def subset(self) -> str | None:
+        """The module that lists the language features the engine lacks; None for a complete engine."""
+        return ENGINES[self.options.engine].subset
+
+    def happened(self, event: Event) -> None:
+        """Tell whoever listens to the run."""
+        if self.on_event is None:
+            return
+        try:
+            self.on_event(event)
+        except Exception:
+            logger.exception("run %s: on_event raised; the run goes on", self.run)
+
+    def call_happened(self, kind: CallEvent, record: CallRecord) -> None:
+        """Tell whoever listens about a call."""
+        self.happened(Event(kind, self.run, call=record))
+
+
+def closed_outcome(request: RunRequest) -> Outcome:
+    """Return the outcome of a run whose port was closed before it began."""
+    return Outcome(request.run, "failed", error=Failure("closed", "GloveportError", "this Gloveport was closed"))
+
+
+class RunPort:
+    """What the sandbox may use of this run: its bridge, and a place for its output."""
+
+    def __init__(self, request: RunRequest, bridge: RunBridge) -> None:
+        self._request = request
+        self.recorder = request.recorder
+        self.bridge = bridge
+        self.call = bridge.call if request.caller is None else self._call_counted
+        self.call_again = bridge.call_again
+        self.call_sync = bridge.call_sync
+        self.stop_asking = bridge.approvals.stop
+        past = request.resumed.history if request.resumed is not None else None
+        self.logs: list[LogLine] = list(past.logs) if past is not None else []
+        self.emitted: list[Any] = list(past.emitted) if past is not None else []
+
+    async def _call_counted(self, call: ToolCall) -> Any:
+        """Make a call of a snippet, which also counts as one of its caller."""
+        caller = self._request.caller
+        while caller is not None:
+            caller.bridge.count_call()
+            caller = caller.above
+        return await self.bridge.call(call)
+
+    def report_defect(self, error: Exception) -> ToolError:
+        """Log a defect of the host; return an error that shows the guest none of its internals."""
+        return ToolError(internal_error(self._request.run, error)["message"], code="internal-error")
+
+    def log(self, line: LogLine) -> None:
+        """Keep a line of output."""
+        self.logs.append(line)
+        self._request.happened(Event("log", self._request.run, log=line))
+
+    def emit(self, value: Any) -> None:
+        """Keep a value for the user."""
+        self.emitted.append(value)
+        self._request.happened(Event("emit", self._request.run, value=value))
+
+    def waiting_outcome(self, requests: tuple[str, ...]) -> Outcome:
+        """Return the outcome of the run so far, which waits for answers to these requests."""
+        calls = self.bridge.records
+        usage = Usage(calls=len(calls), log_bytes=_log_bytes(self.logs))
+        return Outcome(
+            self._request.run,
+            "waiting",
+            logs=tuple(self.logs),
+            emitted=tuple(self.emitted),
+            calls=calls,
+            usage=usage,
+            waiting=requests,
+        )
+
+
+def outcome_of(request: RunRequest, program: Program, port: RunPort, result: AttemptResult, seconds: float) -> Outcome:
+    """Return the outcome of a run that has ended."""
+    calls = port.bridge.records
+    pending = frozenset(result.pending)
+    left = Counter((call.tool, _call_result(call)) for call in calls if call.id in pending)
+    warnings = [
+        f"the program ended before tools.{tool} did (it {result}{f', {count:,} ×' if count > 1 else ''});"
+        " the code after that call did not run"
+        for (tool, result), count in left.items()
+    ]
+    if warnings:
+        together = "asyncio.gather(*calls)" if request.language == "python" else "Promise.all(items.map(…))"
+        warnings.append(f"await every call: one by one in a loop, or all with `await {together}`")
+    return Outcome(
+        run=request.run,
+        status="completed" if result.error is None else "failed",
+        value=result.value,
+        error=None if result.error is None else _failure(program, port, result, calls, seconds),
+        logs=tuple(port.logs),
+        emitted=tuple(port.emitted),
+        calls=calls,
+        usage=Usage(
+            wall_seconds=seconds,
+            cpu_seconds=result.cpu_seconds,
+            memory_peak_mb=result.memory_peak_mb,
+            calls=len(calls),
+            log_bytes=_log_bytes(port.logs),
+        ),
+        warnings=(*warnings, *port.bridge.notes, *result.warnings),
+        plan=request.plan.plan if isinstance(request.plan, PlanDraft) else None,
+    )
+
+
+def _log_bytes(logs: Sequence[LogLine]) -> int:
+    return sum(len(line.text.encode()) for line in logs)
+
+
+def _failure(
+    program: Program, port: RunPort, result: AttemptResult, calls: Sequence[CallRecord], seconds: float
+) -> Failure:
+    found = run_failure(program, result, port.bridge.errors)
+    if not result.reported_by_guest:
+        found = with_waiting_place(found, program, calls, result.cpu_seconds / max(seconds, 0.001))
+    return port.bridge.with_hint(found)
+
+
+def _call_result(call: CallRecord) -> str:
+    return {
+        "ok": "succeeded",
+        "failed": "failed",
+        "running": "is still running",
+        "waiting": "was not answered",
+        "planned": "is planned",
+    }[call.status]

@@ -1,1 +1,0 @@
-"""The journal: recordings of runs, for replay."""

@@ -1,0 +1,172 @@
+"""From a source's URL to its authorization server: RFC 9728, then RFC 8414 or OpenID Connect."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gloveport import urls
+from gloveport.errors import ToolError
+from gloveport.policy.egress import Reach, Request
+
+if TYPE_CHECKING:
+    from gloveport.policy.egress import Egress
+
+MAX_METADATA_BYTES = 256 * 1024
+METADATA_SECONDS = 20
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+_CHALLENGE = re.compile(r'resource_metadata="([^"\\]{1,2000})"')
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationServer:
+    """An authorization server, as its metadata describe it. Every URL is https, or on loopback."""
+
+    issuer: str
+    token_endpoint: str
+    authorization_endpoint: str = ""
+    registration_endpoint: str = ""
+    revocation_endpoint: str = ""
+    device_endpoint: str = ""
+    scopes: tuple[str, ...] = ()
+    auth_methods: tuple[str, ...] = ()
+    returns_issuer: bool = False
+    takes_metadata_documents: bool = False
+    resource: str = ""
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins that requests for tokens go to."""
+        used = (self.token_endpoint, self.registration_endpoint, self.revocation_endpoint, self.device_endpoint)
+        return frozenset(urls.parse(url).origin for url in used if url)
+
+
+async def discover(egress: Egress, resource_url: str, *, allow_private: bool, issuer: str = "") -> AuthorizationServer:
+    """Return the authorization server of the service at a URL, or the one of an issuer that a person named.
+
+    Raise ToolError `auth-required` when there is none, or when its metadata are for somebody else.
+    """
+    reach = Reach(
+        allow_private=allow_private, total_seconds=METADATA_SECONDS, max_bytes=MAX_METADATA_BYTES, max_redirects=0
+    )
+    at = urls.parse(resource_url)
+    resource, scopes = f"{at.origin}{at.path}", ()
+    if not issuer:
+        found = await _protected_resource(egress, at, reach)
+        if found is not None:
+            resource, issuer, scopes = found
+    metadata = await _server_metadata(egress, issuer or at.origin, reach)
+    return _server(metadata, issuer or at.origin, resource, scopes)
+
+
+def safe_url(text: Any, what: str) -> str:
+    """Return a URL that may be opened or requested: https, or http on loopback (M7). Raise ToolError `auth-required`."""
+    if not isinstance(text, str):
+        raise _refused(f"{what} is not a URL")
+    try:
+        url = urls.parse(text)
+    except ToolError:
+        raise _refused(f"{what} is not a plain https URL") from None
+    if url.scheme != "https" and url.host not in LOOPBACK_HOSTS:
+        raise _refused(f"{what} is not an https URL")
+    return str(url)
+
+
+async def _protected_resource(egress: Egress, at: urls.Url, reach: Reach) -> tuple[str, str, tuple[str, ...]] | None:
+    own = Reach(frozenset({at.origin}), reach.allow_private, True, 10, reach.total_seconds, reach.max_bytes, 0)
+    path = "" if at.path == "/" else at.path
+    places = [f"{at.origin}/.well-known/oauth-protected-resource{each}" for each in dict.fromkeys((path, ""))]
+    reply = await egress.send(Request("GET", f"{at.origin}{at.path}"), own)
+    if challenged := _CHALLENGE.search(reply.headers.get("www-authenticate", "")):
+        # Another origin could name its own authorization server: egress refuses to ask it.
+        places.insert(0, safe_url(challenged[1], "the URL of the resource's metadata"))
+    for place in places:
+        document = await _document(egress, place, own)
+        if document is None:
+            continue
+        resource = document.get("resource")
+        if not isinstance(resource, str) or not _covers(resource, at):
+            raise _refused(f"the metadata of {at.origin} are for another resource")
+        servers = _texts(document.get("authorization_servers"))
+        if servers:
+            return (
+                resource,
+                safe_url(servers[0], "the authorization server").rstrip("/"),
+                _texts(document.get("scopes_supported")),
+            )
+    return None
+
+
+def _covers(resource: str, at: urls.Url) -> bool:
+    try:
+        named = urls.parse(resource)
+    except ToolError:
+        return False
+    below = at.path == named.path or at.path.startswith(named.path.rstrip("/") + "/")
+    return named.origin == at.origin and below and not named.query
+
+
+async def _server_metadata(egress: Egress, issuer: str, reach: Reach) -> dict[str, Any]:
+    at = urls.parse(safe_url(issuer, "the issuer"))
+    own = Reach(frozenset({at.origin}), reach.allow_private, True, 10, reach.total_seconds, reach.max_bytes, 0)
+    path = at.path.rstrip("/")
+    known = ("oauth-authorization-server", "openid-configuration")
+    places = [f"{at.origin}/.well-known/{each}{path}" for each in known]
+    places.append(f"{at.origin}{path}/.well-known/openid-configuration")
+    for place in dict.fromkeys(places):
+        if (document := await _document(egress, place, own)) is not None:
+            return document
+    message = f"{at.origin} does not describe an authorization server"
+    raise ToolError(message, code="auth-required", setting="name its issuer with --issuer, or use `gloveport auth add`")
+
+
+async def _document(egress: Egress, url: str, reach: Reach) -> dict[str, Any] | None:
+    reply = await egress.send(Request("GET", url, (("accept", "application/json"),)), reach)
+    if reply.status != 200:
+        return None
+    try:
+        found = msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _server(metadata: dict[str, Any], issuer: str, resource: str, scopes: tuple[str, ...]) -> AuthorizationServer:
+    said = metadata.get("issuer")
+    if not isinstance(said, str) or said.rstrip("/") != issuer.rstrip("/"):
+        raise _refused(f"the metadata of {issuer} are those of another issuer")  # mix-up (M9)
+    names = {
+        "token_endpoint": "token_endpoint",
+        "authorization_endpoint": "authorization_endpoint",
+        "registration_endpoint": "registration_endpoint",
+        "revocation_endpoint": "revocation_endpoint",
+        "device_endpoint": "device_authorization_endpoint",
+    }
+    found = {
+        field: safe_url(metadata[name], f"the {name} of {issuer}") for field, name in names.items() if metadata.get(name)
+    }
+    if "token_endpoint" not in found:
+        raise _refused(f"{issuer} has no token endpoint")
+    methods = _texts(metadata.get("code_challenge_methods_supported"))
+    if methods and "S256" not in methods:
+        raise _refused(f"{issuer} does not support PKCE with S256")
+    return AuthorizationServer(
+        said,
+        **found,
+        scopes=scopes,
+        auth_methods=_texts(metadata.get("token_endpoint_auth_methods_supported")),
+        returns_issuer=metadata.get("authorization_response_iss_parameter_supported") is True,
+        takes_metadata_documents=metadata.get("client_id_metadata_document_supported") is True,
+        resource=resource,
+    )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value[:100] if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _refused(problem: str) -> ToolError:
+    return ToolError(f"this authorization server can't be used: {problem}", code="auth-required")

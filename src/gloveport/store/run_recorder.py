@@ -1,0 +1,150 @@
+"""Records a run so that it can be resumed: its row, and every step between host and guest, in order.
+
+A step is written soon, and before the next write leaves. A host that ends loses the last moments of a run at most: these
+held no write, so they can be repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from gloveport.errors import StoreError
+from gloveport.store.encryption import Private, about
+from gloveport.store.event_log import EventLog, RunStep, Statement
+from gloveport.store.stored_runs import id_taken
+from gloveport.types import MIB, RunStatus
+
+MAX_RUN_BYTES = 64 * MIB
+STEP_OVERHEAD_BYTES = 64  # charged for each step, beside its content
+TOO_LARGE = "run-too-large-to-resume"
+NOT_RECORDED = "store-unavailable"
+
+
+class RunRecorder:
+    """The record of one run that this host owns. `fence` counts the owners of the run."""
+
+    def __init__(self, log: EventLog, run: str, fence: int = 1, steps: int = 0) -> None:
+        self.run = run
+        self.obstacle: str | None = None  # why it can't be resumed
+        self._log = log
+        self._fence = fence
+        self._steps = steps
+        self._size = 0
+        self._is_stopped = False
+        self._tools: set[str] = set()
+
+    async def claim(self, agent: str, language: str) -> None:
+        """Record that an id chosen by the caller belongs to a new run of this host; raise OptionError if it is taken."""
+        about = {"run": self.run, "agent": agent}
+        try:
+            await self._log.append_now("run-named", about, guard=self._new_row("NOTHING", agent, language, "", dict))
+        except StoreError as error:
+            raise id_taken(self.run) if error.code == "run-taken-over" else error from None
+
+    def started(self, agent: str, language: str, engine: str, request: Callable[[], Mapping[str, Any]]) -> None:
+        """Record a new run, also one whose id was claimed. `request` is what it takes to go on with it."""
+        known = "UPDATE SET engine = excluded.engine, request = excluded.request, code = excluded.code"
+        self._log.change(self._new_row(known, agent, language, engine, request))
+
+    def _new_row(
+        self, conflict: str, agent: str, language: str, engine: str, request: Callable[[], Mapping[str, Any]]
+    ) -> Statement:
+        now = time.time_ns() // 1000
+        return Statement(
+            "INSERT INTO runs (id, agent, status, host, fence, started, language, engine, request, code)"
+            f" VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO {conflict}",
+            lambda: self._row(agent, now, language, engine, request()),
+        )
+
+    def _row(self, agent: str, now: int, language: str, engine: str, request: Mapping[str, Any]) -> tuple[Any, ...]:
+        text, code = Private(orjson.dumps(request), about("runs", "request", self.run)), request.get("code")
+        return self.run, agent, self._log.chain, self._fence, now, language, engine, text, code
+
+    def event(self, payload: bytes) -> None:
+        """Record an event, before it is sent to the guest."""
+        self._step("host", payload)
+
+    def frame(self, payload: bytes) -> None:
+        """Record a frame that the guest sent."""
+        self._step("guest", payload)
+
+    def uses(self, tool: str) -> None:
+        """Note that the run calls a tool."""
+        if tool not in self._tools:
+            self._tools.add(tool)
+            self._log.change(Statement("INSERT OR IGNORE INTO run_tools VALUES (?, ?)", (tool, self.run)))
+
+    def write_leaves(self, call: int) -> Statement:
+        """Return the step that says that a write leaves now. It is refused when this host no longer owns the run."""
+        self._steps += 1
+        return Statement(
+            "INSERT INTO run_steps SELECT ?, ?, 'write', ?, NULL"
+            " WHERE EXISTS (SELECT 1 FROM runs WHERE id = ? AND host = ? AND fence = ?)",
+            (
+                self.run,
+                self._steps,
+                Private(b"%d" % call, about("run_steps", "content", self.run, self._steps)),
+                self.run,
+                self._log.chain,
+                self._fence,
+            ),
+        )
+
+    def status(self, status: RunStatus) -> None:
+        """Record that the run waits for a person, or goes on."""
+        self._change("status = ?", lambda: (status,))
+
+    async def is_complete(self) -> bool:
+        """Return whether all steps so far are in the store: then the run can be resumed."""
+        try:
+            await self._log.flush()
+        except StoreError:
+            return False
+        if self.obstacle is None and self._log.has_lost_steps(self.run):
+            self._give_up(NOT_RECORDED)
+        return self.obstacle is None
+
+    def stop(self) -> None:
+        """Record no more steps: what the host does to end the process is not part of the run."""
+        self._is_stopped = True
+
+    def release(self) -> None:
+        """Give the run up, so that any host can go on with it."""
+        self._change("status = 'waiting', host = NULL")
+
+    def ended(self, status: RunStatus, error: str | None, calls: int, outcome: Callable[[], bytes]) -> None:
+        """Record how the run has ended."""
+        if self.obstacle is None and self._log.has_lost_steps(self.run):
+            self._give_up(NOT_RECORDED)
+        now = time.time_ns() // 1000
+        changes = "status = ?, ended = ?, error = ?, calls = ?, outcome = ?, host = NULL"
+        place = about("runs", "outcome", self.run)
+        self._change(changes, lambda: (status, now, error, calls, Private(outcome(), place)))
+
+    def _change(self, changes: str, values: Callable[[], tuple[Any, ...]] = tuple) -> None:
+        self._log.change(
+            Statement(
+                f"UPDATE runs SET {changes} WHERE id = ? AND host = ? AND fence = ?",
+                lambda: (*values(), self.run, self._log.chain, self._fence),
+            )
+        )
+
+    def _step(self, sender: str, content: bytes) -> None:
+        if self._is_stopped or self.obstacle is not None:
+            return
+        self._size += len(content) + STEP_OVERHEAD_BYTES
+        if self._size > MAX_RUN_BYTES:
+            self._give_up(TOO_LARGE)
+            return
+        self._steps += 1
+        self._log.step(RunStep(self.run, self._steps, sender, content))
+
+    def _give_up(self, obstacle: str) -> None:
+        """Keep no steps: a part of a run can't be repeated."""
+        self.obstacle = obstacle
+        self._change("obstacle = ?", lambda: (obstacle,))
+        self._log.change(Statement("DELETE FROM run_steps WHERE run = ?", (self.run,)))

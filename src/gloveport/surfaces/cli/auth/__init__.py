@@ -1,0 +1,1 @@
+"""`gloveport auth`: the user's accounts and stored credentials."""

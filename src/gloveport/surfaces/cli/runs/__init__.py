@@ -1,0 +1,1 @@
+"""`gloveport runs`: lists, shows, resumes, replays and cancels the runs in the store."""

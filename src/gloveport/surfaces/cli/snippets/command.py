@@ -1,0 +1,147 @@
+"""What the commands of `gloveport snippets` do. To save or delete one takes a person: see `approvals`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import orjson
+
+from gloveport.errors import OptionError
+from gloveport.host.port import Gloveport
+from gloveport.store.snippets import SOURCE, SavedSnippet, Snippet, SnippetStore
+from gloveport.store.stored_runs import IMPORTED, StoredRun, StoredRuns
+from gloveport.surfaces.cli.approvals.command import approver_of
+from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.run.command import load_tools
+from gloveport.surfaces.cli.view import ViewOptions
+from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.own_command import as_typed
+from gloveport.surfaces.terminal import Stream, visible, visible_line
+
+
+def save_command(view: ViewOptions, id: str, named: tuple[str, str], tools: tuple[str, ...], *, yes: bool) -> int:
+    """Save the program of a run as a snippet; return the exit code."""
+    person = approver_of(view, "saving a snippet")
+    with closing(StoredRuns(view.store_path)) as runs, closing(SnippetStore(view.store_path)) as store:
+        run = runs.find(id)
+        if run.status != "completed":
+            raise OptionError(f"the run {run.id[:12]} is {run.status}: only one that has completed can be saved")
+        if run.obstacle == IMPORTED:
+            raise OptionError(f"the run {run.id[:12]} was imported: only one that was made here can be saved")
+        prints = run_interruptible(_fingerprints(view, tools, _needed(store, run)))
+        name, description = named
+        parameters = _parameters(runs, run)
+        snippet = Snippet(
+            name, description, run.language, run.engine, runs.code(run), prints, parameters, run.id  # pyright: ignore[reportArgumentType]
+        )  # fmt: skip
+        if not yes:
+            _show(view.err, snippet)
+            ask(f"save it as tools.{snippet.address}?", view.err, yes=False, as_json=view.as_json)
+        store.save(snippet, person)
+    if view.as_json:
+        write_document(view.out, {"ok": True, "saved": snippet.address})
+    else:
+        view.err.line(f"saved; {as_typed(f'gloveport snippets run {name}')}")
+    return 0
+
+
+async def _fingerprints(view: ViewOptions, files: tuple[str, ...], addresses: Sequence[str]) -> dict[str, str]:
+    """Return the fingerprint of each tool; raise OptionError if one is missing here."""
+    port = Gloveport(sources=load_tools(files), config=view.settings(), spare=0, store=view.store_path)
+    try:
+        await port.connect(naming=" ".join(addresses))
+        found = {address: port.catalog.fingerprint(address) for address in addresses}
+    finally:
+        await port.close()
+    missing = [address for address, digest in found.items() if digest is None]
+    if missing:
+        hint = "configure its source, or name the file of the functions with --tools"
+        raise OptionError(f"the run called {', '.join(missing[:10])}, which is not there now", hint=hint)
+    return {address: digest for address, digest in found.items() if digest is not None}
+
+
+def _needed(store: SnippetStore, run: StoredRun) -> list[str]:
+    """Return the tools that a run has called, with those of the snippets that it has called."""
+    called = store.tools_of(run.id)
+    below = [tool for address in called if address.startswith(f"{SOURCE}.") for tool in store.find(address).snippet.tools]
+    return sorted({*(address for address in called if not address.startswith(f"{SOURCE}.")), *below})
+
+
+def _parameters(runs: StoredRuns, run: StoredRun) -> tuple[str, ...] | None:
+    setup = orjson.loads(runs.recording(run).events[0])[2]
+    if not setup["has_input"]:
+        return None
+    given = setup.get("input")
+    if not isinstance(given, dict):
+        raise OptionError("the input of this run is not an object: a snippet is called with one")
+    return tuple(given)
+
+
+def list_command(view: ViewOptions) -> int:
+    """List the snippets; return the exit code."""
+    with closing(SnippetStore(view.store_path)) as store:
+        found = store.all()
+    if view.as_json:
+        write_document(view.out, {"ok": True, "snippets": [_document(one) for one in found]})
+        return 0
+    for one in found:
+        first = visible_line(one.snippet.description.partition("\n")[0])
+        view.out.line(f"{view.out.paint(one.snippet.address, 'bold')}  {first}".rstrip())
+    if not found:
+        view.err.line(f"there are no snippets; {as_typed('gloveport snippets save RUN --name NAME')} saves one")
+    return 0
+
+
+def show_command(view: ViewOptions, name: str) -> int:
+    """Show a snippet; return the exit code."""
+    with closing(SnippetStore(view.store_path)) as store:
+        found = store.find(name)
+    if view.as_json:
+        write_document(view.out, {"ok": True, **_document(found), "code": found.snippet.code})
+        return 0
+    _show(view.out, found.snippet)
+    saved = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.saved))
+    view.out.line(view.out.paint(f"saved {saved} by {visible_line(found.saver)}", "dim"))
+    return 0
+
+
+def remove_command(view: ViewOptions, name: str) -> int:
+    """Delete a snippet; return the exit code."""
+    person = approver_of(view, "deleting a snippet")
+    with closing(SnippetStore(view.store_path)) as store:
+        store.remove(name, person)
+    if view.as_json:
+        write_document(view.out, {"ok": True, "removed": name})
+    else:
+        view.err.line(f"{visible_line(name)} is removed")
+    return 0
+
+
+def _show(out: Stream, snippet: Snippet) -> None:
+    out.line(f"{out.paint(snippet.address, 'bold')}  {snippet.language}, {snippet.engine}, of the run {snippet.run[:12]}")
+    if snippet.description:
+        out.line(f"  {visible_line(snippet.description)}")
+    for text in visible(snippet.code.rstrip()).split("\n"):
+        out.line(f"  {out.paint('│', 'dim')} {text}")
+    takes = "no input" if snippet.parameters is None else visible_line(", ".join(snippet.parameters) or "any object")
+    out.line(f"  input: {takes}")
+    out.line(f"  calls: {visible_line(', '.join(snippet.tools)) or 'no tools'}")
+
+
+def _document(found: SavedSnippet) -> dict[str, Any]:
+    snippet = found.snippet
+    return {
+        "name": snippet.name,
+        "description": snippet.description,
+        "language": snippet.language,
+        "engine": snippet.engine,
+        "tools": sorted(snippet.tools),
+        "parameters": None if snippet.parameters is None else list(snippet.parameters),
+        "run": snippet.run,
+        "saver": found.saver,
+        "saved": found.saved,
+    }

@@ -1,0 +1,1 @@
+"""`gloveport store`: copies the store and changes its key, while hosts run."""

@@ -1,0 +1,463 @@
+"""Runs that outlive their process: released, killed, resumed elsewhere; no write is made twice (B11, R1, R7)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gloveport import Answer, Gloveport, OptionError, Rule, Rules, tool
+from gloveport.approvals.shelf import ApprovalShelf
+from gloveport.store.database import open_database
+from gloveport.store.stored_runs import StoredRuns
+from gloveport.store.verification import verify
+from tests.durable.host import TOOLS, port
+from tests.sources.mcp.support import eventually
+
+pytestmark = pytest.mark.integration
+
+PARALLEL = {
+    "typescript": """
+console.log("begin");
+const seen = await Promise.all([1, 2, 3, 4, 5].map((n) => tools.look({n})));
+const order: number[] = [];
+await Promise.all([30, 10, 20].map((ms) => new Promise<void>((r) => setTimeout(() => { order.push(ms); r() }, ms))));
+const started = Date.now(), chance = Math.random();
+const paid = [];
+for (const n of seen.slice(0, 2)) paid.push(await tools.pay({n}));
+return {order, paid, started, chance};
+""",
+    "python": """
+import asyncio, random, time
+print("begin")
+seen = await asyncio.gather(*(tools.look(n=n) for n in (1, 2, 3, 4, 5)))
+order = []
+async def later(ms):
+    await asyncio.sleep(ms / 1000)
+    order.append(ms)
+await asyncio.gather(*(later(ms) for ms in (30, 10, 20)))
+started, chance = time.time(), random.random()
+paid = [await tools.pay(n=n) for n in seen[:2]]
+{"order": order, "paid": paid, "started": started, "chance": chance}
+""",
+    "monty": """
+import asyncio
+print("begin")
+seen = await asyncio.gather(*[tools.look(n=n) for n in (1, 2, 3, 4, 5)])
+paid = [await tools.pay(n=n) for n in seen[:2]]
+{"order": [10, 20, 30], "paid": paid}
+""",
+}
+PAID = [f"paid {n}" for n in (2, 4)]
+CRASHES = int(os.environ.get("CRASHES", "3"))  # of each engine; `make crashes` tries more
+ENGINES = (("typescript", "deno"), ("typescript", "quickjs"), ("python", "cpython"), ("python", "monty"))
+
+
+def program(language: str, engine: str) -> str:
+    return PARALLEL["monty" if engine == "monty" else language]
+
+
+def start(store: Path, *args: str, **env: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.durable.host", str(store), os.environ["EFFECTS"], *args]
+    root = Path(__file__).parent.parent.parent
+    return subprocess.Popen(command, cwd=root, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def run_host(store: Path, *args: str, **env: str) -> dict[str, Any] | None:
+    """The outcome that a host printed; None if it was killed."""
+    process = start(store, *args, **env)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode in (0, -9)
+    return json.loads(out) if out else None
+
+
+def only_run(store: Path) -> Any:
+    runs = StoredRuns(store)
+    try:
+        found = runs.latest(limit=1)
+        return found[0] if found else None
+    finally:
+        runs.close()
+
+
+def all_runs(store: Path) -> list[Any]:
+    runs = StoredRuns(store)
+    try:
+        return runs.latest()
+    finally:
+        runs.close()
+
+
+def recorded_writes(store: Path) -> int:
+    """Return the number of writes that the store records as sent."""
+    connection = sqlite3.connect(store)
+    try:
+        return connection.execute("SELECT count(DISTINCT content) FROM run_steps WHERE sender = 'write'").fetchone()[0]
+    finally:
+        connection.close()
+
+
+def waiting_requests(store: Path) -> int:
+    shelf = ApprovalShelf(store)
+    try:
+        return len(shelf.waiting())
+    finally:
+        shelf.close()
+
+
+def is_released(store: Path) -> bool:
+    """Whether a request waits and nobody owns the run."""
+    run = only_run(store)
+    return run is not None and not run.owned and waiting_requests(store) == 1
+
+
+def answer(store: Path, **given: Any) -> None:
+    """Answer everything that waits."""
+    shelf = ApprovalShelf(store)
+    try:
+        for one in shelf.waiting():
+            shelf.answer({one.request.id: one.request.digest}, Answer(**({"approved": True, "approver": "ada"} | given)))
+    finally:
+        shelf.close()
+
+
+# Released and resumed.
+
+
+@pytest.mark.parametrize(("language", "engine"), ENGINES, ids=[engine for _, engine in ENGINES])
+async def test_a_run_that_waits_is_released_and_goes_on_in_another_host(
+    store: Path, effects: Any, language: Any, engine: str
+) -> None:
+    first = await asyncio.to_thread(run_host, store, "run", program(language, engine), language, engine, ASK="1")
+    assert first is not None
+    assert first["status"] == "waiting"
+    looked = [["look", "ok"]] * 5
+    for n in range(2):
+        assert first["calls"] == [*looked, *[["pay", "ok"]] * n, ["pay", "waiting"]]
+        answer(store)
+        first = await asyncio.to_thread(run_host, store, "resume", first["run"], ASK="1")
+        assert first is not None
+    assert first["status"] == "completed", first
+    assert first["value"]["paid"] == PAID
+    assert first["value"]["order"] == [10, 20, 30]
+    assert first["logs"] == ["begin"]
+    assert effects() == ["pay 2", "pay 4"]
+    assert not verify(open_database(store)).problems
+
+
+async def test_a_released_run_goes_on_by_itself_when_a_person_answers(store: Path) -> None:
+    made: list[int] = []
+
+    @tool(writes=True)
+    def pay(n: int) -> int:
+        """Pay."""
+        made.append(n)
+        return n
+
+    async with Gloveport(tools=[pay], store=store, spare=1) as port:
+        assert port._held is not None
+        port._held._hold_seconds = 0.01
+        outcome = await port.run("return await tools.pay({n: 1}) + await tools.pay({n: 2})")
+        for count in (1, 2):
+            await eventually(lambda: is_released(store))
+            assert len(made) == count - 1
+            answer(store)
+            await eventually(lambda count=count: len(made) == count)
+        await eventually(lambda: only_run(store).status == "completed")
+        assert (await port.resume(outcome.run)).value == 3
+
+
+async def test_the_same_program_is_not_started_again_while_it_waits_in_the_store(store: Path) -> None:
+    made: list[Any] = []
+    async with Gloveport(tools=[paying(made)], store=store, spare=1) as port:
+        assert port._held is not None
+        port._held._hold_seconds = 0.01
+        code = "return await tools.pay({n: input})"
+        first = await port.run(code, input=1, attach=True)
+        await eventually(lambda: is_released(store))
+        again = await port.run(code, input=1, attach=True)
+        other = await port.run(code, input=2, attach=True)
+        assert (again.run, again.status, other.run == first.run) == (first.run, "waiting", False)
+        await eventually(lambda: waiting_requests(store) == 2)
+        answer(store)
+        await eventually(lambda: sorted(made) == [1, 2])
+        await eventually(lambda: all(run.is_final for run in all_runs(store)))
+        assert (await port.run(code, input=1, attach=True)).run != first.run
+
+
+async def test_a_run_keeps_its_process_while_the_store_cannot_take_it(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gloveport.store.database.LOCK_TIMEOUT_SECONDS", 0.05)
+    made: list[Any] = []
+    async with Gloveport(tools=[paying(made)], store=store, spare=1) as port:
+        assert port._held is not None
+        outcome = await port.run("return await tools.pay({n: 1})")
+        held = port._held.find(outcome.run, "default")
+        assert held is not None
+        await eventually(lambda: waiting_requests(store) == 1)
+        locked = sqlite3.connect(store, isolation_level=None)
+        locked.execute("BEGIN IMMEDIATE")
+        assert not await held.release()
+        locked.execute("ROLLBACK")
+        locked.close()
+        assert held.is_waiting
+        assert await held.release()
+        await eventually(lambda: is_released(store))
+
+
+# Killed.
+
+
+@pytest.mark.parametrize(("language", "engine"), ENGINES, ids=[engine for _, engine in ENGINES])
+async def test_no_write_is_made_twice_whenever_the_host_is_killed(
+    store: Path, effects: Any, language: str, engine: str
+) -> None:
+    chance = random.Random(f"{language} {engine}")
+    points = [chance.randrange(1, 12) for _ in range(CRASHES)]
+    for number, point in enumerate(points):
+        own = store.with_name(f"{number}.sqlite")
+        before = len(effects())
+        told = await asyncio.to_thread(
+            run_host, own, "run", program(language, engine), language, engine, KILL_AT=str(point)
+        )
+        found = only_run(own)
+        if found is None:  # it died before anything was recorded
+            assert told is None
+            assert len(effects()) == before
+            continue
+        while told is None or told["status"] == "waiting":
+            assert not only_run(own).owned
+            answer(own, happened=True, value="it happened")
+            told = await asyncio.to_thread(run_host, own, "resume", found.id)
+        if told["status"] == "failed":  # it died before it began
+            assert told["error"] == "not-resumable"
+            assert len(effects()) == before
+            continue
+        assert told["status"] == "completed", (point, told)
+        assert all(left in (right, "it happened") for left, right in zip(told["value"]["paid"], PAID, strict=True))
+        arrived = effects()[before:]
+        assert sorted(arrived) == sorted(set(arrived))
+        assert len(arrived) <= recorded_writes(own)
+
+
+async def test_a_write_that_was_interrupted_is_put_to_a_person(store: Path, effects: Any) -> None:
+    code = "try { return [await tools.slow_pay({n: 1}), 'went on'] } catch (e) { return [e.code, e.message] }"
+    answers: list[tuple[dict[str, Any], list[str], list[Any]]] = [
+        ({"happened": True, "value": "paid by hand"}, ["pay 1"], ["paid by hand", "went on"]),
+        ({"approved": False, "reason": "not in the books"}, ["pay 1"], ["outcome-unknown"]),
+    ]
+    for number, (given, made, value) in enumerate(answers):
+        own, before = store.with_name(f"{number}.sqlite"), len(effects())
+        process = start(own, "run", code, "typescript", "deno")
+        await eventually(lambda before=before: effects()[before:] == ["pay 1"])
+        process.kill()
+        process.communicate()
+        run = only_run(own)
+        assert (run.status, run.owned) == ("running", False)
+        async with port(own) as opened:
+            outcome = await opened.resume(run.id)
+            assert outcome.status == "waiting"
+            (request,) = opened.approvals.waiting
+            assert request.is_unknown
+            assert "nobody knows" in request.reason
+            answer(own, **given)
+            outcome = await opened.resume(run.id)
+        assert outcome.value[: len(value)] == value
+        assert effects()[before:] == made
+
+
+async def test_a_write_that_was_interrupted_is_made_again_if_a_person_says_so(store: Path, effects: Any) -> None:
+    process = start(store, "run", "return await tools.slow_pay({n: 1})", "typescript", "deno")
+    await eventually(lambda: effects() == ["pay 1"])
+    process.kill()
+    process.communicate()
+    asked = await asyncio.to_thread(run_host, store, "resume", only_run(store).id)
+    assert asked is not None
+    assert asked["status"] == "waiting"
+    answer(store)
+    again = start(store, "resume", only_run(store).id)
+    await eventually(lambda: effects() == ["pay 1", "pay 1"])
+    again.kill()
+    again.communicate()
+
+
+# Two owners.
+
+
+async def test_only_one_of_two_hosts_goes_on_with_a_run(store: Path, effects: Any) -> None:
+    first = await asyncio.to_thread(run_host, store, "run", PARALLEL["typescript"], "typescript", "deno", ASK="1")
+    assert first is not None
+    answer(store)
+    both = [start(store, "resume", first["run"], ASK="1") for _ in range(2)]
+    told = [process.communicate(timeout=60)[0] for process in both]
+    assert any(told)
+    assert effects() == ["pay 2"]
+
+
+async def test_a_host_that_lost_its_run_makes_no_more_writes(store: Path) -> None:
+    made: list[int] = []
+    looked = asyncio.Event()
+    go = asyncio.Event()
+
+    async def look() -> int:
+        """Wait."""
+        looked.set()
+        await go.wait()
+        return 1
+
+    @tool(writes=True)
+    def pay(n: int) -> int:
+        """Pay."""
+        made.append(n)
+        return n
+
+    async with Gloveport(tools=[look, pay], store=store, rules=[Rule("*", "allow")], spare=1) as port:
+        running = asyncio.ensure_future(port.run("await tools.look(); return await tools.pay({n: 1})"))
+        await looked.wait()
+        await eventually(lambda: only_run(store) is not None)
+        runs = StoredRuns(store)
+        assert runs.take(only_run(store), "another") == 2
+        runs.close()
+        go.set()
+        outcome = await running
+    assert outcome.error is not None
+    assert "another process has taken over this run" in outcome.error.message
+    assert made == []
+
+
+# What has changed meanwhile.
+
+
+async def paused(store: Path, made: list[Any], **options: Any) -> str:
+    """A run that waits in the store for an answer to `pay`."""
+    async with Gloveport(tools=[paying(made)], store=store, spare=1, **options) as port:
+        return (await port.run("return await tools.pay({n: 1}).catch((e) => e.code + ': ' + e.message)")).run
+
+
+def paying(made: list[Any], description: str = "Pay.") -> Any:
+    @tool(writes=True)
+    def pay(n: int) -> int:
+        made.append(n)
+        return n
+
+    pay.__doc__ = description
+    return pay
+
+
+async def test_a_rule_that_changed_applies_to_the_call_that_waits(store: Path) -> None:
+    made: list[Any] = []
+    run = await paused(store, made)
+    answer(store)
+    denied = Rules([Rule("*", "deny", reason="closed")])
+    async with Gloveport(tools=[paying(made)], store=store, rules=denied, spare=1) as port:
+        outcome = await port.resume(run)
+    assert "closed" in outcome.value
+    assert made == []
+
+
+async def test_an_approval_is_void_when_the_definition_has_changed(store: Path) -> None:
+    made: list[Any] = []
+    run = await paused(store, made)
+    answer(store)
+    async with Gloveport(tools=[paying(made, "Pay twice.")], store=store, spare=1) as port:
+        outcome = await port.resume(run)
+        assert outcome.status == "waiting"
+        assert made == []
+        answer(store)
+        assert (await port.resume(run)).value == 1
+    assert made == [1]
+
+
+async def test_a_tool_that_is_gone_fails_the_call_and_not_the_run(store: Path) -> None:
+    made: list[Any] = []
+    run = await paused(store, made)
+    answer(store)
+    async with Gloveport(store=store, spare=1) as port:
+        outcome = await port.resume(run)
+    assert outcome.value.startswith("unknown-tool")
+
+
+async def test_a_run_belongs_to_its_agent_in_the_store_too(store: Path) -> None:
+    run = await paused(store, [])
+    (store.parent / "gloveport.toml").write_text("[agents.other]\n")
+    async with Gloveport(tools=TOOLS, store=store, config=store.parent / "gloveport.toml", spare=1) as port:
+        with pytest.raises(OptionError, match="there is no run"):
+            await port.resume(run, agent="other")
+
+
+async def test_a_run_that_diverges_stays_as_it_was(store: Path) -> None:
+    made: list[Any] = []
+    run = await paused(store, made)
+    connection = sqlite3.connect(store)
+    changed = "CAST(replace(CAST(content AS TEXT), '\"n\":1', '\"n\":2') AS BLOB)"
+    connection.execute(f"UPDATE run_steps SET content = {changed} WHERE sender = 'guest'")
+    connection.commit()
+    connection.close()
+    before = only_run(store)
+    async with Gloveport(tools=[paying(made)], store=store, spare=1) as port:
+        outcome = await port.resume(run)
+    assert outcome.error is not None
+    assert outcome.error.code == "replay-diverged"
+    after = only_run(store)
+    assert (after.status, after.owned, after.is_final) == (before.status, False, False)
+    assert made == []
+
+
+async def test_the_caller_chooses_the_id_of_a_run_once(store: Path) -> None:
+    async with port(store) as opened:
+        first = await opened.run("return 1", id="nightly-2026.11", engine="quickjs")
+        assert (first.run, first.value) == ("nightly-2026.11", 1)
+        with pytest.raises(OptionError) as refused:
+            await opened.run("return 2", id="nightly-2026.11", engine="quickjs")
+        assert refused.value.code == "run-id-taken"
+        assert (await opened.resume("nightly-2026.11")).value == 1
+        assert await opened.replay("nightly-2026.11") is None
+        for bad in ("", "-x", "a/b", "ä", "x" * 65, "a\nb", 5):
+            with pytest.raises(OptionError, match="can't have the id"):
+                await opened.run("return 1", id=bad)  # type: ignore[arg-type]
+    assert [run.status for run in all_runs(store)] == ["completed"]
+
+
+async def test_one_of_several_runs_with_the_same_id_starts(store: Path) -> None:
+    async with port(store) as first, port(store) as second:
+        ports = [first, second] * 3
+        code = "return await tools.pay({n: 1})"
+        runs = [one.run(code, id="same", engine="quickjs") for one in ports]
+        ended = await asyncio.gather(*runs, return_exceptions=True)
+        assert sum(isinstance(one, OptionError) for one in ended) == 5
+        assert [one.value for one in ended if not isinstance(one, BaseException)] == ["paid 1"]
+
+
+async def test_a_run_is_cancelled_from_another_process(store: Path) -> None:
+    async with port(store) as opened:
+        for engine, code in (("quickjs", "await tools.slow_pay({n: 1})"), ("deno", "while (true);")):
+            id = f"endless-{engine}"
+            running = asyncio.ensure_future(opened.run(code, id=id, engine=engine))
+            await eventually(lambda id=id: (run := only_run(store)) is not None and run.id == id and bool(run.engine))
+            runs = StoredRuns(store)
+            runs.ask_to_cancel(runs.find(id), "ada")
+            runs.close()
+            outcome = await running
+            assert (outcome.status, outcome.error and outcome.error.code) == ("cancelled", "cancelled")
+            assert outcome.error is not None
+            assert "ada" in outcome.error.message
+            await eventually(lambda: only_run(store).status == "cancelled")
+            assert not running.cancelled()
+        assert (await opened.run("return 1", engine="quickjs")).value == 1
+
+
+async def test_a_caller_who_cancels_at_the_same_time_gets_the_cancellation(store: Path) -> None:
+    async with port(store) as opened:
+        running = asyncio.ensure_future(opened.run("await tools.slow_pay({n: 1})", id="both", engine="quickjs"))
+        await eventually(lambda: only_run(store) is not None and bool(only_run(store).engine))
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await eventually(lambda: only_run(store).status == "cancelled")

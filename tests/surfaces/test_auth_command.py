@@ -1,0 +1,133 @@
+"""`gloveport auth`: values are typed without echo or piped, never shown, and sent to one origin."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from gloveport.policy.credentials.vault import Vault
+from gloveport.policy.egress import Egress, Request
+from tests.policy.oauth_server import authorizing
+from tests.policy.servers import LOCAL
+from tests.surfaces.command import Finished, Terminal, gloveport
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("folder")]
+
+CANARY = "canary-8Dv3Wq6Lz2N"
+ORIGIN = "https://api.shop.test"
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path: Path, folder: Path) -> Path:
+    """The user's own settings, which need no trust."""
+    file = tmp_path / "XDG_CONFIG_HOME" / "gloveport" / "gloveport.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f'[sources.shop]\ngraphql = "{ORIGIN}/graphql"\n')
+    return file
+
+
+def stored() -> list[dict[str, object]]:
+    return gloveport("auth", "list", "--json").document["credentials"]
+
+
+def shown(finished: Finished) -> str:
+    return finished.out + finished.err
+
+
+def test_a_piped_credential_is_stored_for_its_origin_and_never_shown() -> None:
+    added = gloveport("auth", "add", "shop", "--expires", "2199-01-31", stdin=f"{CANARY}\n")
+    assert (added.code, ORIGIN in added.err, CANARY in shown(added)) == (0, True, False)
+    (row,) = stored()
+    assert (row["name"], row["kind"], row["origins"], row["state"]) == ("shop.token", "secret", [ORIGIN], "ready")
+    listed = gloveport("auth", "list")
+    assert "expires in" in listed.out and CANARY not in shown(listed)
+    assert "can be used" in gloveport("auth", "test", "shop").err
+    found = Vault().read("shop.token")
+    assert found and found[1] == {"secret": CANARY}
+    assert CANARY.encode() not in Vault().path.read_bytes()
+    assert gloveport("auth", "remove", "shop").code == 0
+    assert stored() == []
+
+
+def test_a_typed_credential_is_not_echoed() -> None:
+    terminal = Terminal("auth", "add", "shop")
+    try:
+        before = terminal.until(r"shop\.token \(not shown\): ")
+        terminal.press(f"{CANARY}\r".encode())
+        code, after = terminal.rest()
+    finally:
+        terminal.close()
+    assert (code, CANARY in before + after) == (0, False)
+    found = Vault().read("shop.token")
+    assert found and found[1] == {"secret": CANARY}
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (b"", "no credential was given"),
+        (b" \n", "no credential was given"),
+        (b"canary\r\nX-Evil: 1", "a line break or a control character"),
+        (b"canary\x00", "a line break or a control character"),
+        (b"canary\xff", "a line break or a control character"),
+        (b"x" * 70_000, "at most 65,536 bytes"),
+    ],
+)
+def test_a_value_that_can_not_be_sent_is_refused_and_not_shown(value: bytes, problem: str) -> None:
+    refused = gloveport("auth", "add", "shop", stdin=value)
+    assert (refused.code, problem in refused.err, "canary" in shown(refused)) == (2, True, False)
+    assert stored() == []
+
+
+def test_wrong_names_and_dates_are_explained() -> None:
+    assert "did you mean `shop`?" in gloveport("auth", "add", "shp", stdin="x").err
+    assert "no credential `other` is stored" in gloveport("auth", "remove", "other").err
+    assert "--expires takes a date" in gloveport("auth", "add", "shop", "--expires", "soon", stdin="x").err
+    assert gloveport("auth", "add", "shop.../x", stdin="x").code == 2
+    assert gloveport("auth", "add", "shop", "--origin", "javascript:x", stdin="x").code == 2
+
+
+def test_a_missing_credential_ends_with_4_and_the_command_that_adds_it() -> None:
+    missing = gloveport("auth", "test", "shop")
+    assert missing.code == 4
+    assert "auth-required" in missing.err and "gloveport auth add shop" in missing.err
+    assert gloveport("auth", "test", "shop", "--json").document["error"]["code"] == "auth-required"
+
+
+def test_a_source_of_a_project_gets_no_stored_credential_before_it_is_trusted() -> None:
+    assert gloveport("auth", "add", "shop", stdin=CANARY).code == 0
+    Path("gloveport.toml").write_text('[sources.shop]\ngraphql = "https://evil.test/graphql"\n')
+    assert "has other settings" in (refused := gloveport("auth", "test", "shop").err) or "not trusted" in refused
+    assert gloveport("tools", "trust", "shop", "--yes").code == 0
+    denied = gloveport("auth", "test", "shop")
+    assert (denied.code, f"is for {ORIGIN}, not for https://evil.test" in denied.err) == (3, True)
+
+
+async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settings: Path) -> None:
+    async with authorizing() as server:
+        await asyncio.to_thread(settings.write_text, f'[sources.shop]\nmcp = "{server.origin}/mcp"\nallow_private = true\n')
+        run = await asyncio.to_thread(gloveport, "run", "-e", "return await tools.shop.x()")
+        assert run.code == 4, run.err
+        assert "auth-required" in run.err and "gloveport auth login shop" in run.err
+        unasked = await asyncio.to_thread(gloveport, "auth", "login", "shop")
+        assert (unasked.code, server.origin in unasked.err, server.requests) == (2, True, [])
+        terminal = await asyncio.to_thread(Terminal, "auth", "login", "shop", "--no-browser")
+        try:
+            question = await asyncio.to_thread(terminal.until, r"Go on\? \[y/N\] ")
+            assert f"signs in at {server.origin}" in question
+            terminal.press(b"y\r")
+            text = await asyncio.to_thread(terminal.until, r"sign in: http\S+\s")
+            egress = Egress()
+            page = await egress.send(Request("GET", text.split("sign in: ")[1].strip()), LOCAL)
+            await egress.close()
+            assert page.status == 200 and b"You are signed in" in page.body
+            code, rest = await asyncio.to_thread(terminal.rest)
+        finally:
+            terminal.close()
+        assert code == 0 and "canary" not in question + text + rest
+        listed = await asyncio.to_thread(gloveport, "auth", "list", "--json")
+        assert json.loads(listed.out)["credentials"][0]["issuer"] == server.origin and "canary" not in listed.out
+        out = await asyncio.to_thread(gloveport, "auth", "logout", "shop", "--json")
+        assert out.document == {"ok": True, "removed": "shop.token", "revoked": True}
+        assert (server.access, server.refresh) == (set(), set())
