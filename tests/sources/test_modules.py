@@ -64,7 +64,7 @@ def test_a_file_that_does_not_import_is_an_error_that_says_where(tmp_path: Path,
         assert word in refusal.value.message
 
 
-@pytest.mark.parametrize("spec", ["no/such/file.py", "no_such_module_here"])
+@pytest.mark.parametrize("spec", ["no/such/file.py", "no_such_module_here", "~nobody-here/file.py", "{" * 1600 + "file.py"])
 def test_what_is_not_there_is_an_error(spec: str) -> None:
     with pytest.raises(OptionError, match=r"file\.py|no_such_module_here"):
         load_module(spec)

@@ -67,26 +67,35 @@ class CommandProvider:
     async def read(self, name: str) -> str | None:
         """Return what the command writes, without the line end; raise ToolError when it fails or takes too long."""
         argv = shlex.split(name)
+        # A pipe of our own: the library waits for the end of a process until its pipes are read to their end.
+        reading, writing = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
+                stdout=writing,
                 stderr=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
         except OSError as error:
+            os.close(reading)
             raise _failed(argv, f"can't be started: {error.strerror}") from None
-        assert process.stdout
+        finally:
+            os.close(writing)
+        stream = asyncio.StreamReader()
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", 0)
+        )
         try:
             async with asyncio.timeout(self._seconds):
-                output = await _bounded(process.stdout)
+                output = await _bounded(stream)
                 if len(output) > MAX_SECRET_BYTES:
                     raise _failed(argv, f"wrote more than {MAX_SECRET_BYTES:,} bytes")
                 status = await process.wait()
         except TimeoutError:
             raise _failed(argv, f"took longer than {self._seconds:g} s") from None
         finally:
+            pipe.close()
             await _end(process)
         if status:
             raise _failed(argv, f"ended with status {status}")
