@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes soak corpus declarations erasure servers prism services \
-	inspector conformance clean
+	inspector conformance schemathesis clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -119,6 +119,10 @@ conformance/debian/root:
 inspector conformance: setup ## test our MCP server with the MCP Inspector, or the MCP conformance suite
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[interop]'
 	$(BIN)/python -m interop.$@
+
+schemathesis: setup ## send generated requests to our HTTP API (EXAMPLES= for more)
+	$(BIN)/pip install --quiet --disable-pip-version-check 'schemathesis>=4,<5'
+	$(BIN)/python -m interop.schemathesis
 
 clean: ## delete .venv and .interop
 	rm -rf .venv .interop

@@ -214,10 +214,16 @@ CODES: Mapping[str, Code] = {
     "wrong-origin": Code(
         3, 403, "The request names a host or an origin that is not this server's.", "Use the server's own address."
     ),
+    "forbidden": Code(3, 403, "The token has not the role that this takes.", "Use the token of a role that may do it."),
+    "wrong-method": Code(2, 405, "The address does not take this method.", "Use one of those that the message names."),
+    "token-exists": Code(2, 409, "The name has a token of this role already.", "Remove it first, or choose another name."),
+    "run-ended": Code(2, 409, "The run has ended already.", "Look at its outcome."),
     "bad-request": Code(2, 400, "The request does not follow the protocol.", "Correct what the message names."),
     "not-json": Code(2, 415, "The request does not declare its body as JSON.", "Send `Content-Type: application/json`."),
     "request-too-large": Code(6, 413, "The request's body is larger than the server accepts.", "Send less at once."),
-    "not-found": Code(2, 404, "There is nothing at this address.", "MCP is at /mcp."),
+    "not-found": Code(
+        2, 404, "There is nothing at this address.", "MCP is at /mcp, the API at /v1; /v1/openapi.json describes it."
+    ),
     "busy": Code(6, 429, "The server runs as many programs as it may, and its queue is full.", "Try again a little later."),
     "stopping": Code(6, 503, "The server is stopping.", "Try again when it is back."),
     "approval-refused": Code(

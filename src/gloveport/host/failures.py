@@ -11,11 +11,12 @@ from itertools import islice
 from typing import Any
 
 from gloveport.bridge.received_errors import ReceivedErrors
+from gloveport.catalog import Catalog
 from gloveport.errors import CODES, Code, GloveportError, ProgramError
 from gloveport.prepare import frame, locate
 from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.run_attempt import AttemptResult
-from gloveport.types import CallRecord, Failure, Problem, Program
+from gloveport.types import CallRecord, Failure, Program
 
 logger = logging.getLogger("gloveport")
 
@@ -145,8 +146,10 @@ def _place(program: Program, error: Mapping[str, Any]) -> tuple[int, int] | None
     return locate(program, line, column) if type(column) is int else None
 
 
-def program_failure(error: ProgramError, problem: Problem | None = None) -> Failure:
-    """Return the failure of a program that can't run as written; `problem` is that of the source that it calls."""
+def program_failure(error: ProgramError, catalog: Catalog) -> Failure:
+    """Return the failure of a program that can't run as written, also because the source that it calls has a problem."""
+    calls_source = error.code in ("source-failed", "auth-required")
+    problem = catalog.source_problem(error.tool) if error.tool and calls_source else None
     type_ = "SyntaxError" if error.code == "syntax-error" else "ProgramError"
     row = CODES[error.code]
     return Failure(

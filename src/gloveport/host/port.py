@@ -295,12 +295,7 @@ class Gloveport:
             if type_report.error is not None:
                 raise type_report.error
         except ProgramError as error:
-            problem = (
-                self.catalog.source_problem(error.tool)
-                if error.tool and error.code in ("source-failed", "auth-required")
-                else None
-            )
-            return Outcome(request.run, "failed", error=program_failure(error, problem))
+            return Outcome(request.run, "failed", error=program_failure(error, self.catalog))
         except GloveportError as error:
             return Outcome(request.run, "failed", error=unprepared_failure(error))
         try:
@@ -371,6 +366,11 @@ class Gloveport:
         """Return the steps of a run in the store; raise OptionError if there are none."""
         store = self._recording_store()
         return await self._loop.run(lambda: store.recording(run))
+
+    async def flush(self) -> None:
+        """Write what was recorded so far, for others who read the store."""
+        if self._store is not None:
+            await self._loop.run(self._store.flush)
 
     def _recording_store(self) -> PortStore:
         self._check_open()

@@ -63,16 +63,24 @@ def open_for_reading(path: Path) -> StoreConnection:
 
 
 def events(
-    connection: sqlite3.Connection, *, run: str = "", tool: str | None = None, since: int = 0
+    connection: sqlite3.Connection,
+    *,
+    run: str = "",
+    tool: str | None = None,
+    since: int = 0,
+    before: tuple[int, str, int] | None = None,
 ) -> Iterator[StoredEvent]:
-    """Yield the events of runs whose id begins with `run`, of tools that a pattern covers, since a time; in their order."""
+    """Yield the events of runs whose id begins with `run`, of tools that a pattern covers, since a time; in their order.
+
+    With `before`, those before the event that has this time, chain and number.
+    """
     wanted = re.compile(translate(tool)) if tool is not None else None
     named: dict[tuple[str, Any], str] = {}
     # Only rows that can belong to the run are decoded: the file may be large.
     rows = connection.execute(
         "SELECT chain, number, at, kind, hash, body FROM events"
-        " WHERE at >= ? AND (? = '' OR instr(body, ?)) ORDER BY at, chain, number",
-        (since, run, f'"run":"{run}'),
+        " WHERE at >= ? AND (? = '' OR instr(body, ?)) AND (at, chain, number) < (?, ?, ?) ORDER BY at, chain, number",
+        (since, run, f'"run":"{run}', *(before or (2**62, "", 0))),
     )
     for row in rows:
         event = _event(row, named)
@@ -80,11 +88,9 @@ def events(
             yield event
 
 
-def last_events(
-    connection: sqlite3.Connection, limit: int, *, run: str = "", tool: str | None = None, since: int = 0
-) -> list[StoredEvent]:
-    """Return the last of these events, in their order."""
-    return list(deque(events(connection, run=run, tool=tool, since=since), maxlen=limit))
+def last_events(connection: sqlite3.Connection, limit: int, **which: Any) -> list[StoredEvent]:
+    """Return the last of the events that `events` yields, in their order."""
+    return list(deque(events(connection, **which), maxlen=limit))
 
 
 def _event(row: tuple[Any, ...], named: dict[tuple[str, Any], str]) -> StoredEvent:

@@ -95,8 +95,12 @@ class StoredRuns(StoreFile):
         tool: str | None = None,
         agent: str | None = None,
         since: float = 0,
+        before: tuple[int, str] | None = None,
     ) -> list[ListedRun]:
-        """Return the latest runs, the latest first. `tool` is an address, or a pattern of addresses."""
+        """Return the latest runs, the latest first. `tool` is an address, or a pattern of addresses.
+
+        With `before`, those that come after the run that started then (microseconds since 1970) and has this id.
+        """
         where = ["started >= ?"]
         given: list[Any] = [int(since * 1e6)]
         if statuses:
@@ -105,6 +109,9 @@ class StoredRuns(StoreFile):
         if agent is not None:
             where.append("agent = ?")
             given.append(agent)
+        if before is not None:
+            where.append("started <= ? AND (started < ? OR runs.id < ?)")
+            given += (before[0], *before)
         is_rare = False
         with self.reading() as connection:
             if tool is not None:
@@ -116,8 +123,8 @@ class StoredRuns(StoreFile):
                     f"runs.id IN (SELECT run {_CALLS})" if is_rare else f"EXISTS (SELECT 1 {_CALLS} AND run = runs.id)"
                 )
             order = "+started" if is_rare else "started"
-            chosen = f"SELECT * FROM runs WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?"
-            sql = f"SELECT {_COLUMNS} FROM ({chosen}) AS runs {_OWNERS} ORDER BY started DESC"
+            chosen = f"SELECT * FROM runs WHERE {' AND '.join(where)} ORDER BY {order} DESC, runs.id DESC LIMIT ?"
+            sql = f"SELECT {_COLUMNS} FROM ({chosen}) AS runs {_OWNERS} ORDER BY started DESC, runs.id DESC"
             return [ListedRun(*_listed(row)) for row in connection.execute(sql, (*given, limit))]
 
     def recording(self, run: StoredRun) -> Recording:

@@ -1,4 +1,4 @@
-"""Tokens of agents and approvers: shown once, kept as digests, compared in constant time."""
+"""Tokens: shown once, kept as digests, compared in constant time. Each has a role, which says what its holder may do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from gloveport.errors import OptionError
 from gloveport.store.database import StoreFile
 from gloveport.store.event_log import EventLog, Statement
 
-Role = Literal["agent", "approver"]
+Role = Literal["agent", "approver", "admin"]
+"""An agent runs programs. An approver answers for people. An admin may do both, and sees what everybody does."""
+ROLES: tuple[Role, ...] = ("agent", "approver", "admin")
 TOKEN_PREFIX = "gp_"
 
 
@@ -24,7 +26,7 @@ class TokenStore(StoreFile):
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
         sql = "INSERT OR IGNORE INTO tokens (name, role, hash, created) VALUES (?, ?, ?, ?)"
         if not self._change("token-added", name, role, Statement(sql, (name, role, token_digest(token), time.time()))):
-            raise OptionError(f"the {role} {name} has a token already", hint="remove it first")
+            raise OptionError(f"the {role} {name} has a token already", code="token-exists", hint="remove it first")
         return token
 
     def remove(self, name: str, role: Role) -> None:
@@ -45,6 +47,11 @@ class TokenStore(StoreFile):
         """Return the names and digests of the tokens of a role."""
         with self.reading() as connection:
             return connection.execute("SELECT name, hash FROM tokens WHERE role = ?", (role,)).fetchall()
+
+    def all_digests(self) -> list[tuple[str, Role, bytes]]:
+        """Return the name, the role and the digest of every token."""
+        with self.reading() as connection:
+            return connection.execute("SELECT name, role, hash FROM tokens").fetchall()
 
     def find(self, token: str, role: Role) -> str | None:
         """Return whose token this is; None for a wrong one. Every token of the role is compared."""

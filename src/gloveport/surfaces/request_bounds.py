@@ -28,14 +28,30 @@ async def read_message(data: bytes) -> dict[str, Any]:
     return await off_loop_if(len(data) > LARGE_BYTES, _read_message, data)
 
 
-def _read_message(data: bytes) -> dict[str, Any]:
+async def read_document(data: bytes) -> dict[str, Any]:
+    """Return a JSON object. Raise ValueError, with a text that begins with a verb, for anything else or too much."""
+    return await off_loop_if(len(data) > LARGE_BYTES, _read_document, data)
+
+
+def _read_document(data: bytes) -> dict[str, Any]:
+    document = _read_json(data)
+    if not isinstance(document, dict):
+        raise ValueError("is not a JSON object")
+    return document
+
+
+def _read_json(data: bytes) -> Any:
     try:
         check_json(data)
-        message = orjson.loads(data)
+        return orjson.loads(data)
     except (bounded_json.JsonLimitError, RecursionError) as problem:
         raise ValueError(str(problem)) from None
     except ValueError as problem:
         raise ValueError(f"is not JSON: {problem}") from None
+
+
+def _read_message(data: bytes) -> dict[str, Any]:
+    message = _read_json(data)
     # The library tries each kind of message in turn, and describes in full why it is none of them.
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or len(message) > MAX_MESSAGE_MEMBERS:
         raise ValueError("is not a JSON-RPC message")

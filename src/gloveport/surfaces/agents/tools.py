@@ -87,7 +87,7 @@ class AgentTools:
     def _search(self, catalog: Catalog, args: Mapping[str, Any]) -> AgentAnswer:
         source = args.get("source")
         self._check_source(catalog, source)
-        found = catalog.search(args["query"], source=source, limit=args.get("limit", DEFAULT_SEARCH_LIMIT))
+        found = catalog.search(args["query"], source=source, limit=int(args.get("limit", DEFAULT_SEARCH_LIMIT)))
         rows = [
             {
                 "path": catalog.path_of(tool),
@@ -157,7 +157,7 @@ class AgentTools:
         if not args.get("code", "x").strip():
             raise OptionError("`code` is blank", hint="`code` is the program's text")
         if "result_id" in args:
-            return self._read_on(args["result_id"], args.get("offset", 0))
+            return self._read_on(args["result_id"], int(args.get("offset", 0)))
         self._check_waiting()
         language = args.get("language", "typescript")
         given = args.get("input", NO_INPUT)

@@ -1,7 +1,7 @@
-"""The HTTP server: MCP at `/mcp` behind a guard, and health checks.
+"""The HTTP server: MCP at `/mcp` and the API at `/v1` behind a guard, and health checks.
 
 `server` runs the application · `guard` checks each request before anything parses it · `token` makes, reads and compares
-the bearer token · `admission` limits concurrent and waiting runs · `idle_timeout` closes silent connections.
+bearer tokens · `admission` limits concurrent and waiting runs · `idle_timeout` closes silent connections.
 
 The default address is defined here, without imports, because the command line needs it for `--help`.
 """
@@ -12,5 +12,8 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8484
 AGENT_SCOPE_KEY = "gloveport.agent"
 """Where the guard notes, in the scope of a request, the agent whose token it has."""
+CALLER_SCOPE_KEY = "gloveport.caller"
+"""Where the guard notes the caller whose token a request has."""
 MCP_PATH = "/mcp"
+API_PATH = "/v1"
 DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}{MCP_PATH}"

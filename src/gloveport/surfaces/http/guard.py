@@ -1,7 +1,8 @@
 """The guard in front of the HTTP application: a request that fails one of these checks is neither read nor parsed further.
 
 In this order: its headers are unambiguous, the Host header names this server, the Origin is not another site, the token is
-right, the path exists, the content type is JSON, the body is small and shallow, and the server can admit another run.
+right, the path is one of ours, the content type is JSON, the body is small and shallow, and the server can admit another
+run.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gloveport.errors import CODES, GloveportError, OptionError, http_status
 from gloveport.surfaces.documents import problem_document
-from gloveport.surfaces.http import AGENT_SCOPE_KEY, MCP_PATH
+from gloveport.surfaces.http import AGENT_SCOPE_KEY, API_PATH, CALLER_SCOPE_KEY, MCP_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import mark_authenticated
 from gloveport.surfaces.http.token import TokenCheck
-from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_message
+from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_document, read_message
 
 BODY_TIMEOUT_SECONDS = 30.0
 RETRY_AFTER_SECONDS = 2
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
-GUARDED_PATHS = frozenset({MCP_PATH})
+RUNS_PATH = f"{API_PATH}/runs"
 UNIQUE_HEADERS = ("host", "origin", "authorization", "content-type", "content-length")
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(:[0-9]{1,5})?")
 
@@ -78,7 +79,7 @@ class Guard:
                 return
             await self._check(scope, headers)
             body = await _body(headers, receive) if scope["method"] == "POST" else b""
-            is_run = scope["method"] == "POST" and await _is_run(body)
+            is_run = scope["method"] == "POST" and await _is_run(scope["path"], body)
             await asyncio.sleep(0)  # the library parses the body again: let the loop turn between the two
             if is_run:
                 self._check_admission()
@@ -96,19 +97,24 @@ class Guard:
         if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
             raise _refusal("wrong-origin", "the request comes from another origin")
         try:
-            agent = await self._token.agent_of(headers.get("authorization", ""))
+            caller = await self._token.caller_of(headers.get("authorization", ""))
         except OptionError as error:
             raise _refusal("unauthorized", error.message) from None
-        if agent is None:
-            raise _refusal("unauthorized", "the request needs the server's token, or that of an agent")
-        scope[AGENT_SCOPE_KEY] = agent
-        # The library gives a session to nobody but its principal: another agent that has its id gets a 404 (M11).
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=agent, scopes=[]))
+        if caller is None:
+            raise _refusal("unauthorized", "the request needs the server's token, or another one that it knows")
+        scope[CALLER_SCOPE_KEY] = caller
         mark_authenticated(scope)
-        if scope["path"] not in GUARDED_PATHS:
+        if scope["path"] == MCP_PATH:
+            if not caller.runs_programs:
+                raise _refusal("forbidden", f"an {caller.role} has no agent's tools")
+            scope[AGENT_SCOPE_KEY] = caller.name
+            # The library gives a session to nobody but its principal: another agent that has its id gets a 404 (M11).
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.name, scopes=[]))
+        elif not scope["path"].startswith(f"{API_PATH}/"):
             raise _refusal("not-found", "there is nothing at this path")
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and media != "application/json":
+        is_empty = not media and headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+        if scope["method"] == "POST" and media != "application/json" and not is_empty:
             raise _refusal("not-json", "the body must be application/json")
 
     def _check_admission(self) -> None:
@@ -151,8 +157,12 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     return bytes(body)
 
 
-async def _is_run(body: bytes) -> bool:
+async def _is_run(path: str, body: bytes) -> bool:
+    """Check the body, and return whether the request starts a program."""
     try:
+        if path != MCP_PATH:
+            await read_document(body or b"{}")
+            return path == RUNS_PATH
         message = await read_message(body)
     except ValueError as problem:
         raise _refusal("bad-request", f"the body {problem}") from None

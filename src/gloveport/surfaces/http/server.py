@@ -1,4 +1,4 @@
-"""The HTTP server: MCP at `/mcp` behind the guard, health checks, and a graceful stop that lets runs finish."""
+"""The HTTP server: MCP and the API behind the guard, health checks, and a graceful stop that lets runs finish."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.api.app import Api, nowhere
 from gloveport.surfaces.http.connections import MAX_UNAUTHENTICATED, UnauthenticatedConnections
 from gloveport.surfaces.http.guard import Guard, ServerNames
 from gloveport.surfaces.http.token import TokenCheck
@@ -61,7 +62,9 @@ class HttpServer:
             Route("/readyz", self._readiness),
             Route(MCP_PATH, StreamableHTTPASGIApp(self._sessions)),
         ]
-        self.app = Guard(Starlette(routes=routes, lifespan=self._lifespan), names, token, admission)
+        self._api = Api(port, admission)
+        app = Starlette(routes=[*routes, *self._api.routes], lifespan=self._lifespan, exception_handlers={404: nowhere})
+        self.app = Guard(app, names, token, admission)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT; then let runs finish within the grace period. A second signal stops at once."""
@@ -101,6 +104,7 @@ class HttpServer:
                 yield
         finally:
             await self._agents.close()
+            await self._api.close()
             await self._port.close()
 
     async def _health(self, request: Request) -> JSONResponse:

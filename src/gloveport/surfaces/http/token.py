@@ -1,4 +1,4 @@
-"""The server's token: created on first start, stored in a file that only its owner can read, compared in constant time."""
+"""Who calls the server, known by a token. The server's own is created on first start, in a file of its owner alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from gloveport.errors import OptionError, StoreError
 from gloveport.folders import data_folder
 from gloveport.policy.credentials import Secret
-from gloveport.store.tokens import TokenStore, token_digest
+from gloveport.store.tokens import Role, TokenStore, token_digest
 from gloveport.types import DEFAULT_AGENT
 
 TOKEN_FILE_NAME = "token"
@@ -67,6 +68,19 @@ def own_token() -> Secret:
     return read_token(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever sent a request: its name, and what it may do."""
+
+    name: str
+    role: Role = "agent"
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether it is an agent."""
+        return self.role == "agent"
+
+
 class TokenCheck:
     """Knows the caller by its token: the server's own is that of the agent `default`, the others are in the store.
 
@@ -77,42 +91,42 @@ class TokenCheck:
         self, token: Secret, store: Path | None = None, check_agent: Callable[[str], object] = lambda name: None
     ) -> None:
         self._check_agent = check_agent  # raises OptionError for an agent that the settings don't name
-        self._digest = token_digest(token.reveal())
+        self._own = (Caller(DEFAULT_AGENT), token_digest(token.reveal()))
         self._store = store
-        self._agents: list[tuple[str, bytes]] = []
+        self._stored: list[tuple[Caller, bytes]] = []
         self._read_at = -math.inf
         self._reading: asyncio.Task[None] | None = None
 
-    async def agent_of(self, authorization: str) -> str | None:
-        """Return the agent of `Bearer` and a token; takes the same time whatever is wrong.
+    async def caller_of(self, authorization: str) -> Caller | None:
+        """Return the holder of a `Bearer` token; takes the same time whatever is wrong.
 
         Raise OptionError for an agent that has a token and is not in the settings.
         """
         scheme, _, given = authorization.partition(" ")
-        digest = token_digest(given.strip())
-        found = DEFAULT_AGENT if hmac.compare_digest(digest, self._digest) else None
-        for name, known in await self._known():
+        digest, found = token_digest(given.strip()), None
+        for caller, known in (self._own, *await self._known()):
             if hmac.compare_digest(digest, known):
-                found = name
+                found = caller
         if found is None or scheme.lower() != "bearer":
             return None
-        self._check_agent(found)
+        if found.runs_programs:
+            self._check_agent(found.name)
         return found
 
-    async def _known(self) -> list[tuple[str, bytes]]:
+    async def _known(self) -> list[tuple[Caller, bytes]]:
         now = time.monotonic()
         if self._store is not None and now > self._read_at + READ_SECONDS:
             if self._reading is None:
                 self._reading = asyncio.create_task(asyncio.to_thread(self._read, self._store))
             await asyncio.shield(self._reading)  # a locked store keeps its callers waiting, and nobody else
-        return self._agents
+        return self._stored
 
     def _read(self, store: Path) -> None:
         try:
             if store.exists():
                 with closing(TokenStore(store)) as tokens:
-                    self._agents = tokens.digests("agent")
+                    self._stored = [(Caller(name, role), digest) for name, role, digest in tokens.all_digests()]
         except StoreError as error:
-            logger.warning("tokens of agents can't be read: %s", error.message)
+            logger.warning("tokens can't be read: %s", error.message)
         finally:
             self._read_at, self._reading = time.monotonic(), None

@@ -13,20 +13,28 @@ agents = PageGroup(
     "agents", rare=True, help="Give agents names and tokens, so that each has its own tools, rules and budgets."
 )
 
+ROLE = click.option(
+    "--role",
+    type=click.Choice(["agent", "approver", "admin"]),
+    default="agent",
+    help="What its holder may do: run programs, answer requests, or both and see everything. [default: agent]",
+)
+
 
 @agents.command(
     "add",
     cls=PageCommand,
-    help="Create the token of an agent, and print it once.",
-    examples=("gloveport agents add reviewer",),
+    help="Create the token of an agent, or of a person's program that uses the HTTP API, and print it once.",
+    examples=("gloveport agents add reviewer", "gloveport agents add dashboard --role admin"),
 )
 @click.argument("name", metavar="NAME")
+@ROLE
 @view_options
-def agents_add(name: str, **view: Any) -> int:
-    """Create the token of an agent."""
+def agents_add(name: str, role: Any, **view: Any) -> int:
+    """Create a token."""
     from gloveport.surfaces.cli.agents.command import ViewOptions, add_command
 
-    return add_command(ViewOptions(**view), name)
+    return add_command(ViewOptions(**view), name, role)
 
 
 @agents.command(
@@ -46,13 +54,14 @@ def agents_list(**view: Any) -> int:
 @agents.command(
     "remove",
     cls=PageCommand,
-    help="Delete the token of an agent: a server refuses it within a second.",
+    help="Delete a token: a server refuses it within a second.",
     examples=("gloveport agents remove reviewer",),
 )
 @click.argument("name", metavar="NAME")
+@ROLE
 @view_options
-def agents_remove(name: str, **view: Any) -> int:
-    """Delete the token of an agent."""
+def agents_remove(name: str, role: Any, **view: Any) -> int:
+    """Delete a token."""
     from gloveport.surfaces.cli.agents.command import ViewOptions, remove_command
 
-    return remove_command(ViewOptions(**view), name)
+    return remove_command(ViewOptions(**view), name, role)

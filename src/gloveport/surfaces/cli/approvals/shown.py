@@ -16,23 +16,6 @@ SHORT_ID_CHARS = 8
 MAX_ROWS_AS_ONE = 12  # a row with more values than this is slower to read than several
 
 
-def request_document(request: ApprovalRequest) -> dict[str, Any]:
-    """Return a request as JSON data."""
-    return {
-        "id": request.id,
-        "digest": request.digest,
-        "tool": request.tool,
-        "args": to_json(dict(request.args)),
-        "agent": request.agent,
-        "run": request.run,
-        "line": request.line,
-        "reason": request.reason,
-        "rule": request.rule,
-        "asked": request.asked,
-        "expires": request.expires,
-    }
-
-
 def request_lines(out: Stream, requests: Iterable[ApprovalRequest]) -> Iterator[str]:
     """Yield the lines that show requests; what is the same for some that follow each other comes once, after them."""
     for _, group in groupby(requests, lambda one: (one.run, one.line, one.agent, one.reason, one.rule)):

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from gloveport.errors import CODES, GloveportError, OptionError, StoreError, exit_code
 from gloveport.store.database import hint_for
 from gloveport.store.encryption import StoreConnection
-from gloveport.store.reading import DIGEST, StoredEvent, events, last_events, open_for_reading, payloads
+from gloveport.store.reading import DIGEST, StoredEvent, events, last_events, open_for_reading
 from gloveport.store.stored_runs import RUN_ID
 from gloveport.store.verification import AuditReport, damaged_payloads, verify
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, to_text, write_document
+from gloveport.surfaces.record_documents import event_document, since_time
 from gloveport.surfaces.terminal import Stream, clip, visible_line
-from gloveport.values import from_wire, to_json
 
-UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 SHOWN_ID_CHARS = 8
 MAX_SHOWN_PROBLEMS = 100
 
@@ -34,7 +29,7 @@ def show_events_command(view: ViewOptions, run: str | None, tool: str | None, si
     path, after = view.store_path, since_time(since)
     with _reading(path) as connection:
         found = last_events(connection, limit, run=_run(run), tool=_tool(tool), since=after)
-        documents = [_document(connection, event) for event in found]
+        documents = [event_document(connection, event) for event in found]
     if view.as_json:
         write_document(view.out, {"ok": True, "file": str(path), "events": documents})
         return 0
@@ -80,11 +75,11 @@ def export_command(view: ViewOptions, run: str | None, tool: str | None, since: 
     with _reading(path) as connection:
         found = events(connection, run=_run(run), tool=_tool(tool), since=after)
         if view.as_json:
-            documents = [_document(connection, event) for event in found]
+            documents = [event_document(connection, event) for event in found]
             write_document(view.out, {"ok": True, "file": str(path), "events": documents})
             return 0
         for event in found:
-            view.out.line(to_text(_document(connection, event), indented=False))
+            view.out.line(to_text(event_document(connection, event), indented=False))
     return 0
 
 
@@ -98,16 +93,6 @@ def _reading(path: Path) -> Iterator[StoreConnection]:
             raise StoreError(f"the store {path} can't be read: {error}", hint=hint_for(error)) from None
 
 
-def since_time(text: str | None, option: str = "--since") -> int:
-    """Return the time that an option names as so long ago, in microseconds since 1970."""
-    if text is None:
-        return 0
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    if found is None:
-        raise OptionError(f"{option} takes a time such as 30s, 10m, 1h or 7d, not {text!r:.40}")
-    return int((time.time() - int(found[1]) * UNIT_SECONDS[found[2]]) * 1_000_000)
-
-
 def _run(text: str | None) -> str:
     if text is not None and not RUN_ID.fullmatch(text):
         raise OptionError(f"--run takes the id of a run, not {text!r:.40}", hint="`gloveport audit show` shows the ids")
@@ -116,27 +101,6 @@ def _run(text: str | None) -> str:
 
 def _tool(text: str | None) -> str | None:
     return None if text is None else text.removeprefix("tools.")
-
-
-def _document(connection: StoreConnection, event: StoredEvent) -> dict[str, Any]:
-    found = {
-        "chain": event.chain,
-        "number": event.number,
-        "at": datetime.fromtimestamp(event.at / 1_000_000, UTC).isoformat(timespec="microseconds"),
-        "kind": event.kind,
-        "body": dict(event.body),
-        "hash": event.hash,
-        "payloads": {key: _content(value) for key, value in payloads(connection, event).items()},
-    }
-    return found if event.raw is None else {**found, "raw": event.raw}
-
-
-def _content(content: bytes) -> Any:
-    """Return arguments or a result as JSON data; anything else as text."""
-    try:
-        return to_json(from_wire(orjson.loads(content)))
-    except (GloveportError, ValueError):
-        return content.decode("utf-8", "replace")
 
 
 def _line(out: Stream, event: StoredEvent, contents: dict[str, Any]) -> str:

@@ -6,25 +6,22 @@ import getpass
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
 
-from gloveport.errors import GloveportError, OptionError
+from gloveport.errors import GloveportError
 from gloveport.host.runs.past_outcome import past_outcome
 from gloveport.sandbox import wire
 from gloveport.store.stored_runs import ListedRun, StoredRuns
-from gloveport.surfaces.cli.audit.command import since_time
 from gloveport.surfaces.cli.run.outcome_report import write_ending, write_value
 from gloveport.surfaces.cli.run.plan_report import plan_lines
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import outcome_document, write_document
 from gloveport.surfaces.own_command import as_typed
+from gloveport.surfaces.record_documents import cancel_run, run_document, since_time, state_of
 from gloveport.surfaces.terminal import Colour, Stream, in_time, visible, visible_line
 from gloveport.types import LogLine, RunStatus
 
 SHORT_ID_CHARS = 8
 FOLLOW_SECONDS = 0.2
-CANCEL_SECONDS = 5.0  # for the host of a run to end it
 COLORS: dict[str, Colour] = {"completed": "green", "failed": "red", "waiting": "yellow", "interrupted": "yellow"}
 
 
@@ -129,51 +126,12 @@ def cancel_command(view: ViewOptions, id: str) -> int:
     """End a run, or ask the host that runs it to end it; return the exit code."""
     with closing(StoredRuns(view.store_path)) as stored:
         run = stored.find(id)
-        if run.is_final:
-            raise OptionError(f"the run {run.id[:SHORT_ID_CHARS]} has ended already: {run.status}")
-        if run.owned:
-            stored.ask_to_cancel(run, getpass.getuser())
-            if not _has_ended(stored, run.id):
-                hint = "look at it again, or end its process"
-                raise GloveportError(f"the host of {run.id[:SHORT_ID_CHARS]} has not ended it yet", hint=hint)
-        elif not stored.cancel(run):
-            raise OptionError(f"the run {run.id[:SHORT_ID_CHARS]} has changed meanwhile", hint="look at it again")
+        cancel_run(stored, run, getpass.getuser())
     if view.as_json:
         write_document(view.out, {"ok": True, "cancelled": run.id})
     else:
         view.err.line(f"{run.id[:SHORT_ID_CHARS]} is cancelled")
     return 0
-
-
-def _has_ended(stored: StoredRuns, id: str) -> bool:
-    """Wait for the host of a run to end it; return whether it did."""
-    end = time.monotonic() + CANCEL_SECONDS
-    while not stored.find(id).is_final:
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def state_of(run: ListedRun) -> str:
-    """Return the status of a run, in one word: `interrupted` if its process has ended before it did."""
-    return "interrupted" if run.status == "running" and not run.owned else run.status
-
-
-def run_document(run: ListedRun) -> dict[str, Any]:
-    """Return a run as JSON data."""
-    return {
-        "run": run.id,
-        "status": state_of(run),
-        "agent": run.agent,
-        "language": run.language,
-        "engine": run.engine,
-        "started": datetime.fromtimestamp(run.started, UTC).isoformat(timespec="milliseconds"),
-        "seconds": None if run.ended is None else round(run.ended - run.started, 6),
-        "calls": run.calls,
-        "error": run.error,
-        "obstacle": run.obstacle,
-    }
 
 
 def _line(out: Stream, run: ListedRun) -> str:

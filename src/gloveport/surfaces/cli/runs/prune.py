@@ -8,9 +8,9 @@ from contextlib import closing
 from gloveport.store.database import StoreFile
 from gloveport.store.event_log import EventLog, Statement
 from gloveport.store.retention import Pruned, cutoff, prunable_runs, prune_step, used_bytes
-from gloveport.surfaces.cli.audit.command import since_time
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
+from gloveport.surfaces.record_documents import since_time
 from gloveport.types import MIB
 
 

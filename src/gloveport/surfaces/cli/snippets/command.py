@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any
 
 import orjson
 
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
-from gloveport.store.snippets import SOURCE, SavedSnippet, Snippet, SnippetStore
+from gloveport.store.snippets import SOURCE, Snippet, SnippetStore
 from gloveport.store.stored_runs import IMPORTED, StoredRun, StoredRuns
 from gloveport.surfaces.cli.approvals.command import approver_of
 from gloveport.surfaces.cli.file_change import ask
@@ -20,6 +19,7 @@ from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.own_command import as_typed
+from gloveport.surfaces.record_documents import snippet_document
 from gloveport.surfaces.terminal import Stream, visible, visible_line
 
 
@@ -86,7 +86,7 @@ def list_command(view: ViewOptions) -> int:
     with closing(SnippetStore(view.store_path)) as store:
         found = store.all()
     if view.as_json:
-        write_document(view.out, {"ok": True, "snippets": [_document(one) for one in found]})
+        write_document(view.out, {"ok": True, "snippets": [snippet_document(one) for one in found]})
         return 0
     for one in found:
         first = visible_line(one.snippet.description.partition("\n")[0])
@@ -101,7 +101,7 @@ def show_command(view: ViewOptions, name: str) -> int:
     with closing(SnippetStore(view.store_path)) as store:
         found = store.find(name)
     if view.as_json:
-        write_document(view.out, {"ok": True, **_document(found), "code": found.snippet.code})
+        write_document(view.out, {"ok": True, **snippet_document(found), "code": found.snippet.code})
         return 0
     _show(view.out, found.snippet)
     saved = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.saved))
@@ -130,18 +130,3 @@ def _show(out: Stream, snippet: Snippet) -> None:
     takes = "no input" if snippet.parameters is None else visible_line(", ".join(snippet.parameters) or "any object")
     out.line(f"  input: {takes}")
     out.line(f"  calls: {visible_line(', '.join(snippet.tools)) or 'no tools'}")
-
-
-def _document(found: SavedSnippet) -> dict[str, Any]:
-    snippet = found.snippet
-    return {
-        "name": snippet.name,
-        "description": snippet.description,
-        "language": snippet.language,
-        "engine": snippet.engine,
-        "tools": sorted(snippet.tools),
-        "parameters": None if snippet.parameters is None else list(snippet.parameters),
-        "run": snippet.run,
-        "saver": found.saver,
-        "saved": found.saved,
-    }

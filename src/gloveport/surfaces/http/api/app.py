@@ -1,0 +1,159 @@
+"""Serves the endpoints: checks the role, the query and the body of each request, and shapes every error alike."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import jsonschema_rs
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from gloveport.bridge.validation_errors import describe_errors
+from gloveport.errors import CODES, GloveportError, OptionError, http_status
+from gloveport.host.port import Gloveport
+from gloveport.large_values import is_large, off_loop_if
+from gloveport.surfaces.documents import problem_document
+from gloveport.surfaces.http import CALLER_SCOPE_KEY
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.api.approvals import ApprovalsApi
+from gloveport.surfaces.http.api.catalog import CatalogApi
+from gloveport.surfaces.http.api.endpoint import ApiCall, ApiEndpoint, ApiReply, forbidden
+from gloveport.surfaces.http.api.openapi import openapi_endpoint
+from gloveport.surfaces.http.api.records import RecordsApi
+from gloveport.surfaces.http.api.runs import RunsApi
+from gloveport.surfaces.http.api.store_reader import StoreReader
+from gloveport.surfaces.http.token import Caller
+from gloveport.types import Tool
+
+logger = logging.getLogger("gloveport")
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def routes(endpoints: Iterable[ApiEndpoint]) -> list[BaseRoute]:
+    """Return the routes of the endpoints, one for each path."""
+    by_path: dict[str, list[_Served]] = defaultdict(list)
+    for endpoint in endpoints:
+        by_path[endpoint.path].append(_Served(endpoint))
+    return [
+        Route(path, partial(_serve, {one.endpoint.method: one for one in served}), methods=_METHODS)
+        for path, served in by_path.items()
+    ]
+
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+
+
+class _Served:
+    """An endpoint with its schemas compiled."""
+
+    def __init__(self, endpoint: ApiEndpoint) -> None:
+        self.endpoint = endpoint
+        self._body = jsonschema_rs.validator_for(dict(endpoint.body)) if endpoint.body is not None else None
+
+    async def answer(self, request: Request) -> Response:
+        caller: Caller = request.scope[CALLER_SCOPE_KEY]
+        endpoint = self.endpoint
+        if caller.role not in endpoint.roles:
+            raise forbidden(f"the role {caller.role!r} may not {endpoint.method} {endpoint.path}")
+        call = ApiCall(caller, request.path_params, self._query(request), await self._document(request), request.headers)
+        reply = await endpoint.handler(call)
+        if isinstance(reply, ApiReply):
+            return await off_loop_if(is_large(reply.document), to_response, reply.document, reply.status)
+        return reply
+
+    def _query(self, request: Request) -> dict[str, Any]:
+        known, found = self.endpoint.query, dict[str, Any]()
+        for name, text in request.query_params.multi_items():
+            if name not in known or name in found:
+                problem = "is repeated" if name in found else f"is not one of {', '.join(known) or 'none'}"
+                raise OptionError(f"the query parameter {name[:40]!r} {problem}", code="bad-request")
+            found[name] = _typed(name, text, known[name])
+        return found
+
+    async def _document(self, request: Request) -> Mapping[str, Any]:
+        if self._body is None:
+            return {}
+        # The guard has checked the bounds of the text, and that it is an object.
+        document = orjson.loads(await request.body() or b"{}")
+        if not self._body.is_valid(document):
+            tool = Tool("api.body", "", dict(self.endpoint.body or {}))
+            raise OptionError(describe_errors(self._body, document, tool), code="bad-request")
+        return document
+
+
+def _typed(name: str, text: str, schema: Mapping[str, Any]) -> Any:
+    """Return the value of a query parameter; raise OptionError if the schema does not take it."""
+    value: Any = text
+    if schema.get("type") == "integer" and text.isascii() and text.isdecimal() and len(text) < 16:
+        value = int(text)
+    elif schema.get("type") == "boolean" and text in ("true", "false"):
+        value = text == "true"
+    if not jsonschema_rs.is_valid(dict(schema), value):
+        takes = schema.get("enum") or schema.get("description") or schema.get("type")
+        raise OptionError(f"the query parameter {name!r} takes {takes}, not {text[:40]!r}", code="bad-request")
+    return value
+
+
+async def _serve(served: Mapping[str, _Served], request: Request) -> Response:
+    found = served.get(request.method)
+    try:
+        if found is None:
+            raise GloveportError(
+                f"this path has no {request.method}", code="wrong-method", hint=f"it has {', '.join(served)}"
+            )
+        return await found.answer(request)
+    except GloveportError as error:
+        response = to_response(problem_document(error), http_status(error.code))
+    except Exception as error:  # the outer edge: report a defect of ours without host details
+        reference = secrets.token_hex(4)
+        logger.error("%s %s: internal error %s", request.method, request.url.path, reference, exc_info=error)
+        response = to_response(
+            problem_document(GloveportError(f"internal error in Gloveport (reference {reference})")), 500
+        )
+    if found is None:
+        response.headers["Allow"] = ", ".join(served)
+    if response.status_code in (429, 503):
+        response.headers["Retry-After"] = "2"
+    return response
+
+
+def to_response(document: Mapping[str, Any], status: int = 200) -> Response:
+    """Return a JSON document as a response. Lone surrogates, which JavaScript strings may have, become U+FFFD."""
+    try:
+        body = orjson.dumps(document)
+    except TypeError:
+        from gloveport.surfaces.agents.tools import replace_surrogates
+
+        body = orjson.dumps(replace_surrogates(dict(document)))
+    return Response(body, status, HEADERS, "application/json")
+
+
+async def nowhere(request: Request, problem: Exception) -> Response:
+    """Return the answer for a path that is none."""
+    error = GloveportError("there is nothing at this path", code="not-found", hint=CODES["not-found"].fix)
+    return to_response(problem_document(error), 404)
+
+
+class Api:
+    """The API of one port: its endpoints, and what they share."""
+
+    def __init__(self, port: Gloveport, admission: Admission) -> None:
+        self._store = StoreReader(port.store_path)
+        self._runs = RunsApi(port, admission, self._store)
+        parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store))
+        endpoints = [endpoint for part in parts for endpoint in part.endpoints]
+        self.endpoints = [*endpoints, openapi_endpoint(endpoints)]
+        self.routes = routes(self.endpoints)
+
+    async def close(self) -> None:
+        """End the runs that callers wait for, and close the store."""
+        await self._runs.close()
+        await self._store.close()

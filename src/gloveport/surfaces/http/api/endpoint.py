@@ -1,0 +1,71 @@
+"""One endpoint of the API: who may use it, what it takes, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.responses import Response
+
+from gloveport.errors import CODES, GloveportError
+from gloveport.store.tokens import ROLES, Role
+from gloveport.surfaces.http.token import Caller
+
+Schema = Mapping[str, Any]
+AGENTS: frozenset[Role] = frozenset({"agent", "admin"})
+PEOPLE: frozenset[Role] = frozenset({"approver", "admin"})
+EVERYBODY: frozenset[Role] = frozenset(ROLES)
+ADMINS: frozenset[Role] = frozenset({"admin"})
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """One request, checked: its caller, the parts of its path, its query and its body."""
+
+    caller: Caller
+    path: Mapping[str, str]
+    query: Mapping[str, Any]
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiReply:
+    """The answer to a request: a JSON document, and its status."""
+
+    document: Mapping[str, Any]
+    status: int = 200
+
+
+Handler = Callable[[ApiCall], Awaitable[ApiReply | Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiEndpoint:
+    """A method of a path. `query` and `body` are JSON schemas; `answers` has that of the document for each status.
+
+    `media` is the type of the answer.
+    """
+
+    method: str
+    path: str
+    roles: frozenset[Role]
+    summary: str
+    handler: Handler
+    answers: Mapping[int, Schema]
+    query: Mapping[str, Schema] = field(default_factory=dict)
+    body: Schema | None = None
+    media: str = "application/json"
+
+
+def no_such(what: str, id: str) -> GloveportError:
+    """Return the error for something that is not there, or that belongs to somebody else (M11)."""
+    return GloveportError(
+        f"there is no {what} {id[:64]!r}", code="not-found", hint=f"list those that you may see at /v1/{what}s"
+    )
+
+
+def forbidden(message: str) -> GloveportError:
+    """Return the error for something that the role of the caller does not allow."""
+    return GloveportError(message, code="forbidden", hint=CODES["forbidden"].fix)

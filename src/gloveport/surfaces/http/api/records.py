@@ -1,0 +1,151 @@
+"""The endpoints of what is kept: the audit log, agents with their tokens, and snippets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from gloveport.errors import OptionError
+from gloveport.host.port import Gloveport
+from gloveport.store.reading import last_events, open_for_reading
+from gloveport.store.snippets import SavedSnippet, SnippetStore
+from gloveport.store.tokens import ROLES, Role
+from gloveport.store.verification import verify
+from gloveport.surfaces.http.api import schemas
+from gloveport.surfaces.http.api.cursors import from_cursor, to_cursor
+from gloveport.surfaces.http.api.endpoint import ADMINS, EVERYBODY, PEOPLE, ApiCall, ApiEndpoint, ApiReply, no_such
+from gloveport.surfaces.http.api.store_reader import StoreReader
+from gloveport.surfaces.record_documents import event_document, since_time, snippet_document
+from gloveport.types import DEFAULT_AGENT
+
+_TOKEN = schemas.record({"name": schemas.TEXT, "role": {"enum": list(ROLES)}, "created": schemas.OPTIONAL_NUMBER})
+_NEW_TOKEN = schemas.record(
+    {"name": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}},
+    role={"enum": list(ROLES), "default": "agent"},
+)
+_REPORT = schemas.found(
+    events=schemas.COUNT,
+    intact=schemas.FLAG,
+    heads={"type": "object", "additionalProperties": schemas.TEXT},
+    problems=schemas.rows(schemas.TEXT),
+)
+
+
+class RecordsApi:
+    """The audit log and the tokens, for admins; snippets, for everybody who sees their tools."""
+
+    def __init__(self, port: Gloveport, store: StoreReader) -> None:
+        self._port = port
+        self._store = store
+
+    @property
+    def endpoints(self) -> list[ApiEndpoint]:
+        """The endpoints of the record."""
+        text = {**schemas.TEXT, "maxLength": 200}
+        filters = {
+            "run": schemas.RUN_NAME,
+            "tool": text,
+            "since": schemas.SINCE,
+            "limit": schemas.LIMIT,
+            "cursor": schemas.CURSOR,
+        }
+        events = {200: schemas.page("events", {"type": "object"})}
+        tokens = {200: schemas.found(agents=schemas.rows(_TOKEN))}
+        token = {201: schemas.found(name=schemas.TEXT, role=schemas.TEXT, token=schemas.TEXT)}
+        removed = {200: schemas.found(removed=schemas.TEXT)}
+        snippets = {200: schemas.found(snippets=schemas.rows({"type": "object"}))}
+        snippet = {200: schemas.found(snippet={"type": "object"}, code=schemas.TEXT)}
+        return [
+            ApiEndpoint(
+                "GET", "/v1/audit", PEOPLE, "List recorded events, the latest last.", self._audit, events, query=filters
+            ),
+            ApiEndpoint("GET", "/v1/audit/verification", PEOPLE, "Verify the chains.", self._verify, {200: _REPORT}),
+            ApiEndpoint("GET", "/v1/agents", ADMINS, "List agents and other holders of tokens.", self._agents, tokens),
+            ApiEndpoint("POST", "/v1/agents", ADMINS, "Create a token, shown once.", self._add, token, body=_NEW_TOKEN),
+            ApiEndpoint("DELETE", "/v1/agents/{role}/{name}", ADMINS, "Delete a token.", self._remove, removed),
+            ApiEndpoint("GET", "/v1/snippets", EVERYBODY, "List snippets.", self._snippets, snippets),
+            ApiEndpoint("GET", "/v1/snippets/{name}", EVERYBODY, "Show a snippet.", self._snippet, snippet),
+            ApiEndpoint("DELETE", "/v1/snippets/{name}", ADMINS, "Delete a snippet.", self._forget, removed),
+        ]
+
+    async def _audit(self, call: ApiCall) -> ApiReply:
+        query, limit = call.query, call.query.get("limit", schemas.DEFAULT_PAGE_ROWS)
+        before = from_cursor(query["cursor"], int, str, int) if "cursor" in query else None
+        which = {"run": query.get("run", ""), "tool": query.get("tool"), "since": since_time(query.get("since"))}
+
+        def read(path: Path) -> tuple[list[Mapping[str, Any]], str | None]:
+            with closing(open_for_reading(path)) as connection:
+                found = last_events(connection, limit + 1, before=before, **which)
+                shown = found[-limit:]
+                rest = to_cursor(shown[0].at, shown[0].chain, shown[0].number) if len(found) > limit else None
+                return [event_document(connection, event) for event in shown], rest
+
+        await self._port.flush()
+        documents, rest = await self._store.do(read)
+        return ApiReply({"ok": True, "events": documents, "next": rest})
+
+    async def _verify(self, call: ApiCall) -> ApiReply:
+        def read(path: Path) -> Any:
+            with closing(open_for_reading(path)) as connection:
+                return verify(connection, None)
+
+        report = await self._store.do(read)
+        heads = {chain: head for chain, (_, head) in report.heads.items()}
+        problems = [str(one) for one in report.problems]
+        return ApiReply({"ok": True, "events": report.events, "intact": not problems, "heads": heads, "problems": problems})
+
+    async def _agents(self, call: ApiCall) -> ApiReply:
+        def names(role: Any) -> Any:
+            return lambda tokens: tokens.names(role)
+
+        rows = [{"name": DEFAULT_AGENT, "role": "agent", "created": None}]
+        for role in ROLES:
+            found = await self._store.tokens(names(role))
+            rows += [{"name": name, "role": role, "created": created} for name, created in found]
+        return ApiReply({"ok": True, "agents": rows})
+
+    async def _add(self, call: ApiCall) -> ApiReply:
+        name, role = call.body["name"], call.body.get("role", "agent")
+        if name == DEFAULT_AGENT:
+            raise OptionError(f"the agent {name} has the server's token", code="token-exists", hint="choose another name")
+        token = await self._store.tokens(lambda tokens: tokens.add(name, role))
+        return ApiReply({"ok": True, "name": name, "role": role, "token": token}, 201)
+
+    async def _remove(self, call: ApiCall) -> ApiReply:
+        name, role = call.path["name"], call.path["role"]
+        known: Role | None = next((one for one in ROLES if one == role), None)
+        if known is None or name not in dict(await self._store.tokens(lambda tokens: tokens.names(known))):
+            raise no_such("agent", name)
+        await self._store.tokens(lambda tokens: tokens.remove(name, known))
+        return ApiReply({"ok": True, "removed": name})
+
+    async def _snippets(self, call: ApiCall) -> ApiReply:
+        found = await self._store.snippets(SnippetStore.all)
+        seen = [one for one in found if await self._is_seen(call, one)]
+        return ApiReply({"ok": True, "snippets": [snippet_document(one) for one in seen]})
+
+    async def _snippet(self, call: ApiCall) -> ApiReply:
+        found = await self._find(call)
+        return ApiReply({"ok": True, "snippet": snippet_document(found), "code": found.snippet.code})
+
+    async def _forget(self, call: ApiCall) -> ApiReply:
+        found = await self._find(call)
+        await self._store.snippets(lambda store: store.remove(found.snippet.name, call.caller.name))
+        return ApiReply({"ok": True, "removed": found.snippet.name})
+
+    async def _find(self, call: ApiCall) -> SavedSnippet:
+        name = call.path["name"]
+        all_ = await self._store.snippets(SnippetStore.all)
+        found = next((one for one in all_ if one.snippet.name == name), None)
+        if found is None or not await self._is_seen(call, found):
+            raise no_such("snippet", name)
+        return found
+
+    async def _is_seen(self, call: ApiCall, found: SavedSnippet) -> bool:
+        """Return whether the caller sees a snippet: an agent does if it sees all of its tools."""
+        if not call.caller.runs_programs:
+            return True
+        catalog = await self._port.catalog_of(call.caller.name)
+        return all(catalog.entry(tool) is not None for tool in found.snippet.tools)

@@ -1,0 +1,286 @@
+"""The endpoints of runs: start one, look at it, list them, cancel one, go on with one."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gloveport.errors import OptionError
+from gloveport.host.port import NO_INPUT, Gloveport
+from gloveport.host.runs.past_outcome import past_outcome
+from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.store.stored_runs import StoredRun
+from gloveport.surfaces.documents import outcome_document
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.api import schemas
+from gloveport.surfaces.http.api.cursors import from_cursor, to_cursor
+from gloveport.surfaces.http.api.endpoint import AGENTS, EVERYBODY, ApiCall, ApiEndpoint, ApiReply, forbidden, no_such
+from gloveport.surfaces.http.api.run_events import RunEvents
+from gloveport.surfaces.http.api.store_reader import StoreReader
+from gloveport.surfaces.http.token import Caller
+from gloveport.surfaces.record_documents import cancel_run, run_document, since_time
+from gloveport.types import DEFAULT_AGENT, MIN_LIMITS, Limits, Outcome, RunStatus
+
+MAX_ENDED_RUNS = 200  # whose outcomes are kept in memory until the store has them
+LIMIT_TYPES = {one.name: one.type for one in fields(Limits)}
+STATUS_FILTER: Mapping[str, tuple[RunStatus, ...]] = {
+    "waiting": ("waiting",),
+    "running": ("running",),
+    "completed": ("completed",),
+    "failed": ("failed",),
+    "cancelled": ("cancelled",),
+}
+
+
+def _limit_schema(name: str, kind: Any) -> schemas.Schema:
+    whole = {"type": "integer", "minimum": MIN_LIMITS.get(name, 1)}
+    return whole if kind == "int" else {"type": "number", "minimum": 0.001}
+
+
+CREATE: schemas.Schema = {
+    **schemas.record(
+        {"code": schemas.TEXT},
+        language={"enum": ["typescript", "javascript", "python"], "default": "typescript"},
+        input=schemas.ANYTHING,
+        id=schemas.RUN_NAME,
+        limits={
+            "type": "object",
+            "properties": {name: _limit_schema(name, kind) for name, kind in LIMIT_TYPES.items()},
+            "additionalProperties": False,
+        },
+        timeoutMs={"type": "number", "minimum": 1, "description": "the wall-clock limit, in milliseconds"},
+        engine={"enum": list(ENGINES)},
+        env={"type": "object", "additionalProperties": schemas.TEXT},
+        mode={"enum": ["run", "plan"], "default": "run"},
+        wait={"type": "boolean", "default": True, "description": "false: answer as soon as the run is accepted"},
+        agent={**schemas.TEXT, "description": "the agent whose run it is; only an admin may name one"},
+    ),
+    "allOf": [
+        {
+            "if": {"properties": {"engine": {"const": name}}, "required": ["engine"]},
+            "then": {"properties": {"language": {"enum": list(engine.languages)}}}
+            | ({} if "typescript" in engine.languages else {"required": ["language"]}),
+        }
+        for name, engine in ENGINES.items()
+    ],
+}
+_OUTCOME = schemas.ref("Outcome")
+_DETAILS = schemas.found(run=schemas.ref("Run"), code=schemas.TEXT, outcome=_OUTCOME)
+
+
+@dataclass(frozen=True, slots=True)
+class _StartedRun:
+    """A run that was started here: its agent and the digest of its program, and the task that waits for its outcome."""
+
+    owner: tuple[str, str]
+    task: asyncio.Task[Outcome]
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it has ended, if it has."""
+        ended = self.task.done() and not self.task.cancelled() and self.task.exception() is None
+        return self.task.result() if ended else None
+
+
+class RunsApi:
+    """The runs of a port, for callers over HTTP. A run goes on when its caller goes away."""
+
+    def __init__(self, port: Gloveport, admission: Admission, store: StoreReader) -> None:
+        self._port = port
+        self._admission = admission
+        self._store = store
+        self._started: dict[str, _StartedRun] = {}
+        self.events = RunEvents(store)
+
+    @property
+    def endpoints(self) -> list[ApiEndpoint]:
+        """The endpoints of runs."""
+        filters = {
+            "status": {"type": "string", "enum": list(STATUS_FILTER)},
+            "tool": {**schemas.TEXT, "maxLength": 200},
+            "agent": {**schemas.TEXT, "maxLength": 64},
+            "since": schemas.SINCE,
+            "limit": schemas.LIMIT,
+            "cursor": schemas.CURSOR,
+        }
+        started = {200: _OUTCOME, 202: _OUTCOME}
+        answers = {200: schemas.page("runs", schemas.ref("Run"))}
+        return [
+            ApiEndpoint("POST", "/v1/runs", AGENTS, "Run a program.", self._create, started, body=CREATE),
+            ApiEndpoint("GET", "/v1/runs", EVERYBODY, "List runs, the latest first.", self._list, answers, query=filters),
+            ApiEndpoint("GET", "/v1/runs/{run}", EVERYBODY, "Show a run with its outcome.", self._get, {200: _DETAILS}),
+            ApiEndpoint("POST", "/v1/runs/{run}/cancel", AGENTS, "End a run.", self._cancel, {200: _OUTCOME}),
+            ApiEndpoint("POST", "/v1/runs/{run}/resume", AGENTS, "Go on with a run.", self._resume, started),
+            ApiEndpoint(
+                "GET",
+                "/v1/runs/{run}/events",
+                EVERYBODY,
+                "Follow a run: server-sent events, which go on after Last-Event-ID.",
+                self._follow,
+                {200: schemas.TEXT},
+                media="text/event-stream",
+            ),
+        ]
+
+    async def close(self) -> None:
+        """End the runs for which callers wait."""
+        tasks = [one.task for one in self._started.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # Starting a run.
+
+    async def _create(self, call: ApiCall) -> ApiReply:
+        body, agent = call.body, self._agent(call)
+        run = body.get("id") or secrets.token_hex(16)
+        owner = agent, hashlib.sha256(body["code"].encode("utf-8", "surrogatepass")).hexdigest()
+        limits = self._limits(agent, body)
+        known = await self._stored_owner(run, owner) if "id" in body else None
+        if run in self._started:  # a request with the same id may have come meanwhile
+            known = self._started[run].owner
+        if known not in (None, owner):
+            raise OptionError(f"there is another run {run!r}", code="run-id-taken", hint="choose another id")
+        if known is None:
+            self._start(run, _StartedRun(owner, asyncio.ensure_future(self._run(run, agent, limits, body))))
+        return await self._answer(run, call.caller, wait=body.get("wait", True))
+
+    def _agent(self, call: ApiCall) -> str:
+        given = call.body.get("agent")
+        if call.caller.runs_programs:
+            if given not in (None, call.caller.name):
+                raise forbidden("an agent starts runs of its own")
+            return call.caller.name
+        try:
+            return self._port.agent(given or DEFAULT_AGENT).name
+        except OptionError:
+            raise no_such("agent", given or DEFAULT_AGENT) from None
+
+    def _limits(self, agent: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the limits of a run; raise OptionError for one above those that the settings have for the agent."""
+        given = dict(body.get("limits", {}))
+        if "timeoutMs" in body:
+            given["wall_seconds"] = body["timeoutMs"] / 1000
+        allowed = {**{name: getattr(self._port.limits, name) for name in LIMIT_TYPES}, **self._port.agent(agent).limits}
+        for name, value in given.items():
+            if value > allowed[name]:
+                raise forbidden(f"{name} is {value:g}, and the settings allow the agent {agent} {allowed[name]:g}")
+        whole = {name: int(value) for name, value in given.items() if value == int(value)}
+        return given | whole
+
+    async def _run(self, run: str, agent: str, limits: Mapping[str, Any], body: Mapping[str, Any]) -> Outcome:
+        async with self._admission.run_slot():
+            return await self._port.run(
+                body["code"],
+                language=body.get("language", "typescript"),
+                input=body.get("input", NO_INPUT),
+                limits=limits,
+                env=body.get("env"),
+                engine=body.get("engine"),
+                agent=agent,
+                mode=body.get("mode", "run"),
+                id=run,
+            )
+
+    async def _stored_owner(self, run: str, owner: tuple[str, str]) -> tuple[str, str] | None:
+        """Return the agent and the digest of the program of a run in the store."""
+        stored = await self._store.runs(lambda runs: _find(runs, run))
+        return None if stored is None else (stored.agent, stored.request.get("code", owner[1]))
+
+    def _start(self, run: str, started: _StartedRun) -> None:
+        ended = [known for known, one in self._started.items() if one.task.done()]
+        for known in ended[:-MAX_ENDED_RUNS]:
+            del self._started[known]
+        self._started[run] = started
+
+    async def _answer(self, run: str, caller: Caller, *, wait: bool) -> ApiReply:
+        """Return the outcome of a run, or that it goes on."""
+        if run not in self._started:
+            return ApiReply(_shown(await self._stored_outcome(await self._find(run, caller)), caller))
+        task = self._started[run].task
+        if wait:
+            await asyncio.wait([task])
+        else:
+            await asyncio.sleep(0)  # a mistake in the options shows at once
+        if not task.done():
+            return ApiReply({"ok": True, "run": run, "status": "running"}, 202)
+        outcome = task.result()
+        return ApiReply(_shown(outcome, caller), 202 if outcome.status == "waiting" else 200)
+
+    # Runs that exist.
+
+    async def _list(self, call: ApiCall) -> ApiReply:
+        query, limit = call.query, call.query.get("limit", schemas.DEFAULT_PAGE_ROWS)
+        agent = call.caller.name if call.caller.runs_programs else query.get("agent")
+        before = from_cursor(query["cursor"], int, str) if "cursor" in query else None
+        found = await self._store.runs(
+            lambda runs: runs.latest(
+                limit=limit + 1,
+                statuses=STATUS_FILTER.get(query.get("status", ""), ()),
+                tool=query.get("tool"),
+                agent=agent,
+                since=since_time(query.get("since")) / 1e6,
+                before=before,
+            )
+        )
+        shown, last = found[:limit], found[limit - 1] if len(found) > limit else None
+        rest = None if last is None else to_cursor(round(last.started * 1e6), last.id)
+        return ApiReply({"ok": True, "runs": [run_document(one) for one in shown], "next": rest})
+
+    async def _get(self, call: ApiCall) -> ApiReply:
+        stored = await self._find(call.path["run"], call.caller)
+        code = await self._store.runs(lambda runs: runs.code(stored))
+        outcome = _shown(await self._stored_outcome(stored), call.caller)
+        return ApiReply({"ok": True, "run": run_document(stored), "code": code, "outcome": outcome})
+
+    async def _cancel(self, call: ApiCall) -> ApiReply:
+        stored = await self._find(call.path["run"], call.caller)
+        await self._store.runs(lambda runs: cancel_run(runs, stored, f"{call.caller.role} {call.caller.name}"))
+        return ApiReply(_shown(await self._stored_outcome(await self._find(stored.id, call.caller)), call.caller))
+
+    async def _resume(self, call: ApiCall) -> ApiReply:
+        stored = await self._find(call.path["run"], call.caller)
+        async with self._admission.run_slot():
+            outcome = await self._port.resume(stored.id, agent=stored.agent)
+        return ApiReply(_shown(outcome, call.caller), 202 if outcome.status == "waiting" else 200)
+
+    async def _follow(self, call: ApiCall) -> Any:
+        stored = await self._find(call.path["run"], call.caller)
+        return self.events.response(stored, call.headers.get("last-event-id", ""))
+
+    async def _find(self, run: str, caller: Caller) -> StoredRun:
+        """Return a run that the caller may see. One that belongs to another agent is not there (M11)."""
+        if run in self._started:
+            await self._port.flush()  # its first steps may not be in the store yet
+        stored = await self._store.runs(lambda runs: _find(runs, run))
+        if stored is None or (caller.runs_programs and stored.agent != caller.name):
+            raise no_such("run", run)
+        return stored
+
+    async def _stored_outcome(self, stored: StoredRun) -> Outcome:
+        started = self._started.get(stored.id)
+        if started is not None and (outcome := started.outcome) is not None and outcome.status != "waiting":
+            return outcome
+        return await self._store.runs(lambda runs: past_outcome(runs, stored))
+
+
+def _find(runs: Any, run: str) -> StoredRun | None:
+    try:
+        found = runs.find(run)
+    except OptionError:
+        return None
+    return found if found.id == run else None
+
+
+def _shown(outcome: Outcome, caller: Caller) -> dict[str, Any]:
+    """Return an outcome as the caller may see it: what a person could change is not for agents."""
+    document: dict[str, Any] = outcome_document(outcome) | {"waiting": list(outcome.waiting)}
+    if caller.runs_programs:
+        for one in (document["error"], *document["calls"]):
+            if one is not None:
+                one.pop("setting", None)
+    return document
