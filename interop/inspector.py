@@ -1,7 +1,7 @@
 """`make inspector` runs the MCP Inspector's command line against `gloveport mcp` and `gloveport serve`.
 
-Over HTTP, where a run outlives the Inspector that started it, one call also asks: another process approves it, and `resume`
-gives the result.
+Over both, one call asks: another process approves it, and `resume` gives the result. Over stdio each Inspector starts a
+host of its own, so the host that resumes the run is not the one that asked.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check(name: str, target: list[str], env: dict[str, str]) -> None:
     print(f"{name}: lists {', '.join(names)}; finds {path}; execute gives {value}")
 
 
-def check_approval(target: list[str], env: dict[str, str]) -> None:
+def check_approval(name: str, target: list[str], env: dict[str, str]) -> None:
     """Run a program that asks, resume it in vain, approve its call in another process, and get its result."""
     asked = inspect(target, env, *CALL, "execute", "--tool-arg", f"code={PAY}")["structuredContent"]
     resume = (*CALL, "resume", "--tool-arg", f"run={asked['run']}")
@@ -72,18 +72,20 @@ def check_approval(target: list[str], env: dict[str, str]) -> None:
     done = inspect(target, env, *resume)["structuredContent"]
     steps = [asked["status"], again["status"], request["tool"], refused, done["status"], done.get("value")]
     if steps != ["waiting", "waiting", "bank.pay", 5, "completed", "paid 5 to ada"]:
-        sys.exit(f"http: an approval went {steps}")
-    print(f"http: execute is {asked['status']} for {request['tool']}; after the approval, resume gives {done['value']!r}")
+        sys.exit(f"{name}: an approval went {steps}")
+    print(f"{name}: execute is {asked['status']} for {request['tool']}; after the approval, resume gives {done['value']!r}")
 
 
 def main() -> None:
     """Check both transports."""
     with tempfile.TemporaryDirectory() as folder:
-        env = environment() | dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"), folder)
-        path = ["-e", f"PYTHONPATH={env['PYTHONPATH']}"] if "PYTHONPATH" in env else []  # it passes no other variable on
-        check("stdio", [*path, *COMMAND, "mcp", TOOLS], env)
+        env = {name: value for name, value in environment().items() if not name.startswith("XDG_")} | {"HOME": folder}
+        path = ["-e", f"PYTHONPATH={env['PYTHONPATH']}"] if "PYTHONPATH" in env else []  # it passes few other variables on
         bank = Path(folder) / "bank.py"
         bank.write_text(BANK)
+        target = [*path, *COMMAND, "mcp", TOOLS, str(bank)]
+        check("stdio", target, env)
+        check_approval("stdio", target, env)
         command = [*COMMAND, "serve", TOOLS, str(bank), "--port", "0", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as server:
             try:
@@ -92,7 +94,7 @@ def main() -> None:
                 token = Path(about["token_file"]).read_text().strip()
                 target = [about["mcp"], "--header", f"Authorization: Bearer {token}"]
                 check("http", target, env)
-                check_approval(target, env)
+                check_approval("http", target, env)
             finally:
                 server.terminate()
 
