@@ -7,9 +7,10 @@ text ─► prepare ─► Program ─► sandbox ─► frames ─► bridge �
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # a key press in a shell waits for this module, and `typing` takes long to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from gloveport.approvals.request import Answer, ApprovalRequest
     from gloveport.config import SourceConfig
     from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError, ToolError

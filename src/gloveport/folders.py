@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from pathlib import Path
@@ -39,6 +38,8 @@ def store_file() -> Path:
 
 def accepted_file(key: str, folder: Path | None = None) -> Path:
     """Return the file of an accepted definition, by its key, in a folder or in the user's own."""
+    import hashlib  # not for a key press: completion needs the other folders
+
     return (folder or data_folder() / "accepted") / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
 

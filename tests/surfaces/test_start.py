@@ -11,8 +11,11 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import get_completion_class
 
 from gloveport.surfaces.cli.commands import cli
+from gloveport.surfaces.cli.options import complete_tools
+from gloveport.surfaces.cli.start import completion
 from tests.surfaces.command import COMMAND, environment, gloveport, terminal
 
 pytestmark = pytest.mark.integration
@@ -132,22 +135,46 @@ def test_a_shell_completes_tools_and_sources_and_starts_no_server(tmp_path: Path
     ):
         assert _completed(tmp_path, home, line) == wanted, line
     assert not started.exists()
-    (tmp_path / "gloveport/gloveport.toml").write_text("[sources")
-    assert _completed(tmp_path, home, "gloveport tools list ") == []
+    for text, wanted in (("[sources", []), ("[sources]\nteam = {}\n[sources.'people']", ["team", "people"])):
+        (tmp_path / "gloveport/gloveport.toml").write_text(text)
+        assert _completed(tmp_path, home, "gloveport tools list ") == wanted
 
 
-def test_a_key_press_loads_neither_the_settings_nor_an_event_loop() -> None:
+def test_a_key_press_loads_neither_the_command_line_nor_anything_else_that_takes_long() -> None:
     words = {"_GLOVEPORT_COMPLETE": "bash_complete", "COMP_WORDS": "gloveport tools call x", "COMP_CWORD": "3"}
     run = """if True:
         import sys; sys.argv = ["gloveport"]
         from gloveport.surfaces.cli.main import main
         try: main()
-        finally: print(sorted({"asyncio", "msgspec", "tempfile", "gloveport.config", "gloveport.catalog"} & set(sys.modules)))
+        finally: print(sorted({"click", "gloveport.errors", "hashlib", "tempfile", "tomllib", "typing"} & set(sys.modules)))
         """
     done = subprocess.run(
         [COMMAND[0], "-c", run], env=environment(**words), capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.split() == ["[]"], done.stderr
+
+
+@pytest.mark.parametrize(("shell", "place"), [("bash", "3"), ("zsh", "3"), ("fish", "shop.re")])
+def test_the_name_of_a_tool_is_answered_as_click_would(
+    shell: str, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(completion, "known_tools", lambda config, start: [f"{start}fund", f"{start}turn"])
+    takers = {(g, name) for g, group in cli.commands.items() for name, one in getattr(group, "commands", {}).items()
+              if any(each._custom_shell_complete is complete_tools for each in one.params)}  # fmt: skip
+    assert takers == completion.TOOL_COMMANDS
+    monkeypatch.setenv("_GLOVEPORT_COMPLETE", f"{shell}_complete")
+    for line, at, quick in [
+        *((f"gloveport {' '.join(each)} shop.re", place, True) for each in completion.TOOL_COMMANDS),
+        ("gloveport tools call shop.refund --no", "--no" if shell == "fish" else "4", False),
+        ("gloveport tools describe --at", "--at" if shell == "fish" else "3", False),
+        ("gloveport tools de", "de" if shell == "fish" else "2", False),
+    ]:
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", at)
+        assert completion.complete_tool() is quick, line
+        if quick:
+            expected = get_completion_class(shell)(cli, {}, "gloveport", "_GLOVEPORT_COMPLETE").complete()
+            assert capsys.readouterr().out == f"{expected}\n"
 
 
 def _completed(folder: Path, home: dict[str, str], line: str) -> list[str]:

@@ -1,23 +1,31 @@
 """The entry point of the command line: runs a command, and turns every failure into an exit code.
 
-Importing this loads click and little else: `gloveport --help` must answer at once.
+Importing this loads nothing else: a shell that completes the name of a tool waits for it. A command loads click and little
+else: `gloveport --help` must answer at once.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
-from collections.abc import Sequence
 
-import click
+TYPE_CHECKING = False  # `typing` is not for a key press
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from gloveport.errors import GloveportError, OptionError, ToolError, exit_code
-from gloveport.suggestions import did_you_mean
-from gloveport.surfaces.cli.commands import cli
+    import click
+
+    from gloveport.errors import GloveportError
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    if "_GLOVEPORT_COMPLETE" in os.environ:
+        from gloveport.surfaces.cli.start.completion import complete_tool
+
+        if complete_tool():
+            return
     args = list(sys.argv[1:] if argv is None else argv)
     gc.disable()  # while the command's modules are loaded
     if None in (sys.stdin, sys.stdout, sys.stderr):
@@ -30,6 +38,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _main(args: list[str]) -> int:
+    import click
+
+    from gloveport.errors import GloveportError
+    from gloveport.surfaces.cli.commands import cli
+
     try:
         return cli.main(args, prog_name="gloveport", standalone_mode=False) or 0
     except click.UsageError as error:
@@ -47,6 +60,11 @@ def _main(args: list[str]) -> int:
 
 def _usage_error(error: click.UsageError) -> GloveportError:
     """Return click's error as ours, with a hint."""
+    import click
+
+    from gloveport.errors import OptionError
+    from gloveport.suggestions import did_you_mean
+
     ctx = error.ctx
     path = ctx.command_path if ctx else "gloveport"
     if isinstance(error, click.NoSuchOption) and ctx is not None:
@@ -60,6 +78,7 @@ def _usage_error(error: click.UsageError) -> GloveportError:
 
 def _fail(args: list[str], error: GloveportError) -> int:
     """Report the error as the command line asks for it, and return its exit code."""
+    from gloveport.errors import ToolError, exit_code
     from gloveport.surfaces.cli.run.outcome_report import write_problem
     from gloveport.surfaces.terminal import stdout, stream
 

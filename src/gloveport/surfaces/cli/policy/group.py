@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gloveport.surfaces.cli.help import PageCommand, PageGroup
-from gloveport.surfaces.cli.options import COLOR, JSON, YES, OneOf, view_options
+from gloveport.surfaces.cli.options import COLOR, JSON, YES, OneOf, complete_tools, view_options
 
 policy = PageGroup("policy", help="Show, explain and change the rules: which calls are allowed, ask or are denied.")
 
@@ -37,7 +37,7 @@ def policy_list(**view: Any) -> int:
         """gloveport policy explain shop.refund --args '{"order": 17, "amount": 500}' --as default""",
     ),
 )
-@click.argument("path", metavar="TOOL")
+@click.argument("path", metavar="TOOL", shell_complete=complete_tools)
 @click.option("--args", "args", metavar="JSON", help="The arguments of the call, or @file.")
 @click.option("--as", "agent", metavar="AGENT", help="The agent that makes the call.")
 @view_options

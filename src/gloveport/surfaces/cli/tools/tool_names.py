@@ -6,8 +6,8 @@ its settings file alone.
 
 from __future__ import annotations
 
-import hashlib
 import os
+from binascii import crc32
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,16 +20,22 @@ def lists_folder() -> Path:
 
 
 def keep_names(settings: str, source: str, addresses: Iterable[str]) -> None:
-    """Keep the addresses of a source's tools; `settings` is the project's file that has the source, or empty."""
-    write_whole(_path(settings, source), "\n".join(addresses))
+    """Keep the addresses of a source's tools; `settings` is the project's file that has the source, or empty.
+
+    Names that a shell would take for more than a word are left out.
+    """
+    key, words = _key(settings, source), (each for each in addresses if each.replace(".", "_").isidentifier())
+    write_whole(_path(key), "\n".join((key, *words)))
 
 
 def kept_names(settings: str, source: str) -> list[str]:
     """Return the addresses of the tools that the source had when it was last open, however long ago that is."""
+    key = _key(settings, source)
     try:
-        return _path(settings, source).read_text("utf-8").splitlines()
+        first, *addresses = _path(key).read_text("utf-8").splitlines()
     except (OSError, ValueError):
         return []
+    return addresses if first == key else []
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -42,6 +48,9 @@ def write_whole(path: Path, text: str) -> None:
     os.replace(name, path)
 
 
-def _path(settings: str, source: str) -> Path:
-    key = hashlib.sha256(f"{settings}\n{source}".encode()).hexdigest()
-    return lists_folder() / f"{key}.names"
+def _key(settings: str, source: str) -> str:
+    return f"{source} {settings!r}"
+
+
+def _path(key: str) -> Path:
+    return lists_folder() / f"{crc32(key.encode()):08x}.names"  # `hashlib` takes long to load; the file has the key itself
