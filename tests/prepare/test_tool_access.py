@@ -19,14 +19,13 @@ SCRIPTS = [
     "globalThis['to' + 'ols'].people.greet()",
     "const { ['to' + 'ols']: t } = globalThis; t.search('greet')",
     "self['to' + 'ols'].people.greet()",
-    "(function () { return this })()['to' + 'ols'].people.greet()",
     "\\u0074ools.people.greet()",
     "(0, eval)('to' + 'ols')",
     "new Function('return to' + 'ols')()",
     "[].map.constructor('return to' + 'ols')()",
     "const { constructor: Code } = () => 0; Code('return to' + 'ols')()",
     "[].map['constructor']('return to' + 'ols')()",
-    "[].map['\\x63onstructor']('return to' + 'ols')()",
+    "(() => 0).constructor ('return to' + 'ols')()",
     "__interfaces",
     "__getToolInterface('people.greet')",
     "(t) => t.search('greet')",
@@ -96,6 +95,10 @@ COMPUTING = [
     "// tools\n'tools'",
     "await new Promise((resolve) => setTimeout(resolve, 5))\nconsole.log(new URL('http://localhost').host)",
     "new Promise(done => queueMicrotask(done))",
+    "class Point { constructor(x) { this.x = x }\n  twice() { return 2 * this.x } }\nnew Point(1).twice()",
+    "async () => { const squares = [1, 2].map((n) => n * n); return squares }",
+    "async function main() { return 'caf\\u00e9' }",
+    "export default async () => await step('roll', () => Math.random())",
     "[...crypto.getRandomValues(new Uint8Array(2))].map(n => new Intl.NumberFormat('en').format(n))",
 ]
 COMPUTING_PYTHON = [
@@ -109,6 +112,9 @@ COMPUTING_PYTHON = [
     "# tools\n'tools'",
     "import json\njson.dumps({'a': 1})",
     "import asyncio, math as m\nfrom collections import Counter\nemit(Counter('abc'))\nawait asyncio.sleep(m.pi / 100)",
+    "class Point:\n    def __init__(self, x):\n        super().__init__()\n        self._x = x\nPoint(1)._x",
+    "from __future__ import annotations\nimport operator, os\nasync def main():\n    return operator.add(1, 2)",
+    "run = lambda: step('roll', lambda: 1)",
     "from urllib.parse import quote\nif __name__ == '__main__':\n    print(quote('a b'))",
 ]
 

@@ -24,7 +24,7 @@ from gloveport.errors import ProgramError
 from gloveport.prepare.diagnostics import program_error
 from gloveport.prepare.mistakes import name_character
 from gloveport.prepare.positions import Edit, compose_spans, nearest_source_offset, rewrite
-from gloveport.prepare.python.entry import entry_function, guarded_result
+from gloveport.prepare.python.entry import entry_function, guarded_result, takes_arguments
 from gloveport.prepare.python.foreign_names import foreign_name
 from gloveport.prepare.python.imports import refused
 from gloveport.prepare.python.layout import Layout, layouts, too_long
@@ -57,7 +57,7 @@ def prepare_python(source: str, subset: PythonSubset | None = None) -> Program:
         start = LineIndex(layout.code).start(foreign.node)
         _fail(layout, start, foreign.message, foreign.hint, length=len(foreign.node.id))
     function = entry_function(tree, layout.code)
-    access = tool_access(tree, found.names, is_function=function is not None)
+    access = tool_access(tree, found.names, given=function is not None and takes_arguments(tree, function))
     if subset is not None:
         return replace(_program_in(subset, layout, tree, found, function), tool_access=access)
     return _program(layout, function, _tail(tree), access)

@@ -27,6 +27,12 @@ def entry_function(tree: ast.Module, code: str) -> str | None:
     return name
 
 
+def takes_arguments(tree: ast.Module, name: str) -> bool:
+    """Return whether the entry function takes arguments, so that it is given `tools`."""
+    given = (node.value if isinstance(node, ast.Assign) else node for node in tree.body if _function_name(node) == name)
+    return any(not isinstance(each, Function | ast.Lambda) or any(vars(each.args).values()) for each in given)
+
+
 def guarded_result(tree: ast.Module) -> ast.expr | None:
     """Return the last expression in a final `if __name__ == "__main__":` block; its value is the program's result."""
     last = tree.body[-1] if tree.body else None

@@ -18,20 +18,23 @@ _NAMESPACE_BUILTINS = """
 """
 KNOWN_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - set(_NAMESPACE_BUILTINS.split())
 """Python's own names that lead to no tool: none of them evaluates text or looks up names."""
-_GUEST_NAMES = frozenset({"ToolError", "__name__", "emit", "fetch"})
+_GUEST_NAMES = frozenset({"ToolError", "__name__", "emit", "fetch", "step"})
 _PLAIN_MODULES = """
-    abc array asyncio base64 binascii bisect calendar cmath collections colorsys contextlib copy csv dataclasses datetime
-    decimal difflib enum fractions functools hashlib heapq hmac html io itertools json keyword math numbers pprint random re
-    secrets statistics string struct textwrap time typing unicodedata urllib uuid zlib zoneinfo
+    __future__ abc array asyncio base64 binascii bisect calendar cmath collections colorsys contextlib copy csv
+    dataclasses datetime decimal difflib enum fractions functools hashlib heapq hmac html io itertools json keyword
+    logging math numbers operator os pathlib pprint random re secrets statistics string struct textwrap time traceback
+    types typing unicodedata urllib uuid warnings zlib zoneinfo
 """
 PLAIN_MODULES = frozenset(_PLAIN_MODULES.split())
 """Modules whose own functions lead to no tool. A program that reaches one through what they import has to say `tools`: else
 the call fails, because its source is not open."""
 
+_PLAIN_ATTRIBUTES = frozenset({"__class__", "__doc__", "__init__", "__name__", "__str__"})
 
-def tool_access(tree: ast.Module, names: AbstractSet[str], *, is_function: bool) -> ToolAccess:
-    """Return whether a program that uses these names could reach a tool. The entry function gets `tools` as an argument."""
-    if is_function or not TOOLS.isdisjoint(names):
+
+def tool_access(tree: ast.Module, names: AbstractSet[str], *, given: bool) -> ToolAccess:
+    """Return whether a program that uses these names could reach a tool; with `given`, its function gets `tools`."""
+    if given or not TOOLS.isdisjoint(names):
         return ToolAccess()
     used, bound = set[str](), set[str]()
     pending: list[Any] = [*tree.body]
@@ -54,7 +57,9 @@ def _is_plain(module: str) -> bool:
 
 
 def _is_internal(attribute: str) -> bool:
-    return attribute.startswith(("_", "f_")) or attribute.endswith("_frame") or attribute in ("sys", "builtins")
+    if attribute.startswith("__"):
+        return attribute not in _PLAIN_ATTRIBUTES
+    return attribute.startswith("f_") or attribute.endswith("_frame") or attribute.strip("_") in ("sys", "builtins")
 
 
 _MAY_REACH_NAMESPACE: dict[type, Callable[[Any], bool]] = {

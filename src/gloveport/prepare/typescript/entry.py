@@ -189,6 +189,19 @@ def _functions(source_text: SourceText) -> dict[str, Node]:
     return found
 
 
+def takes_arguments(source_text: SourceText) -> bool:
+    """Return whether a function of the top level takes arguments. One that does may be the entry, which gets `tools`."""
+    found = [node.child_by_field_name("value") or node for node in _functions(source_text).values()]
+    found += [value for node in source_text.items if (value := node.child_by_field_name("value"))]  # of `export default`
+    found += [value] if (value := _trailing_value(source_text)) else []
+    return "arguments" in source_text.source or any(_has_parameters(_unwrapped(node)) for node in found)
+
+
+def _has_parameters(function: Node) -> bool:
+    listed = function.child_by_field_name("parameters")
+    return bool(function.child_by_field_name("parameter") or (listed and listed.named_child_count))
+
+
 def _declarators(node: Node) -> list[Node]:
     if node.type not in {"lexical_declaration", "variable_declaration"}:
         return []

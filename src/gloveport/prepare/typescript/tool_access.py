@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gloveport.prepare.call_check import TOOLS
+from gloveport.prepare.typescript.entry import takes_arguments
 from gloveport.prepare.typescript.survey import BOUND_SHORTHAND, VARIABLES, kind_ids
 from gloveport.types import ToolAccess
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 _KNOWN_GLOBALS = """
     AbortController AbortSignal AggregateError Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date
-    Error EvalError Event EventTarget Float32Array Float64Array Infinity Int16Array Int32Array Int8Array Intl Iterator JSON
-    Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError
-    TextDecoder TextEncoder ToolError TypeError URIError URL URLSearchParams Uint16Array Uint32Array Uint8Array
-    Uint8ClampedArray WeakMap WeakRef WeakSet atob btoa clearInterval clearTimeout console crypto decodeURI
-    decodeURIComponent emit encodeURI encodeURIComponent escape fetch input isFinite isNaN parseFloat parseInt performance
-    queueMicrotask setInterval setTimeout structuredClone undefined unescape
+    Error EvalError Event EventTarget Float32Array Float64Array Headers Infinity Int16Array Int32Array Int8Array Intl
+    Iterator JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Request Response Set
+    String Symbol SyntaxError TextDecoder TextEncoder ToolError TypeError URIError URL URLSearchParams Uint16Array
+    Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet atob btoa clearInterval clearTimeout console crypto
+    decodeURI decodeURIComponent emit encodeURI encodeURIComponent escape fetch input isFinite isNaN parseFloat parseInt
+    performance queueMicrotask setInterval setTimeout step structuredClone undefined unescape
 """
 KNOWN_GLOBALS = frozenset(_KNOWN_GLOBALS.split())
 """Globals that lead to no tool: our timers take no text. `globalThis`, `eval` and `Function` are not among them.
@@ -37,16 +38,16 @@ _BINDS_FIRST = "variable_declarator required_parameter optional_parameter assign
 _BIND_IDS, _BIND_FIRST_IDS = kind_ids(frozenset(_BINDS.split())), kind_ids(frozenset(_BINDS_FIRST.split()))
 _PATTERN_IDS, _VARIABLE_IDS = kind_ids(frozenset({BOUND_SHORTHAND})), kind_ids(VARIABLES)
 
-_ESCAPE = re.compile(r"\\[xu]")
+_CONSTRUCTOR = re.compile(r"constructor(?!\s*\()|[.\['\"`]\s*constructor")
+"""The constructor of a function, which compiles text; not the one that a class defines."""
 
 
 def tool_access(source_text: SourceText, entry: str) -> ToolAccess:
     """Return which names a program uses, and whether it could reach a tool."""
-    if entry != "body":  # a function is given `tools`, by whatever name
+    if entry == "value" or (entry == "function" and takes_arguments(source_text)):  # it is given `tools`, by whatever name
         return ToolAccess()
     source, used, bound = source_text.source, set[str](), set[str]()
-    # `this` may be the global scope, and the constructor of a function, which an escape can spell, compiles text.
-    if "this" in source_text.found.nodes or "constructor" in source or _ESCAPE.search(source):
+    if _CONSTRUCTOR.search(source):
         return ToolAccess()
     for node, parent in source_text.found.identifiers:
         name = source[node.start_byte : node.end_byte]
