@@ -100,7 +100,9 @@ async def test_a_group_of_calls_is_approved_at_once_and_a_loop_for_its_run(tmp_p
         const reads = Array.from({length: 50}, () => tools.read());
         const pays = Array.from({length: 20}, (_, n) => tools.pay({amount: n}));
         return (await Promise.all([...reads, ...pays])).length"""
-    in_turn = "for (let n = 0; n < 20; n++) { await tools.read(); await tools.pay({amount: n}) } return 'all'"
+    in_turn = """
+        for (let n = 0; n < 50; n++) { await tools.read(); if (n < 20) await tools.pay({amount: n}) }
+        return 'all'"""
     async with Gloveport(tools=[pay, read], store=tmp_path / "store.sqlite", spare=1) as port:
         outcome = await port.run(together)
         assert (outcome.status, len(outcome.waiting)) == ("waiting", 20)
@@ -111,7 +113,7 @@ async def test_a_group_of_calls_is_approved_at_once_and_a_loop_for_its_run(tmp_p
         (request,) = port.approvals.waiting
         port.approvals.answer(request.id, request.digest, Answer(True, "ada", "run"))
         outcome = await port.resume(outcome.run)
-        assert (outcome.value, len(PAID)) == ("all", 40)
+        assert (outcome.value, len(outcome.calls), len(PAID)) == ("all", 70, 40)
 
 
 async def test_a_waiting_run_belongs_to_its_agent_and_outlives_its_port(tmp_path: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gloveport import Gloveport, SourceConfig, ToolError
+from gloveport import Answer, Gloveport, SourceConfig, ToolError
 from gloveport.host import source_opener
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.host.source_set import SourceSet
@@ -22,6 +22,7 @@ from gloveport.sources.detection import detect, likely_name
 from gloveport.sources.opening import open_source
 from gloveport.surfaces.agents.tools import AgentTools
 from gloveport.surfaces.documents import outcome_document
+from tests.sources.graphql.server import Library, serving
 from tests.sources.in_process_tasks import InProcessTasks
 from tests.sources.mcp.support import LIBRARY
 
@@ -226,6 +227,37 @@ async def test_writes_are_shut_until_the_settings_open_them(server: tuple[Orders
         outcome = await port.run(write)
         assert outcome.value == {"id": 5, "customer": "Ada"}, outcome.error
         assert orders.orders[-1]["customer"] == "Ada"
+
+
+@pytest.mark.integration
+async def test_a_write_to_an_api_is_sent_once_when_a_person_approves_it_and_never_when_not(
+    server: tuple[Orders, str], tmp_path: Path
+) -> None:
+    """The mutation asks by default, and the order by a rule of the file, though its source allows it."""
+    orders, url = server
+    (tmp_path / "gloveport.toml").write_text("[[rules]]\nask = 'shop.*'\nwhen = 'args.customer == \"Ada\"'\n")
+    write = """
+        const [order, book] = await Promise.allSettled([
+          tools.shop.orders.create({customer: 'Ada'}), tools.lib.addBook({input: {title: 'Notes', genre: 'NOVEL'}}),
+        ]);
+        return [order.value?.id ?? order.reason.code, book.value?.book.title ?? book.reason.code]"""
+    with serving(Library()) as library:
+        lib = SourceConfig("lib", "graphql", f"{library.url}/graphql", allow_private=True)
+        sources = [orders_at(url, writes=("*",)), lib]
+        settings = {"config": tmp_path / "gloveport.toml", "store": tmp_path / "store.sqlite"}
+        async with Gloveport(sources=sources, **settings) as port:
+            for approved, value, count in ((False, ["denied", "denied"], 0), (True, [5, "Notes"], 1)):
+                waiting = await port.run(write)
+                assert (waiting.status, len(waiting.waiting)) == ("waiting", 2), waiting.error
+                asked = {each.id: each.digest for each in port.approvals.waiting}
+                port.approvals.answer_group(asked, Answer(approved, "ada"))
+                assert (await port.resume(waiting.run)).value == value
+                assert [line for line in orders.seen if line.startswith("POST")] == ["POST /orders"] * count
+                assert (
+                    len(library.books)
+                    == len([each for each in library.asked if each["query"].startswith("mutation")])
+                    == count
+                )
 
 
 @pytest.mark.integration
