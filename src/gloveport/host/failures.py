@@ -73,17 +73,25 @@ def _setting(row: Code | None, received: ReceivedErrors | None) -> str:
 
 
 def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallRecord], cpu_share: float) -> Failure:
-    """Return a time limit with the call or timer that the program waited for, and its line if only one can be meant.
+    """Return a limit of time with the call or timer that the program waited for, and its line if only one can be meant.
 
-    A program that has computed for next to nothing of its time (`cpu_share`), and waits for no call, waits for a timer.
+    A program that has computed for next to nothing of its time (`cpu_share`), and waits for no call, waits for a timer. Not
+    every engine tells the line of one that computes: then the last call that the host has seen narrows it down.
     """
-    if failure.code != "time-limit":
+    if failure.code not in {"time-limit", "cpu-limit"}:
         return failure
     waiting = {call.tool for call in calls if call.status == "running" or (call.error or "").startswith("cancelled: ")}
-    if len(waiting) == 1:
+    computed = failure.code == "cpu-limit" or not (waiting or cpu_share < MAX_IDLE_CPU_SHARE)
+    if computed and calls and failure.line is None:
+        tool = calls[-1].tool
+        line = call_line(program.source, tool)
+        return replace(
+            failure, message=f"{failure.message}; its last call was tools.{tool}{f' in line {line}' if line else ''}"
+        )
+    if len(waiting) == 1 and not computed:
         tool = waiting.pop()
         awaited, place = f"tools.{tool}", call_place(program.source, tool)
-    elif not waiting and failure.line is None and cpu_share < MAX_IDLE_CPU_SHARE:
+    elif not waiting and failure.line is None and not computed:
         awaited, place = "a timer", _only_place(program.source, _TIMER)
     else:
         return failure
