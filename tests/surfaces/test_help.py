@@ -10,7 +10,7 @@ import gloveport as package
 from gloveport.errors import CODES
 from gloveport.surfaces.cli.commands import cli
 from gloveport.surfaces.cli.help import EXIT_CODES
-from tests.surfaces.command import environment, gloveport
+from tests.surfaces.command import environment, gloveport, terminal
 
 pytestmark = pytest.mark.integration
 
@@ -104,3 +104,11 @@ def test_the_command_line_loads_nothing_heavy_to_show_its_help() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=60, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_the_options_of_a_page_fit_a_narrow_terminal() -> None:
+    with terminal("run", "--help", columns=60) as opened:
+        _, shown = opened.rest()
+    rows = shown.partition("Usage: ")[2].splitlines()[1:]
+    assert any("--timeout" in row for row in rows)
+    assert max(len(row) for row in rows) <= 60

@@ -29,10 +29,14 @@ class AuditProblem:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The result of a verification; `heads` are the number and hash of the last event of each chain."""
+    """The result of a verification; `heads` are the number and hash of the last event of each chain.
+
+    Who keeps the hashes in `newest` has a proof of all: no other chain refers to these heads, and they lead to the others.
+    """
 
     events: int
     heads: dict[str, tuple[int, str]]
+    newest: tuple[str, ...]
     problems: tuple[AuditProblem, ...]
 
 
@@ -66,7 +70,8 @@ def verify(connection: sqlite3.Connection, known_head: str | None = None) -> Aud
     problems += _broken_links(links, found)
     if not has_known_head:
         problems.append(AuditProblem("?", 0, f"no event has the hash {known_head}: it was changed or cut off"))
-    return AuditReport(count, heads, tuple(problems))
+    newest = tuple(head for chain, (number, head) in heads.items() if (chain, number) not in targets)
+    return AuditReport(count, heads, newest, tuple(problems))
 
 
 def _hash(before: bytes, place: EventPlace, body: object) -> bytes | None:

@@ -25,6 +25,7 @@ Colour = Literal["red", "green", "yellow", "dim", "bold"]
 MAX_CHARACTERS_PER_COLUMN = 8  # accents take no column: a line of a million of them is cut, too
 _STEP_CHARS = 256 * 1024
 _QUOTED = re.compile(r"`[^`]*`")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SGR: dict[Colour, str] = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
 # Control characters except line feed and tab; soft hyphen; invisible joiners, fillers and selectors; direction marks
@@ -140,7 +141,7 @@ class Stream:
 
         What stands between backticks stays on one line, so that a command can be copied.
         """
-        if not self.terminal:
+        if not self.terminal or ("\n" not in text and len(_COLOUR.sub("", text)) <= self.columns):
             return text
         whole = _QUOTED.sub(lambda found: found[0].replace(" ", "\0"), text)
         folded = textwrap.fill(

@@ -38,9 +38,9 @@ def _show_engine(out: Stream, engine: EngineStatus) -> None:
     state = f"jailed: {engine.strength}" if engine.available else f"can't be used: {engine.problem}"
     name = out.paint(f"{engine.name} {engine.version or ''}".strip(), "bold")
     by_name = "" if engine.chosen or not engine.available else f" · when a run names it (--engine {engine.name})"
-    out.line(f"{mark} {name} · {', '.join(engine.languages)} · {state}{by_name}")
+    out.line(out.fold(f"{mark} {name} · {', '.join(engine.languages)} · {state}{by_name}", "    "))
     for ability in engine.abilities:
-        out.line(f"    {ability.name:<11} {ability.state:<4} {ability.detail}")
+        out.line(out.fold(f"    {ability.name:<11} {ability.state:<4} {ability.detail}", " " * 21))
     if not engine.available:
         out.line(f"    next: {as_typed('gloveport doctor')}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,10 +10,12 @@ import click
 
 from gloveport.errors import CODES, OptionError
 from gloveport.suggestions import did_you_mean
+from gloveport.surfaces.terminal import stream
 
 PAGE_COLUMNS = 100
 GROUP_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": PAGE_COLUMNS}
 MAX_FRONT_EXAMPLES = 3  # so that the front page fits one screen, however many commands there are
+MAX_INDENT = 24
 TOPICS = ("exit-codes", "codes")
 EXIT_CODES: Mapping[int, str] = {
     0: "the program completed",
@@ -45,7 +48,7 @@ class PageCommand(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page."""
-        formatter.write(f"{self.help}\n\n")
+        formatter.write(f"{stream(sys.stdout).fold(self.help or '')}\n\n")
         for example in self.examples:
             formatter.write(f"  {example}\n")
         if self.examples:
@@ -56,9 +59,14 @@ class PageCommand(click.Command):
         rows = [row for option in options if option not in rare and (row := option.get_help_record(ctx))]
         width = max((len(name) for name, _ in rows), default=0)
         for name, text in rows:
-            formatter.write(f"  {name:<{width}}  {text}\n")
+            formatter.write(_row(f"  {name:<{width}}  ", text))
         if rare:
-            formatter.write(f"  and also {'; '.join(f'{option.opts[0]}: {option.help}' for option in rare)}\n")
+            formatter.write(_row("  and also ", "; ".join(f"{option.opts[0]}: {option.help}" for option in rare)))
+
+
+def _row(start: str, text: str) -> str:
+    """Return a line of a page, folded below the start of its text where it would not fit the terminal."""
+    return f"{stream(sys.stdout).fold(start + text, ' ' * min(len(start), MAX_INDENT))}\n"
 
 
 @click.pass_context
@@ -102,9 +110,9 @@ class PageGroup(click.Group):
         width = max(12, *(2 + len(str(command.name)) for command in listed))
         for command in listed:
             if command not in rare:
-                formatter.write(f"  {command.name:<{width}}{command.get_short_help_str(PAGE_COLUMNS)}\n")
+                formatter.write(_row(f"  {command.name:<{width}}", command.get_short_help_str(PAGE_COLUMNS)))
         if rare:
-            formatter.write(f"  and also {', '.join(str(command.name) for command in rare)}\n")
+            formatter.write(_row("  and also ", ", ".join(str(command.name) for command in rare)))
         more = f"`{ctx.command_path} COMMAND --help` shows a command; `gloveport help CODE` explains an error code."
         formatter.write(f"\n{more}\n")
 
@@ -145,7 +153,8 @@ def help_command(page: str | None, topic: str | None, commands: Sequence[str], *
         if as_json:
             write_document(out, {"ok": True, "topic": topic, "text": text})
         else:
-            out.line(text.rstrip("\n"))
+            for line in text.rstrip("\n").splitlines():
+                out.line(line if page else out.fold(line, " " * (line.rfind("  ") + 2)))
     return 0
 
 

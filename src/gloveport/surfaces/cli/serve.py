@@ -102,13 +102,13 @@ def _show_address(out: Stream, document: Mapping[str, object], token: str | None
     """Print the URL, and the token if we created it."""
     file = document["token_file"]
     out.line(f"MCP      {out.paint(str(document['mcp']), 'bold')}")
-    out.line(f"token    {token or 'as in'}{'  (in ' if token else ' '}{file}{')' if token else ''}")
+    out.line(out.fold(f"token    {token or 'as in'}{'  (in ' if token else ' '}{file}{')' if token else ''}", " " * 9))
 
 
 def _show_ready(out: Stream, err: Stream, port: Gloveport, document: Mapping[str, object], report: JailReport) -> None:
     """Print the strength of the jail, the tools, and commands to try next: each works as it is printed."""
     catalog = port.catalog
-    out.line(f"sandbox  {STRENGTH_MEANING[report.strength]}")
+    out.line(out.fold(f"sandbox  {STRENGTH_MEANING[report.strength]}", " " * 9))
     paths = [catalog.path_of(tool) for tool in catalog.tools]
     more = f", … and {len(paths) - MAX_SHOWN_TOOLS:,} more" if len(paths) > MAX_SHOWN_TOOLS else ""
     listed = ", ".join(paths[:MAX_SHOWN_TOOLS]) + more or "none: name a file, a URL or a command, or use `gloveport add`"
@@ -116,11 +116,13 @@ def _show_ready(out: Stream, err: Stream, port: Gloveport, document: Mapping[str
     for problem in port.problems:
         if problem.broken:
             out.line(f"{out.paint('!', 'yellow')} {visible_line(problem.message)}")
-    out.line("\nNext, in another terminal: run a program here, connect a client, look at the sandbox")
+    out.line()
+    out.line(out.fold("Next, in another terminal: run a program here, connect a client, look at the sandbox"))
     out.line(f"\n{_execute_command(document, _example(catalog.tools, catalog.path_of))}\n")
     out.line(f"{typed_command()} connect claude-code --url {document['mcp']}")
     out.line(f"{typed_command()} doctor")
-    err.line(err.paint("\nPress Ctrl-C to stop when running programs have finished, twice to stop at once.", "dim"))
+    err.line()
+    err.line(err.paint(err.fold("Press Ctrl-C to stop when running programs have finished, twice to stop at once."), "dim"))
 
 
 def _example(tools: Sequence[Tool], path_of: Callable[[Tool], str]) -> str:

@@ -40,7 +40,8 @@ async def _sources(view: ViewOptions, port: Gloveport) -> int:
         )
         suspended = f", {row['suspended']:,} suspended" if row["suspended"] else ""
         place = view.out.paint(visible_line(f"{row['kind']} {row['location']}"), "dim")
-        view.out.line(f"{row['name']:<{width}}  {state}  {counted + suspended:<24}  {place}".rstrip())
+        line = f"{row['name']:<{width}}  {state}  {counted + suspended:<24}  {place}".rstrip()
+        view.out.line(view.out.fold(line, "    "))
     if not rows:
         view.err.line("there are no sources yet: `gloveport add` adds one")
     return exit_code_of(wrong)

@@ -27,7 +27,7 @@ def add_token(view: ViewOptions, name: str, role: Role, use: str, **more: Any) -
         write_document(view.out, {"ok": True, role: name, "token": token, **more})
     else:
         view.out.line(token)
-        view.err.line(f"this is shown once: {use}")
+        view.err.line(view.err.fold(f"this is shown once: {use}"))
     return 0
 
 

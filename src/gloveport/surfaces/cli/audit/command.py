@@ -142,10 +142,10 @@ def _show_report(view: ViewOptions, report: AuditReport, damaged: tuple[str, ...
             view.out.line(f"  {visible_line(problem)}")
         if len(problems) > MAX_SHOWN_PROBLEMS:
             view.out.line(f"  … and {len(problems) - MAX_SHOWN_PROBLEMS:,} more; --json lists all")
-    for chain, (number, head) in report.heads.items():
-        view.out.line(f"  head {visible_line(head)}  {visible_line(chain)}:{number}")
+    for head in report.newest:
+        view.out.line(f"  head {visible_line(head)}")
     if not problems and view.err.terminal:
-        text = "  keep the last head elsewhere: `gloveport audit verify --head HASH` proves later that it is there"
+        text = "  keep it elsewhere: `gloveport audit verify --head HASH` proves later that it is there, and all before it"
         view.err.line(view.err.fold(text, "  "))
 
 

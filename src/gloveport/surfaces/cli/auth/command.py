@@ -54,7 +54,8 @@ def list_command(view: ViewOptions) -> int:
         name = view.out.paint(f"{visible_line(about.name):<{width}}", "bold")
         view.out.line(f"{name}  {about.kind:<6}  {expiry(about):<22}  {visible_line(', '.join(about.origins))}")
     if not rows:
-        view.err.line("nothing is stored: `gloveport auth add SOURCE` stores a credential, `auth login SOURCE` signs in")
+        text = "nothing is stored: `gloveport auth add SOURCE` stores a credential, `auth login SOURCE` signs in"
+        view.err.line(view.err.fold(text))
     return 0
 
 

@@ -164,7 +164,7 @@ def _served(url: str) -> str:
 def _warnings(options: ConnectOptions, client: Client, server: ServerCommand | str) -> list[str]:
     if isinstance(server, str):
         export = f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(own_token_file()))})"'
-        return [f"set {TOKEN_VARIABLE} for the client: {export}; `gloveport serve` creates that file"]
+        return [f"set {TOKEN_VARIABLE} for the client; `gloveport serve` creates the file:\n    {export}"]
     found: list[str] = []
     if not options.sources and not load_config().sources:
         hint = (

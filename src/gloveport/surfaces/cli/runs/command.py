@@ -49,7 +49,7 @@ def list_command(view: ViewOptions, wanted: RunFilter) -> int:
         write_document(view.out, {"ok": True, "runs": [run_document(run) for run in found]})
         return 0
     for run in found:
-        view.out.line(_line(view.out, run))
+        view.out.line(view.out.fold(_line(view.out, run), "    "))
     if not found:
         view.err.line("there are no such runs")
     elif resumable := next((run for run in found if not run.is_final and not run.owned), None):

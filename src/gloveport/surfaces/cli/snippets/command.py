@@ -92,7 +92,8 @@ def list_command(view: ViewOptions) -> int:
         first = visible_line(one.snippet.description.partition("\n")[0])
         view.out.line(f"{view.out.paint(one.snippet.address, 'bold')}  {first}".rstrip())
     if not found:
-        view.err.line(f"there are no snippets; {as_typed('gloveport snippets save RUN --name NAME')} saves one")
+        saves = as_typed("`gloveport snippets save RUN --name NAME`")
+        view.err.line(view.err.fold(f"there are no snippets; {saves} saves one"))
     return 0
 
 
