@@ -128,6 +128,17 @@ async def test_another_host_notes_the_heads_of_the_chains_that_it_finds(path: Pa
     assert (problem.chain, problem.what.partition(";")[0]) == (first.chain, "missing")
 
 
+async def test_a_host_that_ends_notes_what_another_one_wrote_meanwhile(path: Path) -> None:
+    """So the end of a host that was killed is known as soon as one of its neighbours ends."""
+    neighbour = await record(path)
+    killed = await record(path)
+    await neighbour.close()
+    change(path, f"DELETE FROM events WHERE chain = '{killed.chain}' AND number > 10")
+    problem = check(path).problems[0]
+    assert (problem.chain, problem.what.partition(";")[0]) == (killed.chain, "missing")
+    await killed.close()
+
+
 async def test_a_chain_that_was_removed_or_written_anew_is_found_by_the_chains_that_refer_to_it(path: Path) -> None:
     first = await record(path)
     await first.close()

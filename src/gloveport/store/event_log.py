@@ -122,6 +122,7 @@ class EventLog:
         self._due = False  # what waits is to be written now
         self._notified_by = 0.0  # when the thread will have been woken, unless the event loop was closed
         self._linked = self._seen = 0.0
+        self._linked_heads: dict[str, list[Any]] | None = None
         self._durable = False
         self._failing = False
         self.holds_runs: Callable[[], bool] = lambda: False
@@ -326,7 +327,7 @@ class EventLog:
         if durable != self._durable:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._durable = durable
-        linked, seen = self._linked, self._seen
+        linked, heads, seen = self._linked, self._linked_heads, self._seen
         connection.execute("BEGIN IMMEDIATE")
         try:
             connection.look_for_key()
@@ -338,15 +339,17 @@ class EventLog:
                 row = (self.chain, process_mark(), time.time())
                 connection.execute("INSERT OR REPLACE INTO hosts (chain, process, seen) VALUES (?, ?, ?)", row)
                 self._seen = time.monotonic()
-            if time.monotonic() > self._linked + LINK_SECONDS or self._number == 0:
-                events.append(_Event("linked", {"heads": self._heads(connection)}, now))
-                self._linked = time.monotonic()
+            ends = any(event.kind == "closed" for event in events)
+            if ends or time.monotonic() > self._linked + LINK_SECONDS or self._number == 0:
+                self._linked, self._linked_heads = time.monotonic(), self._heads(connection)
+                if not ends or self._linked_heads != heads:  # so the others note the end of a host that was killed
+                    events.insert(len(events) - ends, _Event("linked", {"heads": self._linked_heads}, now))
             number, before = self._append_chained(connection, events, contents)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            self._linked, self._seen = linked, seen
+            self._linked, self._linked_heads, self._seen = linked, heads, seen
             raise
         self._number, self._hash, self._failing = number, before, False
         return refused
