@@ -117,7 +117,7 @@ class Watch:
     async def newborn_is_dead(self) -> None:
         """Wait for the death of the newborn: one that was ready before the signal waits in the pool, and looks alive."""
         async with asyncio.timeout(DEADLINE):
-            while self.newborn is not None and not self.newborn.has_ended():
+            while self.newborn is not None and not self.newborn.has_ended():  # noqa: ASYNC110 - it has no event for it
                 await asyncio.sleep(0.001)
 
     def crash(self) -> object:
