@@ -12,6 +12,7 @@ class PlannedWrite:
     """A write that was held back. `tool` is an address, `definition` its fingerprint, `line` the line of the program.
 
     `unknown` are the paths of the arguments that contain a made-up result of an earlier write, as far as that can be seen.
+    `after` are the private and untrusted reads after which it could send data out.
     """
 
     call: int
@@ -20,6 +21,7 @@ class PlannedWrite:
     definition: str
     line: int | None = None
     unknown: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

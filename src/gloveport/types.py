@@ -282,6 +282,7 @@ class Tool:
     A schema may be a mapping that loads on first use; `named` and `described` then give the names and the descriptions of
     the parameters without loading it.
     `pages` is true for a tool whose result is one page of many: `tools.x.list.pages(args)` iterates over all of them.
+    `labels` are the flow labels that its source states: `private`, or `not outbound`.
     """
 
     address: str
@@ -294,6 +295,7 @@ class Tool:
     pages: bool = False
     named: tuple[str, ...] | None = None
     described: str | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:

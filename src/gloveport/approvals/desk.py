@@ -244,3 +244,5 @@ def _check_answer(request: ApprovalRequest, answer: Answer) -> None:
         raise ApprovalError("only a call of which nobody knows whether it was made can be said to have happened")
     if request.is_unknown and (answer.args is not None or answer.scope != "once"):
         raise ApprovalError("a call that may have been made is answered by itself, with its own arguments")
+    if request.reads and answer.scope != "once":
+        raise ApprovalError("a call that could send out private data is approved by itself, not for later calls")

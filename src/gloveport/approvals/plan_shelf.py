@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -88,10 +88,12 @@ def _plan_text(plan: Plan) -> bytes:
 def _read_plan(run: str, text: bytes) -> Plan:
     try:
         told = orjson.loads(text)
-        writes = tuple(
-            PlannedWrite(**one | {"args": from_wire(orjson.loads(one["args"])), "unknown": tuple(one["unknown"])})
-            for one in told["writes"]
-        )
+        writes = tuple(map(_read_write, told["writes"]))
         return Plan(run, told["agent"], writes, told["expires"], tuple(told["notes"]))
     except (GloveportError, ValueError, TypeError, KeyError) as error:
         raise ApprovalError(f"the plan of the run {run} can't be read: {type(error).__name__}") from None
+
+
+def _read_write(fields: dict[str, Any]) -> PlannedWrite:
+    told: dict[str, Any] = {name: tuple(fields.get(name, ())) for name in ("unknown", "after")}
+    return PlannedWrite(**fields | told | {"args": from_wire(orjson.loads(fields["args"]))})

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from gloveport.errors import OptionError
+from gloveport.rules.labels import LabelledRead
 from gloveport.types import FETCH_TOOLS
 from gloveport.urls import origin_of
 from gloveport.values import encode
@@ -36,7 +37,8 @@ class ApprovalRequest:
     """A call that waits for a person. Times are seconds since 1970; `line` is the line of the program.
 
     `reason` is why it asks, and `rule` the rule that says so. `definition` is the fingerprint of the tool. `is_unknown` if
-    the call has left a host that ended before it got the answer: nobody knows whether it was made.
+    the call has left a host that ended before it got the answer: nobody knows whether it was made. `reads` are the private
+    and untrusted reads after which it could send data out: then the answer is for this call alone.
     """
 
     run: str
@@ -51,6 +53,7 @@ class ApprovalRequest:
     line: int | None = None
     definition: str = ""
     is_unknown: bool = False
+    reads: tuple[LabelledRead, ...] = ()
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @property
@@ -64,7 +67,8 @@ class ApprovalRequest:
     @property
     def digest(self) -> str:
         """The digest of the tool, its definition and its arguments, to which an answer refers."""
-        return call_digest(self.tool, self.args, self.definition, self.is_unknown)
+        after = ("after labelled reads",) if self.reads else ()
+        return call_digest(self.tool, self.args, self.definition, self.is_unknown, *after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class StandingApproval:
     def covers(self, request: ApprovalRequest) -> bool:
         """Return whether it approves this call."""
         named = (self.tool, self.definition, self.agent) == (request.tool, request.definition, request.agent)
-        same = named and self.run in (None, request.run) and not request.is_unknown
+        same = named and self.run in (None, request.run) and not request.is_unknown and not request.reads
         return same and self.shape == request.shape
 
 

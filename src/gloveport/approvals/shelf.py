@@ -15,6 +15,7 @@ import orjson
 
 from gloveport.approvals.request import Answer, ApprovalRequest, StandingApproval
 from gloveport.errors import ApprovalError, GloveportError
+from gloveport.rules.labels import LabelledRead
 from gloveport.store.database import StoreFile
 from gloveport.store.encryption import about
 from gloveport.store.event_log import EventLog, Statement
@@ -183,7 +184,8 @@ class ApprovalShelf(StoreFile):
     def _read_request(self, id: str, kept: str | bytes) -> ApprovalRequest:
         with self.reading() as connection:
             fields = orjson.loads(connection.unseal(kept, about("approvals", "request", id)))
-        return ApprovalRequest(**fields | {"args": from_wire(orjson.loads(fields["args"]))})
+        reads = tuple(LabelledRead(**one | {"labels": tuple(one["labels"])}) for one in fields.get("reads", ()))
+        return ApprovalRequest(**fields | {"args": from_wire(orjson.loads(fields["args"])), "reads": reads})
 
     def _read_answer(self, id: str, run: str, kept: str | bytes) -> ShelvedAnswer:
         """Return an answer as the file has it. What no approver has written like this answers nothing."""

@@ -16,6 +16,7 @@ from gloveport.bridge.to_data import copy_data
 from gloveport.bridge.validation_cost import holds_more, is_quick, is_too_expensive
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import ToolError
+from gloveport.rules.labels import ToolLabels
 from gloveport.schema_cost import SchemaCost, schema_cost
 from gloveport.sources import AttributingSource, KeyedSource, PageDescribingSource, PagedSource, Source
 from gloveport.types import Tool
@@ -30,11 +31,14 @@ class Contract:
 
     __slots__ = (
         *("_cost", "_is_valid", "_names", "_required", "_validator"),
-        *("call", "call_with_key", "errors_attributed", "path", "source", "suspended", "tool"),
+        *("call", "call_with_key", "errors_attributed", "labels", "path", "source", "suspended", "tool"),
     )
 
-    def __init__(self, tool: Tool, source: Source, path: str, suspended: str | None = None) -> None:
+    def __init__(
+        self, tool: Tool, source: Source, path: str, suspended: str | None = None, labels: ToolLabels | None = None
+    ) -> None:
         self.tool = tool
+        self.labels = labels
         self.source = source
         self.path = path
         self.suspended = suspended
@@ -52,6 +56,10 @@ class Contract:
     def gives_json(self) -> bool:
         """Whether the result is what the source has read from JSON, and not an object of the host's program."""
         return self.tool.kind != "function"
+
+    def may_send(self, sent: dict[str, Any]) -> bool:
+        """Return whether a call with these arguments can send data out."""
+        return self.labels is not None and self.labels.may_send(sent)
 
     def accepts_quickly(self, size: float) -> bool:
         """Return True when values whose JSON has so many bytes can be validated on the event loop, whatever they are."""
@@ -148,10 +156,16 @@ class PagedContract(Contract):
 
     __slots__ = ("_source",)
 
-    def __init__(self, tool: Tool, source: PagedSource, path: str, suspended: str | None = None) -> None:
-        super().__init__(tool, cast("Source", source), path, suspended)
+    def __init__(
+        self, tool: Tool, source: PagedSource, path: str, suspended: str | None = None, labels: ToolLabels | None = None
+    ) -> None:
+        super().__init__(tool, cast("Source", source), path, suspended, labels)
         self._source = source
         self.call = self._page
+
+    def may_send(self, sent: dict[str, Any]) -> bool:
+        """Return whether a call for a page with these arguments can send data out."""
+        return super().may_send(sent if sent["cursor"] is not None else sent["args"])
 
     def accept_named(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Refuse them: the cursor of a page is not one of them."""

@@ -9,6 +9,7 @@ from gloveport.bridge.plans import ApprovedPlan, FollowingBridge, PlanDraft, Pla
 from gloveport.bridge.run_bridge import RunBridge, RunContext
 from gloveport.catalog import Catalog
 from gloveport.policy import Policy
+from gloveport.policy.flow import Flow
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.rules import Rules
 from gloveport.sources import PagedSource, Source, fetch
@@ -22,7 +23,7 @@ class Bridge:
     """Serves the tool calls of all runs of an agent; `for_run` returns the part that belongs to one run.
 
     Without a policy every call is allowed. Without a desk nobody can be asked: what asks is denied. `requests` makes
-    those of `fetch`.
+    those of `fetch`. `flow` has the labels of the tools, and what agents have read.
     """
 
     def __init__(
@@ -32,12 +33,15 @@ class Bridge:
         desk: ApprovalDesk | None = None,
         agent: str = DEFAULT_AGENT,
         requests: Source | None = None,
+        *,
+        flow: Flow | None = None,
     ) -> None:
         self.catalog = catalog
         self.policy: Policy = policy or RuleBook(Rules(preset="open"))
         self.desk = desk
         self.agent = agent
         self.requests = requests
+        self.flow = flow or Flow()
         self.builtins = Builtins(catalog, self.policy, agent)
         # By the name that programs write. Only names in the catalog are added, so a guest can't make it grow.
         self.contracts: dict[str, Contract] = {}
@@ -59,16 +63,17 @@ class Bridge:
         if found is not None:
             return found
         if self.requests is not None and (built_in := fetch.TOOLS.get(name)) is not None:
-            return self.contracts.setdefault(name, Contract(built_in, self.requests, name))
+            labels = self.flow.labels_of(built_in)
+            return self.contracts.setdefault(name, Contract(built_in, self.requests, name, labels=labels))
         wants_page = name.endswith(PAGE_SUFFIX)
         entry = self.catalog.entry(name.removesuffix(PAGE_SUFFIX))
         if entry is None:
             return None
-        path = self.catalog.path_of(entry.tool)
+        path, labels = self.catalog.path_of(entry.tool), self.flow.labels_of(entry.tool)
         if not wants_page:
-            made = Contract(entry.tool, entry.source, path, entry.suspended)
+            made = Contract(entry.tool, entry.source, path, entry.suspended, labels)
         elif entry.tool.pages and isinstance(entry.source, PagedSource):
-            made = PagedContract(entry.tool, entry.source, f"{path}.pages", entry.suspended)
+            made = PagedContract(entry.tool, entry.source, f"{path}.pages", entry.suspended, labels)
         else:
             return None
         self.contracts[name] = made

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from gloveport.bridge.tool_errors import without_paths
 from gloveport.catalog import Catalog, UnknownPart, typescript_stubs
-from gloveport.errors import ToolError
+from gloveport.errors import CallLimit, ToolError
+from gloveport.large_values import off_loop_if
 from gloveport.policy import Policy
 from gloveport.suggestions import question
 from gloveport.types import CallRequest, Tool
@@ -18,6 +19,10 @@ DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 10, 100
 MAX_INTERFACES_CHARS = 200_000
 MAX_DESCRIPTION_CHARS = 300
 MAX_LISTED_SOURCES = 20
+# Questions to the catalog have a budget of their own. Those that cost more than 1 take milliseconds on 10,000 tools.
+MAX_QUESTIONS = 10_000
+QUESTION_COST = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
+MAX_CUT_SEARCHES = 10
 
 
 class SearchPage(NamedTuple):
@@ -118,6 +123,43 @@ class Builtins:
     def _interface(self, args: list[Any]) -> str | None:
         found = self._catalog.describe(args[0]) if args and isinstance(args[0], str) else None
         return found.typescript if found else None
+
+
+class RunQuestions:
+    """What the program of one run asks about its tools, within a budget."""
+
+    def __init__(self, builtins: Builtins, catalog: Catalog) -> None:
+        self._builtins = builtins
+        self._catalog = catalog
+        self._asked = 0
+        self._cut_searches: dict[str, SearchPage] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """Warnings about searches whose results were cut."""
+        advice = "narrow it down, or raise its limit"
+        cut = ((page.query[:60], len(page.rows), page.total) for page in self._cut_searches.values())
+        return [f"tools.search({query!r}) gave {shown} of {total} tools: {advice}" for query, shown, total in cut]
+
+    async def ask(self, name: str, args: Any) -> Any:
+        """Return the result of a built-in. One that goes through tools or schemas does so away from the event loop."""
+        self._asked += QUESTION_COST.get(name, 1)
+        if self._asked > MAX_QUESTIONS:
+            raise CallLimit("the program asked about its tools too often")
+        if name == "search":
+            await self._catalog.prepare_search()
+        return await off_loop_if(name in QUESTION_COST, self._answer, name, args)
+
+    def _answer(self, name: str, args: Any) -> Any:
+        builtin = self._builtins.sync_calls.get(name)
+        if builtin is None:
+            raise ToolError(f"there is no synchronous built-in `{name[:100]}`", code="unknown-tool")
+        answer = builtin(args if isinstance(args, list) else [args])
+        if not isinstance(answer, SearchPage):
+            return answer
+        if answer.total > len(answer.rows) and len(self._cut_searches) < MAX_CUT_SEARCHES:
+            self._cut_searches[answer.query] = answer
+        return answer.rows
 
 
 def unknown_tool_error(catalog: Catalog, name: str, *, guess: bool = True) -> ToolError:

@@ -10,6 +10,7 @@ import msgspec
 
 from gloveport.bridge.arguments import Contract
 from gloveport.errors import Origin
+from gloveport.rules.labels import LabelledRead
 from gloveport.types import CallApproval, CallRecord, CallStatus
 
 ARGUMENTS_NOT_RECORDED = {"…": "not kept: too large"}
@@ -54,10 +55,11 @@ class AdmittedCall(NamedTuple):
     """A call that may be made.
 
     `sent` are the arguments to send. `named` are those to record, where finding their names takes long. `made` is its
-    record if it has waited for a person.
+    record if it has waited for a person. `reads` are the labelled reads because of which it asks, whatever the rules say.
     """
 
     contract: Contract
     sent: dict[str, Any]
     named: dict[str, Any] | None = None
     made: MadeCall | None = None
+    reads: tuple[LabelledRead, ...] = ()

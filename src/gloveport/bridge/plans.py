@@ -2,7 +2,7 @@
 
 A run in plan mode holds its writes back. A run that follows a plan makes the writes that the plan has, each as often as it
 is there: same tool, same definition, same arguments. Any other write asks a person, whatever the rules allow. What the
-rules deny is denied in both.
+rules deny is denied in both. A plan shows the labelled reads before a write; its approval covers that write.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gloveport.approvals.plan_shelf import plan_digest, write_digest
@@ -54,19 +55,23 @@ class PlanDraft:
         """Return whether a write with so many bytes of arguments fits."""
         return len(self._writes) < MAX_PLANNED_WRITES and self._bytes + size <= MAX_PLAN_BYTES
 
-    def add(self, call: int, tool: Tool, args: dict[str, Any], line: int | None, size: int) -> Any:
+    def add(
+        self, call: int, tool: Tool, args: dict[str, Any], line: int | None, size: int, *, after: tuple[str, ...] = ()
+    ) -> Any:
         """Add a write, and return the result that the program gets. Do this in a thread: schemas may be large."""
-        self.keep(call, tool, args, line, size)
+        self.keep(call, tool, args, line, size, after=after)
         value, is_stated = self.made_up.make(tool.output_schema, call)
         if not is_stated:
             self.note(f"what tools.{tool.address} returns: its definition does not say it")
         return value
 
-    def keep(self, call: int, tool: Tool, args: dict[str, Any], line: int | None, size: int) -> None:
+    def keep(
+        self, call: int, tool: Tool, args: dict[str, Any], line: int | None, size: int, *, after: tuple[str, ...] = ()
+    ) -> None:
         """Add a write whose result the program has already."""
         self._bytes += size
         unknown = self.made_up.found_in(args)
-        self._writes.append(PlannedWrite(call, tool.address, args, fingerprint(tool), line, unknown))
+        self._writes.append(PlannedWrite(call, tool.address, args, fingerprint(tool), line, unknown, after))
 
     def note(self, text: str) -> None:
         """Add something that could not be known."""
@@ -133,8 +138,9 @@ class PlanningBridge(RunBridge):
         elif not draft.has_room(call.size):
             problem = plan_is_full(contract.path)
         else:
-            line = self._context.line_of(contract.path)
-            value = await off_loop(draft.add, call.id, contract.tool, dict(args), line, call.size)
+            line, after = self._context.line_of(contract.path), tuple(map(str, admitted.reads))
+            add = partial(draft.add, call.id, contract.tool, dict(args), line, call.size, after=after)
+            value = await off_loop(add)
             if self._context.audit is not None:
                 self._context.audit.planned(call.id, contract.tool.address, args)
             made.status, made.seconds = "planned", 0.0

@@ -12,6 +12,7 @@ from gloveport.bridge.refusals import not_answered, run_ended
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.errors import ApprovalError, StoreError
 from gloveport.large_values import off_loop
+from gloveport.rules.labels import LabelledRead
 from gloveport.types import CallApproval, CallRequest, Decision
 
 if TYPE_CHECKING:
@@ -42,7 +43,14 @@ class RunApprovals:
             self.on_change()
 
     async def ask(
-        self, desk: ApprovalDesk, request: CallRequest, made: MadeCall, decision: Decision, *, is_unknown: bool = False
+        self,
+        desk: ApprovalDesk,
+        request: CallRequest,
+        made: MadeCall,
+        decision: Decision,
+        *,
+        reads: tuple[LabelledRead, ...] = (),
+        is_unknown: bool = False,
     ) -> tuple[Answer, CallApproval]:
         """Return the answer of a person to a call; raise ToolError if nobody answers."""
         asked = time.time()
@@ -59,10 +67,11 @@ class RunApprovals:
             line=self._context.line_of(made.tool),
             definition=await off_loop(fingerprint, request.tool),
             is_unknown=is_unknown,
+            reads=reads,
         )
         audit = self._context.audit
         if audit is not None:
-            audit.asked(made.id, question.tool, question.args, question.id)
+            audit.asked(made.id, question.tool, question.args, question.id, question.reads)
         answer = await self._answer(desk, question, made)
         if audit is not None:
             told = {

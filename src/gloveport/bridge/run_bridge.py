@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gloveport.bridge.builtins import SearchPage, unknown_tool_error
+from gloveport.bridge.builtins import RunQuestions, unknown_tool_error
 from gloveport.bridge.hints import with_hint
 from gloveport.bridge.made_call import ARGUMENTS_NOT_RECORDED, AdmittedCall, MadeCall
 from gloveport.bridge.past_calls import error_in_reply, past_record
@@ -25,10 +25,12 @@ from gloveport.bridge.refusals import (
     too_large_to_ask,
 )
 from gloveport.bridge.run_approvals import RunApprovals
+from gloveport.bridge.run_flow import UNKNOWN_TOOL, RunFlow
 from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, StoreError, ToolError, label
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
+from gloveport.rules.labels import LabelledRead, decision_after
 from gloveport.sources.functions.threads import left_running
 from gloveport.types import (
     CallEvent,
@@ -51,11 +53,7 @@ if TYPE_CHECKING:
 
 OnCall = Callable[[CallEvent, CallRecord], None]
 
-# Questions to the catalog have a budget of their own. Those that cost more than 1 take milliseconds on 10,000 tools.
-MAX_QUESTIONS = 10_000
-QUESTION_COST = {"search": 10, "describe": 10, "interface": 10, "interfaces": 100}
 MAX_SUGGESTIONS = 50
-MAX_CUT_SEARCHES = 10
 MAX_NAME_CHARS = 5000
 MAX_ASKED_BYTES = 256 * 1024  # of arguments that a person is asked about
 MAX_RECORDED_ARGUMENT_BYTES = 2 * 1024 * 1024
@@ -96,16 +94,16 @@ class RunBridge:
         self._on_call = context.on_call
         self._began = time.monotonic() if context.began is None else context.began
         self.approvals = RunApprovals(bridge, context)
+        self.flow = RunFlow(bridge.flow, bridge.agent, context.run)
+        self._questions = RunQuestions(bridge.builtins, bridge.catalog)
         self._past: list[CallRecord] = []
         self.budgets_used: Counter[str] = Counter()
         self._calls_made = 0
-        self._questions_asked = 0
         self._suggestions_made = 0
         self._slots_in_use = 0
         self._waiting_for_slot: deque[asyncio.Future[None]] = deque()
         self._calls: list[MadeCall] = []
         self._recorded_bytes = 0
-        self._cut_searches: dict[str, SearchPage] = {}
         self._warnings: dict[str, None] = {}
         self._closed = False
         self.errors = ReceivedErrors()
@@ -123,12 +121,9 @@ class RunBridge:
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings for the user about the calls: search results that were cut, functions that could not be stopped."""
-        advice = "narrow it down, or raise its limit"
-        pages = self._cut_searches.values()
-        cut = [f"tools.search({page.query[:60]!r}) gave {len(page.rows)} of {page.total} tools: {advice}" for page in pages]
         left = Counter(call.tool for call in self._calls if call.status == "running")
         return (
-            *cut,
+            *self._questions.notes,
             *self._warnings,
             *(f"tools.{tool} can't be stopped and still runs ({count} ×)" for tool, count in left.items()),
         )
@@ -141,7 +136,7 @@ class RunBridge:
         """Return the tool's result as plain data; raises ToolError, or CallLimit when the run has made too many calls."""
         contract = self._bridge.contracts.get(call.name)
         if contract is None and call.name in self._bridge.builtins.calls:
-            return await self._ask(call)
+            return await self._questions.ask(call.name, call.args)
         try:
             admitted = await self._admit(call, contract)
         except (ToolError, asyncio.CancelledError) as problem:
@@ -164,8 +159,9 @@ class RunBridge:
         contract, made = admitted.contract, None
         try:
             made = self._start(call, admitted)
+            read = None if contract.labels is None else self.flow.note(contract)
             if self._context.audit is not None:
-                await self._record_start(self._context.audit, made, admitted)
+                await self._record_start(self._context.audit, made, admitted, read)
             found = await self._result(contract, made, admitted.sent)
             value = await _large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
@@ -207,18 +203,23 @@ class RunBridge:
         (self.approvals.begin_waiting if waits else self.approvals.end_waiting)()
         self._tell("call-waiting" if waits else "call-started", made)
 
-    async def _record_start(self, audit: RunAudit, made: MadeCall, admitted: AdmittedCall) -> None:
-        """Record that a call is made. Raise ToolError if it writes and can't be recorded: no record, no action."""
+    async def _record_start(
+        self, audit: RunAudit, made: MadeCall, admitted: AdmittedCall, read: LabelledRead | None
+    ) -> None:
+        """Record that a call is made. Raise ToolError if it writes, or `read` is to be noted, and can't be recorded."""
         tool, sent = admitted.contract.tool, admitted.sent
         try:
             if is_large(sent):
                 sent = await off_loop(audit.encoded, sent)
-            await audit.call_started(made.id, tool.address, sent, writes=tool.writes, step=made.step)
+            await audit.call_started(made.id, tool.address, sent, writes=tool.writes, step=made.step, read=read)
         except StoreError as error:
             raise not_recorded(made.tool, error) from None
+        if read is not None:
+            self.flow.stored(read)
 
     def restore(self, history: RunHistory) -> None:
         """Take over the calls that the program made before the run was resumed, and the errors that it got."""
+        self.flow.resume(history.began / 1e6)
         for past in history.calls:
             if past.is_sync or past.reply is None:
                 continue
@@ -226,8 +227,11 @@ class RunBridge:
             contract = self._bridge.contract(past.call.name[:MAX_NAME_CHARS])
             if past.reply[0] is not True:
                 self.errors.add(error_in_reply(past))
+            elif contract is None and past.call.name not in self._bridge.builtins.calls:
+                self.flow.restore(past.call.name[:200], UNKNOWN_TOOL, past.started / 1e6)
             if contract is not None:
                 self._past.append(past_record(past, contract, history.began))
+                self.flow.restore(contract.tool.address, contract.labels, past.started / 1e6)
                 for budget in self._budgets_of(contract.tool):
                     self.budgets_used[str(budget)] += 1
 
@@ -241,7 +245,7 @@ class RunBridge:
         call, desk = past.call, self._bridge.desk
         contract = await off_loop(self._look_up, call.name)
         sent, named = await off_loop_soon(contract.accept_slowly, call.args)
-        admitted = AdmittedCall(contract, sent, named)
+        admitted = await self._with_reads(AdmittedCall(contract, sent, named))
         made = self._record(call, admitted)
         made.status = "waiting"
         self._tell("call-waiting", made)
@@ -253,7 +257,8 @@ class RunBridge:
             if contract.call_with_key is not None:
                 reason += "; made again, it has the same idempotency key"
             decision = Decision("ask", reason=reason)
-            answer, made.approval = await self.approvals.ask(desk, request, made, decision, is_unknown=True)
+            asked = self.approvals.ask(desk, request, made, decision, reads=admitted.reads, is_unknown=True)
+            answer, made.approval = await asked
             if not answer.approved:
                 raise outcome_unknown(contract.path, answer.reason)
             if answer.happened:
@@ -266,13 +271,6 @@ class RunBridge:
             raise self._refusal(problem, call.name) from None
         self._slots_in_use += 1
         return await self._make(call, admitted._replace(made=made))
-
-    async def _ask(self, call: ToolCall) -> Any:
-        """Return the result of a built-in. One that goes through tools or schemas does so away from the event loop."""
-        self._count_question(call.name)
-        if call.name == "search":
-            await self._bridge.catalog.prepare_search()
-        return await off_loop_if(call.name in QUESTION_COST, self._answer, call.name, call.args)
 
     async def _admit(self, call: ToolCall, contract: Contract | None) -> AdmittedCall:
         """Count, look up, validate and decide on a call. Wait for a person where one is asked."""
@@ -291,10 +289,22 @@ class RunBridge:
         else:
             sent, named = await off_loop_soon(contract.accept_slowly, call.args)
         admitted = AdmittedCall(contract, sent, named)
+        if contract.labels is not None:
+            admitted = await self._with_reads(admitted)
         decision = self._settled(contract.tool)
-        if decision is not None and decision.verdict == "allow":
+        if decision is not None and decision.verdict == "allow" and not admitted.reads:
             return admitted
         return await self._govern(call, admitted, decision)
+
+    async def _with_reads(self, admitted: AdmittedCall) -> AdmittedCall:
+        """Return a call with the labelled reads because of which it asks. Raise ToolError if these can't be known."""
+        contract = admitted.contract
+        if contract.labels is None or not contract.may_send(admitted.sent):
+            return admitted
+        try:
+            return admitted._replace(reads=await self.flow.reads_behind(contract.tool, contract.labels))
+        except StoreError as error:
+            raise not_recorded(contract.path, error) from None
 
     def _settled(self, tool: Tool) -> Decision | None:
         """Return the decision on every call of a tool; None where it depends on the arguments."""
@@ -334,23 +344,7 @@ class RunBridge:
 
     async def call_sync(self, name: str, args: list[Any]) -> Any:
         """Return the result of a built-in that the program waits for; raises ToolError, or CallLimit after too many."""
-        return await self._ask(ToolCall(0, name, args))
-
-    def _count_question(self, name: str) -> None:
-        self._questions_asked += QUESTION_COST.get(name, 1)
-        if self._questions_asked > MAX_QUESTIONS:
-            raise CallLimit("the program asked about its tools too often")
-
-    def _answer(self, name: str, args: list[Any]) -> Any:
-        builtin = self._bridge.builtins.sync_calls.get(name)
-        if builtin is None:
-            raise ToolError(f"there is no synchronous built-in `{name[:100]}`", code="unknown-tool")
-        answer = builtin(args if isinstance(args, list) else [args])
-        if not isinstance(answer, SearchPage):
-            return answer
-        if answer.total > len(answer.rows) and len(self._cut_searches) < MAX_CUT_SEARCHES:
-            self._cut_searches[answer.query] = answer
-        return answer.rows
+        return await self._questions.ask(name, args)
 
     def close(self) -> None:
         """Refuse further calls and drop the results of those under way; the caller owns their tasks.
@@ -375,6 +369,8 @@ class RunBridge:
         request = self._request_of(call, admitted)
         args = request.args or {}
         decision = self._bridge.policy.decide(request) if decision is None else decision
+        if admitted.reads:
+            decision = decision_after(admitted.reads, decision)
         if decision.verdict == "allow":
             return admitted
         made = self._record(call, admitted)
@@ -387,7 +383,7 @@ class RunBridge:
                 raise too_large_to_ask(contract.path, MAX_ASKED_BYTES)
             made.status = "waiting"
             self._tell("call-waiting", made)
-            answer, approval = await self.approvals.ask(desk, request, made, decision)
+            answer, approval = await self.approvals.ask(desk, request, made, decision, reads=admitted.reads)
             made.approval = approval
             if not answer.approved:
                 raise denied_by_person(contract.path, answer)

@@ -21,6 +21,7 @@ from gloveport.config.store import STORE_KEYS
 from gloveport.errors import OptionError
 from gloveport.folders import CONFIG_FILE, config_folder, find_project
 from gloveport.loosening import LooseningSetting, are_trusted, reason_of
+from gloveport.rules.labels import check_stated
 from gloveport.suggestions import similar
 from gloveport.types import Limits
 
@@ -53,6 +54,7 @@ class SourceConfig:
     asked. `credentials` maps a slot to a reference to its secret (`env:GITHUB_TOKEN`). `variables` fill server variables.
     `env` is the whole environment of an MCP command. The source reaches private addresses only with `allow_private`.
     `undo` maps a write to the call that undoes it (`orders.create` to `orders.delete(id = result.id)`).
+    `labels` are flow labels: a list for all its tools, or lists by pattern.
     With `trust_annotations` an MCP server decides which of its tools only read. `settings` is the project's file that this
     source came from; it is empty for a source that the user wrote in code or in a file of their own. With `changes_yours`,
     that file changes a source of the user's own file.
@@ -76,6 +78,7 @@ class SourceConfig:
     trust_annotations: bool = False
     denies_writes: bool = False
     undo: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: str = ""
     changes_yours: bool = False
 
@@ -100,6 +103,7 @@ class SourceConfig:
             )
         if isinstance(self.location, list):
             object.__setattr__(self, "location", tuple(self.location))
+        object.__setattr__(self, "labels", check_stated(self.labels, f"the source {self.name}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +288,7 @@ _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "variables": (dict, _TEXTS),
     "env": (dict, _TEXTS),
     "undo": (dict, _TEXTS),
+    "labels": ((list, dict), "a list of labels, or a table of such lists"),
     "writes": ((str, list), '"allow", "deny", or a list of patterns'),
     "allow_private": (bool, "true or false"),
     "verify_tls": (bool, "true or false"),
@@ -338,6 +343,11 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
     if key not in _KEYS:
         raise unknown_key(where, key, (*SOURCE_KINDS, *_KEYS), origins)
     kind, expected = _KEYS[key]
+    if key == "labels" and isinstance(value, kind):
+        try:
+            return check_stated(value, f"[{where}]")
+        except OptionError as error:
+            raise OptionError(f"{place_prefix(origins, f'{where}.{key}')}{error.message}", hint=error.hint) from None
     wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
     if isinstance(value, (list, dict)):
         items = value.values() if isinstance(value, dict) else value

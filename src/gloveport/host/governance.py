@@ -13,9 +13,12 @@ from gloveport.catalog import Catalog
 from gloveport.catalog.tool_filter import ToolFilter
 from gloveport.config import AgentConfig, Config, GovernanceConfig
 from gloveport.errors import GloveportError, OptionError
+from gloveport.host.runs.port_store import PortStore
 from gloveport.host.snippet_source import SnippetSource
+from gloveport.policy.flow import Flow
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.budgets import Budget
+from gloveport.rules.labels import SourceLabels
 from gloveport.rules.rule import Rule
 from gloveport.rules.rules import Rules, check_preset
 from gloveport.rules.source_writes import SourceWrites
@@ -41,13 +44,23 @@ class Governance:
     """The rule book, the desk and the bridges of one port. Each agent has its own bridge: it sees its own tools only."""
 
     def __init__(
-        self, settings: Config, rules: RulesArgument | None, desk: ApprovalDesk | None, client: FetchClient | None = None
+        self,
+        settings: Config,
+        rules: RulesArgument | None,
+        desk: ApprovalDesk | None,
+        store: PortStore | None = None,
+        *,
+        client: FetchClient | None = None,
     ) -> None:
         self._settings = settings
         self._given = rules
         self.desk = desk
         self.client = client or FetchClient()
         self.book = RuleBook(self._rules(settings.governance), self._changed if settings.watched else None)
+        self.flow = Flow()
+        if store is not None:
+            self.book.counts.take_hourly = store.take_hourly
+            self.flow.stored_reads = store.reads_of
         self._stamps = self._stamp()
         self._catalog: Catalog | None = None
         self._bridges: dict[tuple[str, tuple[str, ...]], Bridge] = {}  # by agent, and the patterns of its tools
@@ -66,9 +79,10 @@ class Governance:
             raise OptionError(f"there is no agent {name!r:.60}", hint=f"add [agents.{name:.40}] to gloveport.toml")
         return found or AgentConfig(DEFAULT_AGENT)
 
-    def connect(self, catalog: Catalog, writes: Mapping[str, SourceWrites]) -> None:
+    def connect(self, catalog: Catalog, writes: Mapping[str, SourceWrites], labels: Mapping[str, SourceLabels]) -> None:
         """Use another catalog from now on; runs keep the bridge with which they began."""
         self.book.open_sources(writes)
+        self.flow.open_sources(labels)
         self._catalog = catalog
         self._bridges = {}
 
@@ -83,7 +97,7 @@ class Governance:
             if snippets := [one for one in self._snippets if all(map(seen.takes, one.tools))]:
                 catalog = catalog.with_snippets(SnippetSource(snippets))
             requests = FetchSource(self.client, lambda url, method: self.book.rules.reaches_private(url, method, agent))
-            found = self._bridges[agent, tools] = Bridge(catalog, self.book, self.desk, agent, requests)
+            found = self._bridges[agent, tools] = Bridge(catalog, self.book, self.desk, agent, requests, flow=self.flow)
         return found
 
     def is_slow(self, agent: str) -> bool:

@@ -100,10 +100,9 @@ class Gloveport:
         self.store_path = path
         self._store = None if path is None else PortStore(path, governance.notify, governance.store_config)
         self._desk = desk_from(settings, on_approval, path)
-        self._governance = Governance(settings, rules, self._desk)
-        self._governance.connect(self._sources.catalog, self._sources.writes)
-        if self._store is not None:
-            self._governance.book.counts.take_hourly = self._store.take_hourly
+        self._governance = Governance(settings, rules, self._desk, self._store)
+        self._governance.connect(self._sources.catalog, self._sources.writes, self._sources.labels)
+        self.flow = self._governance.flow  # the labels of the tools, and what the agents have read
         self._held: HeldRuns | None = None
         if self._desk is not None and self._store is not None and on_approval is None:
             self._held = HeldRuns(self._desk, governance.hold_seconds, self._store.released)
@@ -150,7 +149,7 @@ class Gloveport:
         return self._sources.opened(name)
 
     def _connect(self, catalog: Catalog) -> None:
-        self._governance.connect(catalog, self._sources.writes)
+        self._governance.connect(catalog, self._sources.writes, self._sources.labels)
         self.on_change()
 
     async def _bridge(self, agent: str) -> Bridge:

@@ -13,8 +13,10 @@ from gloveport.host.catalog_builder import build_catalog
 from gloveport.host.pinning import pinned_tool
 from gloveport.host.source_opener import SourceOpener, SourceSpec
 from gloveport.large_values import off_loop
+from gloveport.rules.labels import SourceLabels
 from gloveport.rules.source_writes import SourceWrites
 from gloveport.sources import OpenedSource, Source
+from gloveport.sources.trust import gets_secret
 from gloveport.types import Problem, Strength, Tool, ToolAccess
 from gloveport.undo import Undo
 
@@ -43,6 +45,8 @@ class SourceSet:
         self._turn = asyncio.Lock()
         self._builds: set[asyncio.Task[None]] = set()
         self.catalog = self._unopened_catalog()
+        self.labels: dict[str, SourceLabels] = {}
+        """What labels the tools of the sources in the catalog, by name."""
         self.problems = self._own_problems()
         self.on_change: Callable[[Catalog], None] = lambda catalog: None
         for one in self._own:
@@ -162,9 +166,20 @@ class SourceSet:
                 return
             opener, own = self._opener, [one.source for one in self._own]
             built = await off_loop(build_catalog, own, opener.opened, problems, opener.likely_names)
-            self._built = change
+            labels = await off_loop(_labels, opener.opened)
+            self._built, self.labels = change, labels
             self.catalog, self.problems = built
             self.on_change(self.catalog)
+
+
+def _labels(opened: Iterable[OpenedSource]) -> dict[str, SourceLabels]:
+    """Return what labels the tools of open sources. Do this in a thread: the names of stored credentials are in a file."""
+    found: dict[str, SourceLabels] = {}
+    for one in opened:
+        if (config := one.config) is not None:
+            has_credential = config.kind != "functions" and (bool(one.info.slots) or gets_secret(config))
+            found[one.name] = SourceLabels(has_credential, config.labels)
+    return found
 
 
 def _checked(item: SourceArgument) -> SourceSpec | SourceConfig | Source:

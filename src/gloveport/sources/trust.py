@@ -19,6 +19,7 @@ from gloveport.config import DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT_SECONDS, So
 from gloveport.errors import SourceError
 from gloveport.policy.credentials.environment import default_variable
 from gloveport.policy.credentials.vault import stored_names
+from gloveport.rules.labels import loosens
 from gloveport.sources.functions.importable_files import importable_files, project_folders
 from gloveport.sources.functions.trusted_imports import TrustedFiles
 from gloveport.trust_store import digest_of, ever_trusted, record, trusted
@@ -34,12 +35,17 @@ def _is_harmless(config: SourceConfig) -> bool:
     """Return whether the source can only read from public addresses, and gets no secret of the user's."""
     runs = not isinstance(config.location, str) or config.kind == "functions"
     reaches = config.allow_private or not config.verify_tls or config.writes or config.trust_annotations
-    prefix = default_variable(config.name, "")
-    knows = config.credentials or config.env or config.headers or any(name.startswith(prefix) for name in os.environ)
-    knows = knows or any(name.startswith(f"{config.name}.") for name in stored_names())
     fills = config.max_response_bytes > DEFAULT_RESPONSE_BYTES  # its service may answer each of many calls with that much
     delays = config.timeout_seconds > DEFAULT_TIMEOUT_SECONDS
-    return not (runs or reaches or knows or fills or delays or config.changes_yours)
+    changes = config.changes_yours or loosens(config.labels)
+    return not (runs or reaches or gets_secret(config) or fills or delays or changes)
+
+
+def gets_secret(config: SourceConfig) -> bool:
+    """Return whether the source may get a secret of the user's: configured, in the environment, or stored."""
+    prefix = default_variable(config.name, "")
+    knows = config.credentials or config.env or config.headers or any(name.startswith(prefix) for name in os.environ)
+    return bool(knows) or any(name.startswith(f"{config.name}.") for name in stored_names())
 
 
 def trust(config: SourceConfig, folder: Path | None = None, *, files: Mapping[str, str] | None = None) -> None:
@@ -92,6 +98,7 @@ def what_it_does(config: SourceConfig) -> str:
         f"with the tools {list(config.include)!a} without {list(config.exclude)!a}" if config.changes_yours else "",
         "accepts any certificate" if not config.verify_tls else "",
         "says itself which of its tools only read" if config.trust_annotations else "",
+        f"has the flow labels {dict(config.labels)!a}" if loosens(config.labels) else "",
     ]
     if not isinstance(config.location, str):
         does = f"starts {' '.join(ascii(part) for part in config.location)}"
@@ -122,6 +129,8 @@ def _digest(config: SourceConfig) -> str:
         del exact["changes_yours"]  # as in what users trusted before there was such a field
     if not config.undo:
         del exact["undo"]  # as before
+    if not config.labels:
+        del exact["labels"]  # as before
     if config.kind == "functions" and isinstance(config.location, str) and os.path.isfile(config.location):
         exact["content"] = hashlib.sha256(Path(config.location).read_bytes()).hexdigest()  # a changed file is another
     return digest_of(exact)

@@ -164,6 +164,18 @@ MIGRATIONS = (
     CREATE INDEX budget_uses_by_budget ON budget_uses (budget, agent);
     CREATE INDEX budget_uses_by_time ON budget_uses (at);
     """,
+    """
+    CREATE TABLE labelled_reads (
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL DEFAULT '',  -- empty: what was read sticks to the agent
+        tool TEXT NOT NULL,
+        labels TEXT NOT NULL,      -- private, untrusted
+        run TEXT NOT NULL,         -- the last run that has read it
+        at REAL NOT NULL,          -- seconds since 1970
+        PRIMARY KEY (agent, session, tool, labels)
+    ) WITHOUT ROWID;
+    CREATE INDEX labelled_reads_by_time ON labelled_reads (at);
+    """,
 )
 
 

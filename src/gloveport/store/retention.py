@@ -17,6 +17,8 @@ BATCH_RUNS = 100
 BATCH_CONTENTS = 500
 PAUSE_SECONDS = 3600.0
 """How often hosts apply the retention. All hosts of a store share this."""
+READS_KEPT_SECONDS = 60 * 86400.0
+"""Longer than a run can wait for a person: one that goes on inherits what its agent had read when it began."""
 _FINAL = "status IN ('completed', 'failed', 'cancelled') AND ended IS NOT NULL"
 _UNUSED = (
     "at < ? AND NOT EXISTS (SELECT 1 FROM run_steps WHERE tail = digest)"
@@ -82,6 +84,7 @@ def prune_step(connection: sqlite3.Connection, before: int) -> Pruned:
         tools = connection.execute("SELECT DISTINCT tool FROM run_tools").fetchall() if runs else []
         pairs = ((tool, run) for (tool,) in tools for (run,) in runs)
         connection.executemany("DELETE FROM run_tools WHERE tool = ? AND run = ?", pairs)
+        connection.execute("DELETE FROM labelled_reads WHERE at < ?", (time.time() - READS_KEPT_SECONDS,))
         last_use = int(before - TOUCH_SECONDS * 1e6)
         contents = connection.execute(f"DELETE FROM payloads WHERE digest IN ({unused})", (last_use,)).rowcount
     except BaseException:

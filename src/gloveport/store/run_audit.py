@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gloveport.errors import GloveportError
+from gloveport.rules.labels import LabelledRead
 from gloveport.store.contents import digest
 from gloveport.store.event_log import NOTHING, EventLog, Statement
+from gloveport.store.labelled_reads import note_read
 from gloveport.types import Decision
 from gloveport.values import encode
 
@@ -81,24 +83,40 @@ class RunAudit:
         """Record that a write was held back."""
         self._append_with("call-planned", {"call": call, "tool": tool}, "args", args)
 
-    def asked(self, call: int, tool: str, args: Any, request: str) -> None:
-        """Record that a person is asked about a call."""
-        self._append_with("call-asked", {"call": call, "tool": tool, "request": request}, "args", args)
+    def asked(self, call: int, tool: str, args: Any, request: str, reads: Sequence[LabelledRead] = ()) -> None:
+        """Record that a person is asked about a call, with the labelled reads because of which it asks."""
+        body: dict[str, Any] = {"call": call, "tool": tool, "request": request}
+        if reads:
+            body["reads"] = [{"tool": one.tool, "labels": list(one.labels), "at": one.at, "run": one.run} for one in reads]
+        self._append_with("call-asked", body, "args", args)
 
     def answered(self, call: int, request: str, answer: Mapping[str, Any], args: Any = None) -> None:
         """Record what the person answered, with the arguments if they changed them."""
         self._append_with("call-answered", {"call": call, "request": request, **answer}, "args", args)
 
     async def call_started(
-        self, call: int, tool: str, args: Any, *, writes: bool, rule: str = "", step: str | None = None
+        self,
+        call: int,
+        tool: str,
+        args: Any,
+        *,
+        writes: bool,
+        rule: str = "",
+        step: str | None = None,
+        read: LabelledRead | None = None,
     ) -> None:
-        """Record that a call is made. For a write, return when that is on the disk; raise StoreError when it can't be."""
+        """Record that a call is made, and note `read`.
+
+        For a write, or with `read`, return when that is on the disk; raise StoreError when it can't be.
+        """
         if self._recorder is not None:
             self._recorder.uses(tool)
         body: dict[str, Any] = {"call": call, "tool": tool, "rule": rule, "writes": writes}
         body, contents = self._with(body if step is None else {**body, "step": step}, "args", args)
-        if writes:
-            guard = self._recorder.write_leaves(call) if self._recorder is not None else None
+        if read is not None:
+            self._log.change(note_read(self._agent, read))
+        if writes or read is not None:
+            guard = self._recorder.write_leaves(call) if writes and self._recorder is not None else None
             await self._log.append_now("call-started", self._body(body), contents, guard)
         else:
             self._log.append("call-started", self._body(body), contents)

@@ -45,7 +45,10 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Return a plan as plain JSON data."""
-    writes = [asdict(write) | {"args": to_json(dict(write.args)), "unknown": list(write.unknown)} for write in plan.writes]
+    writes = [
+        asdict(write) | {"args": to_json(dict(write.args)), "unknown": list(write.unknown), "after": list(write.after)}
+        for write in plan.writes
+    ]
     return {"run": plan.run, "agent": plan.agent, "writes": writes, "expires": plan.expires, "notes": list(plan.notes)}
 
 

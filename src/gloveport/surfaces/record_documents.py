@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,6 +65,7 @@ def request_document(request: ApprovalRequest) -> dict[str, Any]:
         "line": request.line,
         "reason": request.reason,
         "rule": request.rule,
+        "reads": [asdict(one) for one in request.reads],
         "asked": request.asked,
         "expires": request.expires,
     }

@@ -47,7 +47,7 @@ async def attempt(
     port = RunPort(request, bridge.for_run(request.limits, context))
     port.bridge.approvals.on_waiting = partial(_waits, request, worker)
     if caller is not None:
-        port.bridge.budgets_used = caller.bridge.budgets_used
+        port.bridge.budgets_used, port.bridge.flow = caller.bridge.budgets_used, caller.bridge.flow
     elif held is not None:
         held.follow(port)
     work = RunAttempt(worker, port, request.limits, request.recorder)

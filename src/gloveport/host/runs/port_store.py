@@ -27,6 +27,7 @@ from gloveport.host.runs.held_runs import HeldRun
 from gloveport.host.runs.past_outcome import past_outcome
 from gloveport.host.runs.run_request import NO_INPUT, ResumedRun, RunRequest
 from gloveport.rules.budgets import Budget
+from gloveport.rules.labels import LabelledRead
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import process_options
@@ -34,6 +35,7 @@ from gloveport.sandbox.history import RunHistory
 from gloveport.store.budget_uses import BudgetUses, HourlyBudget
 from gloveport.store.contents import digest
 from gloveport.store.event_log import EventLog
+from gloveport.store.labelled_reads import LabelledReads
 from gloveport.store.run_audit import RunAudit
 from gloveport.store.run_recorder import RunRecorder
 from gloveport.store.snippets import Snippet, SnippetStore
@@ -62,6 +64,7 @@ class PortStore:
         self._snippets: SnippetStore | None = None
         self._snippets_read = -SNIPPETS_SECONDS
         self._budgets: BudgetUses | None = None
+        self._reads: LabelledReads | None = None
         self._cancellations = Cancellations(self._asked_to_cancel)
         self._thread = ThreadPoolExecutor(1, "gloveport-runs")
         self.on_answer: Callable[[str], None] = lambda run: None
@@ -198,6 +201,18 @@ class PortStore:
         used_up = await asyncio.get_running_loop().run_in_executor(self._thread, take)
         return None if used_up is None else wanted[used_up]
 
+    async def reads_of(self, agent: str, since: float) -> list[LabelledRead]:
+        """Return the private and untrusted reads of an agent since a time, on all hosts."""
+
+        def read() -> list[LabelledRead]:
+            if self._reads is None:
+                if not self.path.exists():
+                    return []
+                self._reads = LabelledReads(self.path)
+            return self._reads.of(agent, since)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, read)
+
     async def recording(self, run: str) -> Recording:
         """Return the steps of a run; raise OptionError if there are none."""
         found = await self._do(lambda runs: runs.recording(runs.find(run)))
@@ -275,15 +290,11 @@ class PortStore:
             await link.close()
         if log is not None:
             await log.close()
-        if self._runs is not None:
-            runs, self._runs = self._runs, None
-            runs.close()
-        if self._snippets is not None:
-            snippets, self._snippets = self._snippets, None
-            snippets.close()
-        if self._budgets is not None:
-            budgets, self._budgets = self._budgets, None
-            budgets.close()
+        opened = self._runs, self._snippets, self._budgets, self._reads
+        self._runs = self._snippets = self._budgets = self._reads = None
+        for file in opened:
+            if file is not None:
+                file.close()
         self._thread.shutdown(wait=False)
 
 

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeVar, overload
 import msgspec
 
 from gloveport.errors import OptionError, ToolError
+from gloveport.rules.labels import check_labels
 from gloveport.sources.functions import docstrings
 from gloveport.sources.functions.signatures import Signature, signature_of
 from gloveport.sources.functions.threads import FunctionThreads
@@ -41,6 +42,10 @@ class ToolOptions:
     writes: bool = False
     inline: bool = False
     undo: str | None = None
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", check_labels(self.labels, "@tool"))
 
 
 @overload
@@ -53,12 +58,13 @@ def tool(
     writes: bool = False,
     inline: bool = False,
     undo: str | None = None,
+    labels: Iterable[str] = (),
 ) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
     """Mark a function as a tool and return it: its name and description, whether it writes, whether it is quick.
 
     `inline=True` calls a sync function in the event loop instead of a thread: only for quick, pure ones. `undo` is the call
-    that undoes a write: `undo="remove(id = result.id)"`.
+    that undoes a write: `undo="remove(id = result.id)"`. `labels` are flow labels: `labels=["private"]`.
     """
     if function is None:
         return functools.partial(_mark, ToolOptions(**options))
@@ -201,6 +207,7 @@ def _function_tool(source: str, given: str | None, function: Any) -> _FunctionTo
             input_schema=signature.input_schema,
             output_schema=signature.output_schema,
             writes=options.writes,
+            labels=options.labels,
         ),
         signature=signature,
         is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__),

@@ -34,4 +34,5 @@ def plan_answer(plan: Plan, fit: Fit, *, resumes: bool) -> tuple[str, dict[str, 
 def _line(write: PlannedWrite) -> str:
     place = f" (line {write.line})" if write.line is not None else ""
     unknown = f" - made up: {', '.join(write.unknown)}" if write.unknown else ""
-    return visible_line(f"- tools.{write.tool} {to_text(to_json(dict(write.args)), indented=False)}{place}{unknown}")
+    after = f" - after {', '.join(write.after)}" if write.after else ""
+    return visible_line(f"- tools.{write.tool} {to_text(to_json(dict(write.args)), indented=False)}{place}{unknown}{after}")

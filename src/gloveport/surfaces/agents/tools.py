@@ -184,12 +184,16 @@ class AgentTools:
         """Return what an agent is told while a person is asked: what waits, and what to do. It is no failure."""
         waiting = [call for call in outcome.calls if call.status == "waiting"]
         rows = [f"tools.{call.tool} {to_text(to_json(call.args), indented=False)}" for call in waiting]
+        asked = self._port.approvals.waiting if self._port.holds_runs else ()
+        reads = dict.fromkeys(str(read) for one in asked if one.run == outcome.run for read in one.reads)
         count = "1 call" if len(rows) == 1 else f"{len(rows):,} calls"
         text, rest = self.fit(
             "\n".join(
                 [
                     f"The program waits for a person to approve {count}:",
                     *(f"- {visible_line(row)}" for row in rows),
+                    *(["It could send out private data, after these reads:"] if reads else []),
+                    *(f"- {visible_line(read)}" for read in reads),
                     f"Ask the user to answer in a terminal: {HOW_TO_ANSWER}",
                     f'Then call resume({{run: "{outcome.run}"}}). Don\'t run the program again: it goes on where it is.',
                 ]

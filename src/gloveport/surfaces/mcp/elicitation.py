@@ -129,7 +129,8 @@ class ApprovalElicitation:
         tool = self._port.catalog.find(request.tool)
         path = self._port.catalog.path_of(tool) if tool else request.tool
         because = f" ({request.reason})" if request.reason else ""
-        return visible_line(f"tools.{path} {to_text(to_json(dict(request.args)), indented=False)}{because}")
+        after = f" after {'; '.join(map(str, request.reads))}" if request.reads else ""
+        return visible_line(f"tools.{path} {to_text(to_json(dict(request.args)), indented=False)}{because}{after}")
 
     def _give(self, seen: dict[str, str], response: ElicitResult) -> bool:
         """Give the user's answer to the calls that were shown; return whether there was one."""

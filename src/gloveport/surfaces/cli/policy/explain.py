@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from gloveport.errors import OptionError, ToolError
 from gloveport.folders import CONFIG_FILE, config_folder
 from gloveport.host.port import Gloveport
 from gloveport.large_values import off_loop
+from gloveport.rules.labels import decision_after, reads_behind
 from gloveport.rules.rule import Rule
 from gloveport.rules.rules import PRESETS, Explanation, RuleMatch
 from gloveport.sources.fetch import READ, READ_METHODS, WRITE
@@ -26,7 +28,7 @@ from gloveport.surfaces.cli.tools.command import no_tool, source_named, with_por
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.terminal import visible_line
-from gloveport.types import DEFAULT_AGENT, FETCH_KIND, CallRequest, Tool
+from gloveport.types import DEFAULT_AGENT, FETCH_KIND, CallRequest, Decision, Tool
 
 URL_SCHEMES = ("http://", "https://")
 
@@ -57,6 +59,9 @@ async def _explain(view: ViewOptions, port: Gloveport, name: str, args: dict[str
     found = port.rules.explain(request)
     hidden = tool.kind != FETCH_KIND and not ToolFilter(agent.tools).takes(tool.address)
     change = change_command(found, tool, view.settings(quiet=True))
+    labels, reads = port.flow.labels_of(tool), ()
+    if labels is not None and (args is None or labels.may_send(args)):
+        reads = reads_behind(tool, labels, (await port.flow.reads_of(agent.name)).values())
     if view.as_json:
         decision = {"verdict": found.decision.verdict, "reason": found.decision.reason, "rule": found.decision.rule}
         about = {
@@ -70,6 +75,8 @@ async def _explain(view: ViewOptions, port: Gloveport, name: str, args: dict[str
                 for one in found.matches
             ],
             "budgets": [budget_document(one) for one in port.rules.budgets_of(tool, agent.name)],
+            "labels": [] if labels is None else list(labels.names),
+            "reads": [asdict(one) for one in reads],
             "hidden": hidden,
             "change": change,
         }
@@ -78,9 +85,19 @@ async def _explain(view: ViewOptions, port: Gloveport, name: str, args: dict[str
     _show(view, found, request, change)
     for budget in port.rules.budgets_of(tool, agent.name):
         view.out.line(f"  counted by {visible_line(str(budget))}  {view.out.paint(visible_line(budget.place), 'dim')}")
+    if labels is not None and labels.names:
+        view.out.line(f"  labels: {', '.join(labels.names)}")
+    if reads:
+        view.out.line(f"→ asks {_even(found.decision)}: {visible_line(decision_after(reads, Decision('allow')).reason)}")
+        for one in reads:
+            view.out.line(f"         after {visible_line(str(one))}")
     if hidden:
         view.out.line(f"  the agent {agent.name} does not see this tool: its `tools` leave it out")
     return 0
+
+
+def _even(decision: Decision) -> str:
+    return "now, whatever the rules allow" if decision.verdict != "deny" else "if no rule denied it"
 
 
 async def _call_request(port: Gloveport, path: str, args: dict[str, Any] | None, agent: str) -> CallRequest:

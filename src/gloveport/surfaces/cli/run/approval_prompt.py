@@ -41,6 +41,7 @@ KEYS = {
     "x": "no to this call and all others of this run that wait now",
 }
 FOR_GROUPS = ("g", "x")
+FOR_LATER = ("r", "a")  # not for a call that could send out private data: it is approved by itself
 
 
 def can_ask(*, no_input: bool) -> bool:
@@ -103,14 +104,14 @@ class ApprovalPrompt:
         draft: str | None = None
         while True:
             others = self._others(request)
-            keys = "/".join(self._keys(others)).replace("n", "N")  # the answer of Enter alone
+            keys = "/".join(self._keys(request, others)).replace("n", "N")  # the answer of Enter alone
             match (await self._typed(f"{QUESTION} [{keys}/?] ", fresh=True)).lower():
                 case "y" | "yes":
                     return Answer(True, self.approver)
                 case "g" if others:
                     if await self._approved_all(others):
                         return Answer(True, self.approver)
-                case ("r" | "a") as key:
+                case ("r" | "a") as key if not request.reads:
                     return Answer(True, self.approver, "run" if key == "r" else "always")
                 case "e":
                     draft = await self._edit(request, draft)
@@ -148,6 +149,8 @@ class ApprovalPrompt:
         yield "agent", f"{visible_line(request.agent)}, run {request.run[:SHORT_ID_CHARS]}"
         why = f"{request.reason} ({request.rule})" if request.reason else request.rule
         yield "asks", self._err.fold(visible_line(why), " " * 12) if why else "a rule says so"
+        for one in request.reads:
+            yield "after", self._err.fold(visible_line(str(one)), " " * 12)
         yield "expires", remaining(request).removeprefix("expires ")
 
     def _sites(self, request: ApprovalRequest) -> list[int]:
@@ -175,12 +178,15 @@ class ApprovalPrompt:
                 self._err.line(f"{mark} {left:,} lines of the arguments were NOT shown; v shows them")
                 return
 
-    def _keys(self, others: Sequence[ApprovalRequest]) -> list[str]:
-        return [key for key in KEYS if others or key not in FOR_GROUPS]
+    def _keys(self, request: ApprovalRequest, others: Sequence[ApprovalRequest]) -> list[str]:
+        hidden = (*(FOR_GROUPS if not others else ()), *(FOR_LATER if request.reads else ()))
+        return [key for key in KEYS if key not in hidden]
 
     def _explain_keys(self, request: ApprovalRequest, others: Sequence[ApprovalRequest]) -> None:
-        for key in self._keys(others):
+        for key in self._keys(request, others):
             self._err.line(self._err.fold(f"  {key}  {KEYS[key]}", " " * 5))
+        if request.reads:
+            return
         shape = visible_line(request.shape)
         self._err.line(self._err.fold(f"  r and a are for {_tool(request)} with {shape}", " " * 5))
 

@@ -28,6 +28,9 @@ def _write_lines(out: Stream, number: int, write: PlannedWrite) -> Iterator[str]
         paths = visible_line(", ".join(write.unknown))
         text = f"not known: {paths} contains a made-up result of an earlier write, so this call will ask"
         yield out.fold(f"     {out.paint('!', 'yellow')} {text}", " " * 7)
+    if write.after:
+        text = f"could send out private data: it comes after {visible_line(', '.join(write.after))}"
+        yield out.fold(f"     {out.paint('!', 'yellow')} {text}", " " * 7)
 
 
 def plan_question(plan: Plan) -> str:
