@@ -74,6 +74,23 @@ def test_what_a_project_that_was_found_touches_is_the_projects_and_what_was_name
     }
 
 
+def test_labels_of_a_source_are_a_list_or_lists_by_pattern_and_a_wrong_one_is_refused_with_its_place(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "gloveport.toml"
+    for text, read in (
+        ('["private"]', {"*": ("private",)}),
+        ('{ "issues.*" = ["untrusted"], "*" = ["not private"] }', {"issues.*": ("untrusted",), "*": ("not private",)}),
+    ):
+        file.write_text(f'[sources.hub]\nmcp = "https://hub.example"\nlabels = {text}\n')
+        (source,) = load_config(file, user=tmp_path / "none").sources
+        assert source.labels == read
+    for text in ('["secret"]', '"private"', '{ "*" = "private" }', "[1]", "true"):
+        file.write_text(f'[sources.hub]\nmcp = "https://hub.example"\nlabels = {text}\n')
+        with pytest.raises(OptionError, match=r"gloveport\.toml:3: .*label"):
+            load_config(file, user=tmp_path / "none")
+
+
 def test_a_project_may_say_that_a_source_is_of_another_kind(tmp_path: Path) -> None:
     config = load(tmp_path, '[sources.a]\nmcp = ["server", "--x"]\n', '[sources.a]\nopenapi = "a.json"\n')
     assert (config.sources[0].kind, config.sources[0].location) == ("mcp", ("server", "--x"))

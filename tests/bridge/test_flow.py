@@ -13,10 +13,10 @@ from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.bridge import Bridge, RunBridge, RunContext
 from gloveport.bridge.plans import ApprovedPlan, PlanDraft
 from gloveport.catalog import Catalog
-from gloveport.errors import ApprovalError, ToolError
+from gloveport.errors import ApprovalError, StoreError, ToolError
 from gloveport.policy.flow import Flow
 from gloveport.policy.rule_book import RuleBook
-from gloveport.rules.labels import SourceLabels
+from gloveport.rules.labels import LabelledRead, SourceLabels
 from gloveport.rules.rule import Rule
 from gloveport.rules.rules import Rules
 from gloveport.sandbox.history import PastCall, RunHistory
@@ -154,12 +154,25 @@ async def test_a_resumed_run_has_read_what_its_record_says_also_of_a_tool_that_i
         assert (await refused(run, "shop.pay", {})).code == "denied", name
 
 
-async def test_a_snippet_counts_to_its_caller() -> None:
-    world = World(desk=False)
-    caller, snippet = world.run("one", agent="default"), world.run("one")
-    snippet.flow = caller.flow
-    await call(snippet, "hub.file", {})
-    assert (await refused(caller, "shop.pay", {})).code == "denied"
+async def test_what_other_hosts_have_noted_counts_and_where_it_cannot_be_read_nothing_leaves() -> None:
+    world, elsewhere = World(desk=False), World()
+    await call(elsewhere.run(), "hub.file", {})
+    run = world.run()
+    assert await call(run, "shop.pay", {}) == "done"
+    world.flow.stored_reads = lambda agent, since: _stored(elsewhere, agent, since)
+    world.now += 2
+    assert (await refused(run, "shop.pay", {})).code == "denied"
+    world.flow.stored_reads = _unreadable
+    assert (await refused(world.run(), "shop.pay", {})).code == "store-unavailable"
+    assert len(world.shop.sent) == 1
+
+
+async def _stored(world: World, agent: str, since: float) -> list[LabelledRead]:
+    return list((await world.flow.reads_of(agent, since)).values())
+
+
+async def _unreadable(agent: str, since: float) -> list[LabelledRead]:
+    raise StoreError("it is locked")
 
 
 async def test_an_approved_plan_covers_its_calls_and_shows_the_reads_before_them() -> None:

@@ -27,6 +27,7 @@ def source(**options: Any) -> SourceConfig:
 def test_reading_from_a_public_address_without_a_secret_needs_no_approval() -> None:
     assert not needs_trust(source())
     assert not needs_trust(source(base_url="https://other.example", include=("a.*",)))
+    assert not needs_trust(source(labels=["private", "untrusted", "outbound"]))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,8 @@ def test_reading_from_a_public_address_without_a_secret_needs_no_approval() -> N
         {"max_response_bytes": 10**12},
         {"timeout_seconds": 61},
         {"changes_yours": True},
+        {"labels": ["not untrusted"]},
+        {"labels": {"issues.*": ["private", "not outbound"]}},
     ],
     ids=str,
 )

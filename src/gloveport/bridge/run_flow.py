@@ -12,6 +12,7 @@ from gloveport.types import Tool
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
 
+LOOK_SECONDS = 1.0
 UNKNOWN_TOOL = ToolLabels(private=True, untrusted=True)
 """The labels of a tool that a resumed run has called and that is gone: the safe side."""
 
@@ -28,13 +29,15 @@ class RunFlow:
         self._run = run
         self._began = flow.clock()
         self._own: dict[ReadKey, LabelledRead] = {}
-        self._inherited: Mapping[ReadKey, LabelledRead] | None = None
+        self._inherited: Mapping[ReadKey, LabelledRead] = {}
+        self._looked = 0.0  # in the store, for what other hosts have noted
 
     async def reads_behind(self, tool: Tool, labels: ToolLabels) -> tuple[LabelledRead, ...]:
         """Return the reads because of which a call that may send data out asks; raise StoreError."""
-        if self._inherited is None:
-            # Once for a run: what it knows came with its program and input, or it has read it itself.
+        if abs(self._flow.clock() - self._looked) >= LOOK_SECONDS:
+            # Not each time: most of what a run knows came with its program and input, or it has read it itself.
             self._inherited = await self._flow.reads_of(self._agent, self._began)
+            self._looked = self._flow.clock()
         recent = self._flow.recent(self._agent, self._began)
         return reads_behind(tool, labels, {**self._inherited, **recent, **self._own}.values())
 

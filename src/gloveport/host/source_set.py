@@ -177,9 +177,16 @@ def _labels(opened: Iterable[OpenedSource]) -> dict[str, SourceLabels]:
     found: dict[str, SourceLabels] = {}
     for one in opened:
         if (config := one.config) is not None:
-            has_credential = config.kind != "functions" and (bool(one.info.slots) or gets_secret(config))
+            has_credential = bool(one.info.slots) or _names_secret(config) or gets_secret(config)
             found[one.name] = SourceLabels(has_credential, config.labels)
     return found
+
+
+def _names_secret(config: SourceConfig) -> bool:
+    """Return whether its URL, or one among the arguments of its command, has a user or a query: both may be a secret."""
+    parts = (config.location,) if isinstance(config.location, str) else config.location
+    urls = (part.partition("://")[2] for part in (*parts, config.base_url or ""))
+    return any("?" in url or "@" in url.partition("/")[0] for url in urls)
 
 
 def _checked(item: SourceArgument) -> SourceSpec | SourceConfig | Source:

@@ -105,7 +105,7 @@ PROBLEM = record({"ok": {"const": False}, "error": {"type": "object", "required"
 REQUEST: Schema = {
     "type": "object",
     "properties": {"id": TEXT, "digest": TEXT, "tool": TEXT, "args": {"type": "object"}, "agent": TEXT, "run": TEXT},
-    "required": ["id", "digest", "tool", "args", "agent", "run", "reason", "asked", "expires"],
+    "required": ["id", "digest", "tool", "args", "agent", "run", "reason", "reads", "asked", "expires"],
 }
 TOOL = record(
     {
