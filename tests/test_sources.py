@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from gloveport import Answer, Gloveport, SourceConfig, ToolError
+from gloveport.approvals.shelf import ApprovalShelf
 from gloveport.host import source_opener
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.host.source_set import SourceSet
@@ -355,6 +357,30 @@ async def test_a_definition_that_changes_is_suspended_until_it_is_accepted(serve
         assert (before.description, now.description.endswith("evil.example.")) == ("Get an order", True)
         told = await port.run("return [await tools.search('order'), await tools.describe('shop.orders.get')]")
         assert "evil" not in repr(told.value)  # what it says now reaches no agent before somebody has looked
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("code", ["tool-suspended", "auth-required"])
+async def test_a_run_that_waited_meets_a_changed_definition_or_a_missing_credential(
+    server: tuple[Orders, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str
+) -> None:
+    orders, url = server
+    store = tmp_path / "store.sqlite"
+    program = "return await tools.shop.orders.create({customer: 'Bo'}).catch((e) => e.code)"
+    async with Gloveport(sources=[orders_at(url)], store=store) as port:
+        run = (await port.run(program)).run
+        (request,) = port.approvals.waiting
+    with closing(ApprovalShelf(store)) as shelf:
+        shelf.answer({request.id: request.digest}, Answer(True, "ada"))
+    before = len(orders.orders)
+    if code == "tool-suspended":
+        orders.document = json.loads(json.dumps(ORDERS).replace("Create an order", "Create an order and pay it"))
+        assert orders.document != ORDERS
+    else:
+        monkeypatch.delenv("ORDERS_KEY")
+    async with Gloveport(sources=[orders_at(url)], store=store) as port:
+        outcome = await port.resume(run)
+    assert (outcome.value, len(orders.orders)) == (code, before)
 
 
 @pytest.mark.integration

@@ -274,18 +274,18 @@ async def test_a_write_that_was_interrupted_is_put_to_a_person(store: Path, effe
 
 
 async def test_a_write_that_was_interrupted_is_made_again_if_a_person_says_so(store: Path, effects: Any) -> None:
-    process = start(store, "run", "return await tools.slow_pay({n: 1})", "typescript", "deno")
-    await eventually(lambda: effects() == ["pay 1"])
-    process.kill()
-    process.communicate()
-    asked = await asyncio.to_thread(run_host, store, "resume", only_run(store).id)
-    assert asked is not None
-    assert asked["status"] == "waiting"
-    answer(store)
-    again = start(store, "resume", only_run(store).id)
-    await eventually(lambda: effects() == ["pay 1", "pay 1"])
-    again.kill()
-    again.communicate()
+    """It is made as it was made before: with the arguments that a person has changed."""
+    code = "return await tools.slow_pay({n: 1})"
+    asked = await asyncio.to_thread(run_host, store, "run", code, "typescript", "deno", ASK="1")
+    for made in (1, 2):
+        assert asked is not None
+        assert asked["status"] == "waiting"
+        answer(store, **({"args": {"n": 5}} if made == 1 else {}))
+        process = start(store, "resume", asked["run"], ASK="1")
+        await eventually(lambda made=made: effects() == ["pay 5"] * made)
+        process.kill()
+        process.communicate()
+        asked = await asyncio.to_thread(run_host, store, "resume", asked["run"], ASK="1")
 
 
 # Two owners.
@@ -373,6 +373,21 @@ async def test_an_approval_is_void_when_the_definition_has_changed(store: Path) 
         answer(store)
         assert (await port.resume(run)).value == 1
     assert made == [1]
+
+
+async def test_an_agent_that_is_gone_makes_no_call_any_more(store: Path) -> None:
+    made: list[Any] = []
+    settings = store.parent / "gloveport.toml"
+    settings.write_text("[agents.bot]\n")
+    async with Gloveport(tools=[paying(made)], store=store, config=settings, spare=1) as port:
+        run = (await port.run("return await tools.pay({n: 1})", agent="bot")).run
+    answer(store)
+    settings.write_text("")
+    async with Gloveport(tools=[paying(made)], store=store, config=settings, spare=1) as port:
+        outcome = await port.resume(run, agent="bot")
+    assert outcome.error is not None
+    assert "there is no agent 'bot'" in outcome.error.message
+    assert (made, only_run(store).is_final) == ([], False)  # it stays as it was
 
 
 async def test_a_tool_that_is_gone_fails_the_call_and_not_the_run(store: Path) -> None:

@@ -10,8 +10,9 @@ import msgspec
 
 from gloveport.bridge.arguments import Contract
 from gloveport.errors import Origin
+from gloveport.large_values import LARGE_BYTES, is_large
 from gloveport.rules.labels import LabelledRead
-from gloveport.types import CallApproval, CallRecord, CallStatus
+from gloveport.types import CallApproval, CallRecord, CallStatus, ToolCall
 
 ARGUMENTS_NOT_RECORDED = {"…": "not kept: too large"}
 
@@ -63,3 +64,8 @@ class AdmittedCall(NamedTuple):
     named: dict[str, Any] | None = None
     made: MadeCall | None = None
     reads: tuple[LabelledRead, ...] = ()
+
+
+def recorded_arguments(args: Any, call: ToolCall) -> Any:
+    """Return arguments that can be recorded on the event loop."""
+    return ARGUMENTS_NOT_RECORDED if call.size > LARGE_BYTES or is_large(args) else args

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gloveport.approvals.request import Answer
 from gloveport.errors import CODES, ApprovalError, StoreError, ToolError
 from gloveport.rules.budgets import Budget
 from gloveport.types import Decision
+
+if TYPE_CHECKING:
+    from gloveport.bridge.arguments import Contract
 
 NOBODY_ANSWERS = "pass on_approval= to Gloveport to answer in code, or store= to answer with `gloveport approvals`"
 
@@ -74,3 +79,10 @@ def outcome_unknown(path: str, reason: str = "") -> ToolError:
 def run_ended(path: str) -> ToolError:
     """Return the error of a call whose run has ended."""
     return ToolError("the run has ended", code="cancelled", tool=path)
+
+
+def check_suspended(contract: Contract) -> None:
+    """Raise ToolError for a tool whose definition has changed, until a person has accepted it."""
+    if contract.suspended is not None:
+        setting = f"look at the change with `gloveport tools changes {contract.tool.source}` and accept it"
+        raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path, setting=setting)

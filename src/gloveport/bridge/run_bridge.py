@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from gloveport.bridge.builtins import RunQuestions, unknown_tool_error
 from gloveport.bridge.hints import with_hint
-from gloveport.bridge.made_call import ARGUMENTS_NOT_RECORDED, AdmittedCall, MadeCall
+from gloveport.bridge.made_call import AdmittedCall, MadeCall, recorded_arguments
 from gloveport.bridge.past_calls import error_in_reply, past_record
 from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.bridge.refusals import (
+    check_suspended,
     denied_by_person,
     denied_by_rules,
     not_recorded,
@@ -141,6 +142,10 @@ class RunBridge:
             admitted = await self._admit(call, contract)
         except (ToolError, asyncio.CancelledError) as problem:
             raise self._refusal(problem, call.name) from None
+        return await self._carry_out(call, admitted)
+
+    async def _carry_out(self, call: ToolCall, admitted: AdmittedCall) -> Any:
+        """Count a call in its budgets, wait for a slot, and make it."""
         contract = admitted.contract
         if budgets := self._budgets_of(contract.tool):
             await self._take_budgets(budgets, call, admitted)
@@ -211,7 +216,10 @@ class RunBridge:
         try:
             if is_large(sent):
                 sent = await off_loop(audit.encoded, sent)
-            await audit.call_started(made.id, tool.address, sent, writes=tool.writes, step=made.step, read=read)
+            changed = admitted.sent if made.approval is not None and made.approval.asked is not None else None
+            await audit.call_started(
+                made.id, tool.address, sent, writes=tool.writes, step=made.step, read=read, changed=changed
+            )
         except StoreError as error:
             raise not_recorded(made.tool, error) from None
         if read is not None:
@@ -242,7 +250,8 @@ class RunBridge:
         """
         if not past.left:
             return await self.call(past.call)
-        call, desk = past.call, self._bridge.desk
+        call, desk = past.call if past.sent is None else past.call._replace(args=[past.sent]), self._bridge.desk
+        self.count_call()
         contract = await off_loop(self._look_up, call.name)
         sent, named = await off_loop_soon(contract.accept_slowly, call.args)
         admitted = await self._with_reads(AdmittedCall(contract, sent, named))
@@ -264,13 +273,13 @@ class RunBridge:
             if answer.happened:
                 self._finish(made, None)
                 return answer.value
+            check_suspended(contract)
             if (decision := self._bridge.policy.decide(request)).verdict == "deny":
                 raise denied_by_rules(contract.path, decision)
         except (ToolError, asyncio.CancelledError) as problem:
             self._finish(made, problem)
             raise self._refusal(problem, call.name) from None
-        self._slots_in_use += 1
-        return await self._make(call, admitted._replace(made=made))
+        return await self._carry_out(call, admitted._replace(made=made))
 
     async def _admit(self, call: ToolCall, contract: Contract | None) -> AdmittedCall:
         """Count, look up, validate and decide on a call. Wait for a person where one is asked."""
@@ -280,9 +289,7 @@ class RunBridge:
         if contract is None:
             slow = not self._bridge.finds_quickly(call.name[:MAX_NAME_CHARS])
             contract = await off_loop_if(slow, self._look_up, call.name)
-        if contract.suspended is not None:
-            setting = f"look at the change with `gloveport tools changes {contract.tool.source}` and accept it"
-            raise ToolError(contract.suspended, code="tool-suspended", tool=contract.path, setting=setting)
+        check_suspended(contract)
         # A private copy is sent: policy, records and listeners read the values that the guest sent (B3).
         if contract.accepts_quickly(call.size or (math.inf if is_large(call.args) else LARGE_BYTES)):
             sent, named = contract.accept(call.args), None
@@ -377,7 +384,7 @@ class RunBridge:
         try:
             if decision.verdict == "deny" or desk is None:
                 if self._context.audit is not None:
-                    self._context.audit.denied(call.id, contract.tool.address, _recorded(args, call), decision)
+                    self._context.audit.denied(call.id, contract.tool.address, recorded_arguments(args, call), decision)
                 raise denied_by_rules(contract.path, decision)
             if call.size > MAX_ASKED_BYTES or is_large(args):
                 raise too_large_to_ask(contract.path, MAX_ASKED_BYTES)
@@ -489,8 +496,3 @@ async def _large_to_data(value: Any, contract: Contract) -> Any:
     if contract.gives_json or type(value) in IMMUTABLE_TYPES:
         return value
     return await off_loop_soon(to_data, value, contract.path)
-
-
-def _recorded(args: Any, call: ToolCall) -> Any:
-    """Return arguments that can be recorded on the event loop."""
-    return ARGUMENTS_NOT_RECORDED if call.size > LARGE_BYTES or is_large(args) else args

@@ -17,12 +17,15 @@ from gloveport.large_values import LARGE_BYTES
 from gloveport.sandbox import wire
 from gloveport.types import Divergence, LogLine, Recording, ToolCall
 
+MAX_ID_DIGITS = 18
+
 
 @dataclass(slots=True)
 class PastCall:
     """A call in a recording, with the reply that the program got; None while there is none.
 
-    `left` if it is a write that has left the host. `started` and `ended` are microseconds since 1970.
+    `left` if it is a write that has left the host; `sent` are its arguments then, if a person has changed them. `started`
+    and `ended` are microseconds since 1970.
     """
 
     call: ToolCall
@@ -31,6 +34,7 @@ class PastCall:
     reply: list[Any] | None = None
     ended: int | None = None
     left: bool = False
+    sent: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -61,7 +65,8 @@ class RunHistory:
         by_id: dict[int, PastCall] = {}
         for sender, content in recording.steps:
             if sender == "write":
-                by_id[int(content)].left = True
+                id, sent = left_write(content)
+                by_id[id].left, by_id[id].sent = True, sent or by_id[id].sent
             elif sender == "host":
                 found._read_event(content, by_id)
             else:
@@ -102,6 +107,17 @@ class RunHistory:
                 self.has_ended, self.value = True, value
             case ["done", *_]:
                 self.has_ended = True
+
+
+def left_write(step: bytes) -> tuple[int, dict[str, Any] | None]:
+    """Return the call that has left the host, and its arguments if a person has changed them; raise WireError."""
+    if step.isdigit() and len(step) <= MAX_ID_DIGITS:
+        return int(step), None
+    match wire.decode(step):
+        case ["write", int(id), dict(sent)]:
+            return id, sent
+        case _:
+            raise WireError("a write that names no call")
 
 
 class RepeatedFrames:

@@ -36,8 +36,11 @@ class WriteGuard(Protocol):
         """Note that a tool is called."""
         ...
 
-    def write_leaves(self, call: int) -> Statement:
-        """Return the change that says that a write leaves now. If it changes no row, the write is refused."""
+    def write_leaves(self, call: int, changed: bytes | None) -> Statement:
+        """Return the change that says that a write leaves now. If it changes no row, the write is refused.
+
+        `changed` are the arguments that it is made with, encoded, if a person has changed them.
+        """
         ...
 
 
@@ -104,8 +107,9 @@ class RunAudit:
         rule: str = "",
         step: str | None = None,
         read: LabelledRead | None = None,
+        changed: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record that a call is made, and note `read`.
+        """Record that a call is made, and note `read`. `changed` are its arguments, if a person has changed them.
 
         For a write, or with `read`, return when that is on the disk; raise StoreError when it can't be.
         """
@@ -116,7 +120,8 @@ class RunAudit:
         if read is not None:
             self._log.change(note_read(self._agent, read))
         if writes or read is not None:
-            guard = self._recorder.write_leaves(call) if writes and self._recorder is not None else None
+            sent = None if changed is None else encode(dict(changed))
+            guard = self._recorder.write_leaves(call, sent) if writes and self._recorder is not None else None
             await self._log.append_now("call-started", self._body(body), contents, guard)
         else:
             self._log.append("call-started", self._body(body), contents)

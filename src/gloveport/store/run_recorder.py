@@ -78,7 +78,7 @@ class RunRecorder:
             self._tools.add(tool)
             self._log.change(Statement("INSERT OR IGNORE INTO run_tools VALUES (?, ?)", (tool, self.run)))
 
-    def write_leaves(self, call: int) -> Statement:
+    def write_leaves(self, call: int, changed: bytes | None) -> Statement:
         """Return the step that says that a write leaves now. It is refused when this host no longer owns the run."""
         self._steps += 1
         return Statement(
@@ -87,7 +87,10 @@ class RunRecorder:
             (
                 self.run,
                 self._steps,
-                Private(b"%d" % call, about("run_steps", "content", self.run, self._steps)),
+                Private(
+                    b"%d" % call if changed is None else b'["write",%d,%b]' % (call, changed),
+                    about("run_steps", "content", self.run, self._steps),
+                ),
                 self.run,
                 self._log.chain,
                 self._fence,

@@ -67,7 +67,7 @@ class UndoGuard:
     def uses(self, tool: str) -> None:
         """Note nothing: the run has its own tools."""
 
-    def write_leaves(self, call: int) -> Statement:
+    def write_leaves(self, call: int, changed: bytes | None) -> Statement:
         """Return the change that says that the inverse of a write leaves now."""
         number = self._attempts.get(call, Attempt()).number
         if number == 0:

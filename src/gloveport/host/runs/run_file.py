@@ -22,6 +22,7 @@ from gloveport.bounded_json import JsonLimitError, JsonLimits, read
 from gloveport.errors import GloveportError, OptionError
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sandbox.history import left_write
 from gloveport.store.run_recorder import MAX_RUN_BYTES, STEP_OVERHEAD_BYTES
 from gloveport.store.stored_runs import IMPORTED, RUN_ID, StoredRun, StoredRuns
 from gloveport.types import MIB, Failure, Language, Limits, Recording, RunStatus, Usage
@@ -182,7 +183,7 @@ def _checked(file: RunFile) -> RunFile:
 
 def _check_step(sender: str, content: bytes, calls: set[Any], *, is_first: bool) -> None:
     if sender == "write":
-        if not content.isdigit() or int(content[:20]) not in calls:
+        if left_write(content)[0] not in calls:
             raise ValueError("a write that no call has asked for")
         return
     message = wire.decode(content)
