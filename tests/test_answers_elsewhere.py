@@ -72,6 +72,8 @@ async def test_another_process_answers_and_the_call_continues_within_a_second(st
     async with Gloveport(tools=[pay], store=store, spare=1) as port:
         outcome = await port.run(PROGRAM)
         assert outcome.status == "waiting"
+        used = outcome.usage
+        assert min(used.wall_seconds, used.cpu_seconds, used.memory_peak_mb, used.calls) > 0
         (found,) = await waiting(store)
         assert found.request == port.approvals.waiting[0]
         assert found.request.args["note"] == "caf\u00e9 \u202e x"

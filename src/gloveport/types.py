@@ -351,7 +351,7 @@ class ToolCall(NamedTuple):
 
 
 Verdict = Literal["allow", "ask", "deny"]
-CallStatus = Literal["waiting", "running", "ok", "failed", "planned"]
+CallStatus = Literal["waiting", "running", "ok", "failed", "planned", "unknown"]
 CallEvent = Literal["call-waiting", "call-started", "call-ended"]
 
 

@@ -55,19 +55,24 @@ def test_a_run_that_waits_is_listed_shown_resumed_and_replayed(home: dict[str, s
     assert refused.code == 5
     assert "waits: shop.pay" in refused.err
     (run,) = gloveport("runs", "--waiting", "--json", **home).document["runs"]
-    assert f"gloveport runs resume {run['run'][:8]}" in refused.err
-    assert (run["status"], run["agent"], made(tmp_path)) == ("waiting", "default", [])
+    assert f"gloveport runs resume {run['run'][:8]} --tools shop.py" in refused.err
+    assert (run["status"], run["agent"], run["calls"], made(tmp_path)) == ("waiting", "default", 1, [])
     shown = gloveport("runs", "show", run["run"][:6], **home).out
     assert "tools.shop.look  ok" in shown
+    assert "tools.shop.pay  waiting" in shown
     assert "begin" in shown
     assert "await tools.shop.pay" in shown
     again = gloveport("runs", "resume", run["run"][:8], "--tools", "shop.py", "--no-input", **home)
     assert (again.code, made(tmp_path)) == (5, [])
+    assert "tools.shop.pay, which is not here" in gloveport("runs", "resume", run["run"], **home).err
+    again = gloveport("runs", "resume", run["run"], "--tools", "shop.py", "--no-input", "--json", **home)
+    assert again.document["waiting"]
     with terminal("runs", "resume", run["run"][:8], "--tools", "shop.py", **home) as screen:
         screen.until(r"Make this call\?")
         screen.press(b"y\r")
         code, rest = screen.rest()
     assert (code, "paid 4" in rest, made(tmp_path)) == (0, True, ["4"])
+    assert "shop.pay({" in rest
     (run,) = gloveport("runs", "list", "--tool", "shop.*", "--json", **home).document["runs"]
     assert (run["status"], run["calls"]) == ("completed", 2)
     assert gloveport("runs", "show", run["run"], "--json", **home).document["outcome"]["value"] == [4, "paid 4"]

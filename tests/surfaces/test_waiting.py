@@ -52,11 +52,13 @@ async def test_an_agent_and_the_user_of_its_client_are_told_which_reads_led_to_a
 
 async def test_an_agent_is_told_what_waits_and_goes_on_after_the_answer(tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite"
-    code = {"code": 'return await tools.pay({amount: 5, to: "Bo\\u202e"})'}
+    code = {"code": 'console.log("begin"); emit([1]); return await tools.pay({amount: 5, to: "Bo\\u202e"})'}
     async with Gloveport(tools=[pay], store=store, spare=1) as port:
         agent = AgentTools(port)
         answer = await agent.call("execute", code)
         assert (answer.failed, answer.data["status"], answer.data["waiting"]) == (False, "waiting", 1)
+        assert (answer.data["logs"], answer.emitted) == ("begin", ([1],))
+        assert "--- logs ---\nbegin" in answer.text
         run = answer.data["run"]
         assert "tools.pay" in answer.text
         assert '"amount":5' in answer.text.replace(" ", "")

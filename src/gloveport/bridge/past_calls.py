@@ -29,7 +29,7 @@ def error_in_reply(past: PastCall) -> ToolError:
 
 
 def past_record(past: PastCall, contract: Contract | None, began: int) -> CallRecord:
-    """Return the record of a call that has ended. `began` is when the run did, in microseconds since 1970."""
+    """Return the record of a call. `began` is when the run did, in microseconds since 1970."""
     given = past.call.args if past.sent is None else [past.sent]
     if contract is not None:
         path, args = contract.path, contract.named_arguments(given)

@@ -207,21 +207,17 @@ class Gloveport:
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
         engine = engine or self._engines.get(language)
         options = self._pools.options(language, engine, wanted)
-        request = RunRequest(
-            id or secrets.token_hex(16),
-            code,
-            language,
-            options,
-            engine is None,
-            input,
-            wanted,
-            env_from(env),
-            on_event,
-            agent,
-        )
+        given = input, wanted, env_from(env), on_event, agent
+        request = RunRequest(id or secrets.token_hex(16), code, language, options, engine is None, *given)
         request = self._plans.begun(request, mode)
         self._check_open()
         return await self._loop.run(lambda: self._begin(request, attach=attach, is_named=id is not None))
+
+    async def warm(self) -> None:
+        """Run an empty program, and record nothing of it: the first type check takes seconds."""
+        options = self._pools.options("typescript", self._engines.get("typescript"), self.limits)
+        request = RunRequest("warm-up", "", "typescript", options, False, NO_INPUT, self.limits, {}, None)
+        await self._loop.run(lambda: self._run_program(request, None))
 
     async def apply(self, plan: Plan, *, approver: str = "owner", on_event: OnEvent | None = None) -> Outcome:
         """Run the program of a plan anew, with exactly the writes of the plan approved; any other write asks.
@@ -249,15 +245,16 @@ class Gloveport:
         """Whether a run goes on while it waits for a person: then `run` returns `waiting`."""
         return self._held is not None
 
-    async def resume(self, run: str, *, agent: str = DEFAULT_AGENT) -> Outcome:
+    async def resume(self, run: str, *, agent: str = DEFAULT_AGENT, on_event: OnEvent | None = None) -> Outcome:
         """Return the outcome of a run, or `waiting`. It never answers what is asked.
 
         A run in the store that no process runs any more goes on: its recorded part is repeated without calling a tool.
+        `on_event` gets what happens then.
         """
         self._check_open()
         if (durable := self._durable) is None:
             raise OptionError(f"no run {run[:40]!r} waits here", hint="runs are kept with store=")
-        return await self._loop.run(lambda: durable.resume(run, agent))
+        return await self._loop.run(lambda: durable.resume(run, agent, on_event))
 
     def run_sync(self, code: str, **options: Any) -> Outcome:
         """Run a program, for callers without an event loop. It takes the same options as `run`."""

@@ -27,7 +27,7 @@ NOT_RECORDED = "store-unavailable"
 class RunRecorder:
     """The record of one run that this host owns. `fence` counts the owners of the run."""
 
-    def __init__(self, log: EventLog, run: str, fence: int = 1, steps: int = 0) -> None:
+    def __init__(self, log: EventLog, run: str, fence: int = 1, steps: int = 0, calls: int = 0) -> None:
         self.run = run
         self.obstacle: str | None = None  # why it can't be resumed
         self._log = log
@@ -36,6 +36,7 @@ class RunRecorder:
         self._size = 0
         self._is_stopped = False
         self._tools: set[str] = set()
+        self.calls = calls
 
     async def claim(self, agent: str, language: str) -> None:
         """Record that an id chosen by the caller belongs to a new run of this host; raise OptionError if it is taken."""
@@ -74,6 +75,7 @@ class RunRecorder:
 
     def uses(self, tool: str) -> None:
         """Note that the run calls a tool."""
+        self.calls += 1
         if tool not in self._tools:
             self._tools.add(tool)
             self._log.change(Statement("INSERT OR IGNORE INTO run_tools VALUES (?, ?)", (tool, self.run)))
@@ -99,7 +101,8 @@ class RunRecorder:
 
     def status(self, status: RunStatus) -> None:
         """Record that the run waits for a person, or goes on."""
-        self._change("status = ?", lambda: (status,))
+        calls = self.calls
+        self._change("status = ?, calls = ?", lambda: (status, calls))
 
     async def is_complete(self) -> bool:
         """Return whether all steps so far are in the store: then the run can be resumed."""

@@ -69,17 +69,21 @@ class StoredRun(ListedRun):
 class StoredRuns(StoreFile):
     """The runs in the store at a path. Each method is one transaction; call them in a thread beside an event loop."""
 
-    def find(self, id: str) -> StoredRun:
-        """Return a run by its id, or by the beginning of it that only one has; raise OptionError."""
-        sql = f"SELECT {_COLUMNS}, request, outcome {_FROM}"
+    def find(self, id: str, agent: str | None = None) -> StoredRun:
+        """Return a run by its id, or by the beginning of it that only one has; raise OptionError.
+
+        With an agent, the runs of other agents are not there, and nothing that is said depends on them.
+        """
+        sql = f"SELECT {_COLUMNS}, request, outcome {_FROM} WHERE (? IS NULL OR agent = ?) AND runs.id"
         with self.reading() as connection:
-            rows = connection.execute(f"{sql} WHERE runs.id = ?", (id,)).fetchall()
+            rows = connection.execute(f"{sql} = ?", (agent, agent, id)).fetchall()
             if not rows and id:
-                given = (id, id + "\U0010ffff")
-                rows = connection.execute(f"{sql} WHERE runs.id > ? AND runs.id < ? LIMIT 2", given).fetchall()
+                given = (agent, agent, id, id + "\U0010ffff")
+                rows = connection.execute(f"{sql} > ? AND runs.id < ? LIMIT 2", given).fetchall()
         if len(rows) != 1:
             problem = "more than one run begins with" if rows else "there is no run"
-            raise OptionError(f"{problem} {id[:40]!r}", hint="`gloveport runs` lists them")
+            hint = "`gloveport runs` lists them" if agent is None else "a run belongs to the agent that started it"
+            raise OptionError(f"{problem} {id[:40]!r}", hint=hint)
         *listed, request, outcome = rows[0]
         return StoredRun(
             *_listed(listed),
@@ -186,11 +190,11 @@ class StoredRuns(StoreFile):
             connection.executemany("INSERT OR IGNORE INTO run_tools VALUES (?, ?)", ((tool, run.id) for tool in tools))
             keep_contents(connection, contents)
 
-    def requests(self, run: StoredRun) -> tuple[str, ...]:
-        """Return the ids of the requests of a run that wait for an answer."""
-        sql = "SELECT id FROM approvals WHERE run = ? AND state = 'waiting' AND expires > ? ORDER BY call"
+    def requests(self, run: StoredRun) -> dict[str, int]:
+        """Return the ids of the requests of a run that wait for an answer, each with its call."""
+        sql = "SELECT id, call FROM approvals WHERE run = ? AND state = 'waiting' AND expires > ? ORDER BY call"
         with self.reading() as connection:
-            return tuple(id for (id,) in connection.execute(sql, (run.id, time.time())))
+            return dict(connection.execute(sql, (run.id, time.time())).fetchall())
 
     def take(self, run: StoredRun, chain: str) -> int | None:
         """Make a host the owner of a run that nobody owns, and return its fence; None if another one was faster."""

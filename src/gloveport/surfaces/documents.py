@@ -16,7 +16,7 @@ from gloveport.surfaces.terminal import Stream, visible_json
 from gloveport.types import CallRecord, Failure, Outcome
 from gloveport.values import to_json
 
-FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "usage", "warnings", "plan")
+FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "usage", "warnings", "waiting", "plan")
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
             "log_bytes": usage.log_bytes,
         },
         "warnings": list(outcome.warnings),
+        "waiting": list(outcome.waiting),
         "plan": plan_document(outcome.plan) if outcome.plan else None,
     }
 

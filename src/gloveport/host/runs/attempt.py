@@ -17,7 +17,7 @@ from gloveport.large_values import off_loop_if
 from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt
 from gloveport.sandbox.start_event import RunSetup
 from gloveport.sandbox.worker import Worker
-from gloveport.types import Outcome, Program
+from gloveport.types import Outcome, Program, Usage
 
 MAX_INLINE_CALLS = 500  # whose records are restored on the event loop
 
@@ -46,6 +46,7 @@ async def attempt(
         context = replace(context, run=caller.run, call_base=caller.call_base, line_of=lambda tool: None)
     port = RunPort(request, bridge.for_run(request.limits, context))
     port.bridge.approvals.on_waiting = partial(_waits, request, worker)
+    port.usage = lambda: Usage(time.monotonic() - began, worker.run_cpu_seconds(), worker.peak_mb())
     if caller is not None:
         port.bridge.budgets_used, port.bridge.flow = caller.bridge.budgets_used, caller.bridge.flow
     elif held is not None:
@@ -63,6 +64,7 @@ async def attempt(
     except Exception as error:  # noqa: BLE001 - the outer edge: a defect of the host must not look like the guest's
         result = AttemptResult(error=internal_error(request.run, error))
     finally:
+        port.usage = Usage  # whoever holds the run must not hold its worker
         port.bridge.close()
     # The hint of an error may be a suggestion, and the first one of a catalog builds an index.
     slow = result.error is not None and len(bridge.catalog.tools) > MAX_INLINE_TOOLS

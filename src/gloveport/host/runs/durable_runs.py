@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from gloveport.bridge.plans import PlanDraft
-from gloveport.errors import GloveportError, OptionError
+from gloveport.errors import GloveportError
 from gloveport.host.runs.held_runs import HeldRun, HeldRuns
 from gloveport.host.runs.plans import Plans
 from gloveport.host.runs.port_store import PortStore
-from gloveport.host.runs.run_request import RunRequest
+from gloveport.host.runs.run_request import OnEvent, RunRequest
 from gloveport.store.stored_runs import StoredRun
 from gloveport.types import Outcome
 
@@ -36,23 +37,21 @@ class DurableRuns:
         self._tasks: set[asyncio.Task[None]] = set()
         store.on_answer = self._answered
 
-    async def resume(self, run: str, agent: str) -> Outcome:
+    async def resume(self, run: str, agent: str, on_event: OnEvent | None = None) -> Outcome:
         """Return the outcome of an agent's run. If no process runs it, resume it first.
 
         For a run whose plan was approved, return the outcome of the run that follows it.
         """
         if self._held is not None and (held := self._held.find(run, agent)) is not None:
             if isinstance(held.request.plan, PlanDraft) and (applied := await self._plans.applied(run)) is not None:
-                return await self.resume(applied, agent)
+                return await self.resume(applied, agent, on_event)
             return await self._held.resume(held)
-        stored = await self._store.find(run)
-        if stored.agent != agent:
-            raise OptionError(f"there is no run {run[:40]!r}", hint="a run belongs to the agent that started it")
+        stored = await self._store.find(run, agent)
         if stored.request.get("plan") == "draft" and (applied := await self._plans.applied(stored.id)) is not None:
-            return await self.resume(applied, agent)
+            return await self.resume(applied, agent, on_event)
         if stored.is_final or stored.owned:
             return await self._store.outcome(stored)
-        request = await self._request(stored)
+        request = replace(await self._request(stored), on_event=on_event)
         if self._held is None:
             return await self._run(request, None)
         # Whoever asks may go away: the run goes on.

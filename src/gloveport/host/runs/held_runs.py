@@ -30,7 +30,7 @@ class HeldRun:
         self._hold_seconds = hold_seconds
         self.task: asyncio.Task[Outcome] | None = None
         self.is_released = False
-        self._released_requests: tuple[str, ...] = ()
+        self._released_outcome: Outcome | None = None
         self._port: RunPort | None = None
         self._callers: set[asyncio.Future[None]] = set()
         self._settling: asyncio.TimerHandle | None = None
@@ -75,7 +75,7 @@ class HeldRun:
         if not self.is_waiting or self.is_released:
             return self.is_released
         self.is_released = True
-        self._released_requests = self._requests
+        self._released_outcome = self._port.waiting_outcome(self._requests)
         recorder.stop()
         self._port.bridge.close()
         self._desk.release(self.request.run)
@@ -101,10 +101,11 @@ class HeldRun:
     @property
     def outcome(self) -> Outcome:
         """How it has ended, or that it waits."""
-        requests = self._released_requests or self._requests
-        if self.task is None or not self.task.done() or self.is_released:
-            waiting = Outcome(self.request.run, "waiting", waiting=requests)
-            return waiting if self._port is None else self._port.waiting_outcome(requests)
+        if self._released_outcome is not None:
+            return self._released_outcome
+        if self.task is None or not self.task.done():
+            waiting = Outcome(self.request.run, "waiting", waiting=self._requests)
+            return waiting if self._port is None else self._port.waiting_outcome(self._requests)
         return closed_outcome(self.request) if self.task.cancelled() else self.task.result()
 
     def _ended(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 
@@ -9,12 +10,13 @@ import msgspec
 
 from gloveport.approvals.plan_shelf import PlanShelf
 from gloveport.bridge.past_calls import past_record
+from gloveport.bridge.refusals import outcome_unknown
 from gloveport.plan import Plan
-from gloveport.sandbox.history import RunHistory
+from gloveport.sandbox.history import PastCall, RunHistory
 from gloveport.store.snippets import SOURCE
 from gloveport.store.stored_runs import StoredRun, StoredRuns
 from gloveport.tool_names import RESERVED_ROOT_NAMES
-from gloveport.types import Failure, Outcome, Usage
+from gloveport.types import CallRecord, CallStatus, Failure, Outcome, Usage
 
 
 def past_outcome(stored: StoredRuns, run: StoredRun) -> Outcome:
@@ -24,11 +26,11 @@ def past_outcome(stored: StoredRuns, run: StoredRun) -> Outcome:
     planned = {write.call for write in plan.writes} if plan is not None else ()
     told = run.outcome or {}
     error = told.get("error")
-    made = (past for past in history.calls if past.reply and not past.is_sync)
+    requests = {} if run.is_final else stored.requests(run)
     calls = tuple(
-        replace(found, status="planned") if (found := past_record(past, None, history.began)).id in planned else found
-        for past in made
-        if past.call.name.partition(".")[0] not in RESERVED_ROOT_NAMES - {SOURCE}
+        replace(found, status="planned") if (found := _record(past, history, run, requests)).id in planned else found
+        for past in history.calls
+        if _is_shown(past, run)
     )
     return Outcome(
         run.id,
@@ -38,11 +40,34 @@ def past_outcome(stored: StoredRuns, run: StoredRun) -> Outcome:
         logs=tuple(history.logs),
         emitted=tuple(history.emitted),
         calls=calls,
-        usage=msgspec.convert(told["usage"], Usage) if "usage" in told else Usage(calls=len(calls)),
+        usage=msgspec.convert(told["usage"], Usage) if "usage" in told else _usage_so_far(history, len(calls)),
         warnings=tuple(told.get("warnings", ())),
-        waiting=() if run.is_final else stored.requests(run),
+        waiting=tuple(requests),
         plan=plan,
     )
+
+
+def _is_shown(past: PastCall, run: StoredRun) -> bool:
+    """Return whether a call is one of a tool, and was made: a run that has ended drops those that had not left."""
+    is_tool = not past.is_sync and past.call.name.partition(".")[0] not in RESERVED_ROOT_NAMES - {SOURCE}
+    return is_tool and (past.reply is not None or past.left or not run.is_final)
+
+
+def _record(past: PastCall, history: RunHistory, run: StoredRun, requests: Mapping[str, int]) -> CallRecord:
+    found = past_record(past, None, history.began)
+    if past.reply is not None:
+        return found
+    status: CallStatus = "running" if not past.left or run.owned else "unknown"
+    asks = past.call.id in requests.values() or past.call.name.startswith(f"{SOURCE}.")  # a snippet asks for its caller
+    if requests and asks:
+        status = "waiting"
+    error = outcome_unknown(found.tool) if status == "unknown" else None
+    return replace(found, status=status, error=error and f"{error.code}: {error.message}", origin=error and error.origin)
+
+
+def _usage_so_far(history: RunHistory, calls: int) -> Usage:
+    log_bytes = sum(len(line.text.encode()) for line in history.logs)
+    return Usage(wall_seconds=(history.now - history.began) / 1e6, calls=calls, log_bytes=log_bytes)
 
 
 def _plan(stored: StoredRuns, run: StoredRun) -> Plan | None:

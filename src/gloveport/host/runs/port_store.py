@@ -119,7 +119,7 @@ class PortStore:
                     recorder.release()
                     raise
                 audit.ended("cancelled", None)
-                recorder.ended("cancelled", None, 0, lambda: b"{}")
+                recorder.ended("cancelled", None, recorder.calls, lambda: b"{}")
                 if watched.was_asked:
                     return watched.outcome()
                 raise
@@ -150,13 +150,15 @@ class PortStore:
         fence = await self._do(lambda runs: runs.take(resumed.stored, log.chain))
         if fence is None:
             raise OptionError(f"another process goes on with the run {request.run}", code="run-taken-over")
-        return RunRecorder(log, request.run, fence, len(resumed.history.recording.steps))
+        history = resumed.history
+        calls = sum(not past.is_sync and past.reply is not None for past in history.calls)
+        return RunRecorder(log, request.run, fence, len(history.recording.steps), calls)
 
     # Runs of the past.
 
-    async def find(self, run: str) -> StoredRun:
-        """Return a run by its id or the beginning of it; raise OptionError."""
-        return await self._do(lambda runs: runs.find(run))
+    async def find(self, run: str, agent: str | None = None) -> StoredRun:
+        """Return a run (of an agent) by its id or the beginning of it; raise OptionError."""
+        return await self._do(lambda runs: runs.find(run, agent))
 
     async def find_exactly(self, run: str) -> StoredRun | None:
         """Return the run of this id; None if there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gloveport.bridge import RunBridge
@@ -119,6 +119,8 @@ class RunPort:
         self.call_again = bridge.call_again
         self.call_sync = bridge.call_sync
         self.stop_asking = bridge.approvals.stop
+        self.usage: Callable[[], Usage] = Usage
+        """Returns what the process of the run has used so far."""
         past = request.resumed.history if request.resumed is not None else None
         self.logs: list[LogLine] = list(past.logs) if past is not None else []
         self.emitted: list[Any] = list(past.emitted) if past is not None else []
@@ -148,7 +150,7 @@ class RunPort:
     def waiting_outcome(self, requests: tuple[str, ...]) -> Outcome:
         """Return the outcome of the run so far, which waits for answers to these requests."""
         calls = self.bridge.records
-        usage = Usage(calls=len(calls), log_bytes=_log_bytes(self.logs))
+        usage = replace(self.usage(), calls=len(calls), log_bytes=_log_bytes(self.logs))
         return Outcome(
             self._request.run,
             "waiting",
@@ -213,4 +215,5 @@ def _call_result(call: CallRecord) -> str:
         "running": "is still running",
         "waiting": "was not answered",
         "planned": "is planned",
+        "unknown": "may have been made",
     }[call.status]

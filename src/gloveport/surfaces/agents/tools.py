@@ -200,7 +200,14 @@ class AgentTools:
             )
         )
         data = {"status": "waiting", "run": outcome.run, "calls": _calls(outcome), "waiting": len(rows), **rest}
-        return AgentAnswer(data, text + _read_on_text(rest))
+        data["logs"], shown = self._logs(outcome)
+        return AgentAnswer(data, "\n".join([text + _read_on_text(rest), *shown]), emitted=outcome.emitted)
+
+    def _logs(self, outcome: Outcome) -> tuple[str, list[str]]:
+        """Return what the program has logged, and the part of the text that shows it."""
+        logs, more = self.fit("\n".join(line.text for line in outcome.logs))
+        whole = logs + _read_on_text(more)
+        return whole, [f"--- logs ---\n{whole}"] if logs else []
 
     def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
@@ -221,10 +228,9 @@ class AgentTools:
         if outcome.plan is not None:
             planned, data["plan"] = plan_answer(outcome.plan, self.fit, resumes=self._port.holds_runs)
             text = f"{planned}\n--- result, with made-up values ---\n{text}"
-        logs, more_logs = self.fit("\n".join(line.text for line in outcome.logs))
-        data["logs"] = logs + _read_on_text(more_logs)
+        data["logs"], shown_logs = self._logs(outcome)
         data["warnings"] = [replace_surrogates(warning[:MAX_WARNING_CHARS]) for warning in _first_rows(outcome.warnings)]
-        parts = [text + _read_on_text(rest), *([f"--- logs ---\n{data['logs']}"] if logs else [])]
+        parts = [text + _read_on_text(rest), *shown_logs]
         parts += [f"warning: {warning}" for warning in data["warnings"]]
         return AgentAnswer(data, "\n".join(parts), failed=not outcome.ok, emitted=outcome.emitted)
 
@@ -257,7 +263,7 @@ def _validator(name: str) -> jsonschema_rs.Validator:
 def _calls(outcome: Outcome) -> list[dict[str, Any]]:
     """Return how many calls of each tool succeeded and failed: a program may make a thousand calls."""
     ok = Counter(call.tool for call in outcome.calls if call.status == "ok")
-    failed = Counter(call.tool for call in outcome.calls if call.status not in ("ok", "waiting", "planned"))
+    failed = Counter(call.tool for call in outcome.calls if call.status == "failed")
     tools = list(dict.fromkeys(call.tool for call in outcome.calls))
     rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MAX_ROWS]]
     rest = len(tools) - len(rows)

@@ -112,7 +112,7 @@ class AgentServer:
             if self._on_ready is not None:
                 self._on_ready(report)
             gc.freeze()  # a full collection would stop the loop for 60 ms to look at libraries and catalogs once more
-            await self._port.run("")  # the first type check takes seconds: do it before a client waits for it
+            await self._port.warm()  # before a client waits for it
         except GloveportError as error:  # each run reports it to its own caller
             logger.warning("can't start a sandbox: %s", error.message)
 

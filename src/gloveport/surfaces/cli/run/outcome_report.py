@@ -49,27 +49,31 @@ def _was_asked(outcome: Outcome, tool: str | None) -> bool:
     return any(call.tool == tool and call.approval is not None and call.status == "failed" for call in outcome.calls)
 
 
-def with_pending(outcome: Outcome, port: Gloveport) -> Outcome:
+def with_pending(outcome: Outcome, port: Gloveport, tools: Sequence[str]) -> Outcome:
     """Return the outcome of a run that waited where nobody can answer, with the error that says what to do."""
     if outcome.status != "waiting":
         return outcome
     waiting = [(call.tool, call.args) for call in outcome.calls if call.status == "waiting"]
-    error = pending_error(waiting, port, outcome.run)
+    resume = shlex.join(
+        ["gloveport", "runs", "resume", outcome.run[:8], *(word for one in tools for word in ("--tools", one))]
+    )
+    error = pending_error(waiting, port, outcome.run, resume)
     failure = Failure(error.code, "ToolError", error.message, hint=error.hint, setting=error.setting)
     return replace(outcome, error=failure)
 
 
-def pending_error(calls: Sequence[tuple[str, Any]], port: Gloveport, run: str | None = None) -> ToolError:
-    """Return the error of calls that need approval where nobody can answer, by tool and arguments."""
+def pending_error(calls: Sequence[tuple[str, Any]], port: Gloveport, run: str | None = None, resume: str = "") -> ToolError:
+    """Return the error of calls that need approval where nobody can answer, by tool and arguments.
+
+    `resume` is the command that goes on with their run.
+    """
     tools = Counter(tool for tool, _ in calls)
     named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in tools.items())
     need = "1 call needs" if len(calls) == 1 else f"{len(calls):,} calls need"
     made = "it was not made" if len(calls) == 1 else "they were not made"
     state = f", and the run {run[:8]} waits" if run is not None else ""
     message = f"{need} a person's approval; {made}{state}: {named}"
-    answer = (
-        f"answer in a terminal: `gloveport runs resume {run[:8]}`" if run is not None else "make it in a terminal to answer"
-    )
+    answer = f"answer in a terminal: `{resume}`" if resume else "make it in a terminal to answer"
     allowing, settings = _changes(calls, port)
     hint = f"{answer}; or allow such calls: {'; '.join(allowing)}" if allowing else answer
     return ToolError(message, code="approval-pending", hint=hint, setting="; ".join(settings) or None)

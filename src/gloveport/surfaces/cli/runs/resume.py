@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
 
+from gloveport.catalog import Catalog
 from gloveport.errors import GloveportError, OptionError
 from gloveport.host.port import Gloveport, OnEvent
+from gloveport.sandbox.history import RunHistory
 from gloveport.store.stored_runs import StoredRuns
 from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
 from gloveport.surfaces.cli.run.command import load_tools
@@ -26,7 +28,25 @@ def resume_command(view: ViewOptions, id: str, tools: tuple[str, ...], *, no_inp
     with closing(StoredRuns(view.store_path)) as stored:
         run = stored.find(id)
         code = stored.code(run)
-    return run_stored(view, code, tools, lambda port, _: port.resume(run.id, agent=run.agent), no_input=no_input)
+        history = None if run.is_final or run.obstacle else RunHistory.of(stored.recording(run))
+
+    async def resume(port: Gloveport, on_event: OnEvent) -> Outcome:
+        if history is not None:
+            await port.connect(naming=code)
+            _check_tools(port.catalog, [past.call.name for past in history.open_calls if not past.is_sync])
+        return await port.resume(run.id, agent=run.agent, on_event=on_event)
+
+    return run_stored(view, code, tools, resume, no_input=no_input)
+
+
+def _check_tools(catalog: Catalog, names: list[str]) -> None:
+    """Raise OptionError if a tool is missing that the run calls next: the call would fail, and the run with it."""
+    missing = [name for name in names if name not in ("search", "describe") and catalog.find(name) is None]
+    if missing:
+        problem = catalog.source_problem(missing[0])
+        why = f": {problem.message}" if problem is not None else ""
+        hint = "name the file of its functions with --tools; `gloveport sources` shows what is here"
+        raise OptionError(f"the run calls tools.{missing[0]}, which is not here{why}", code="unknown-tool", hint=hint)
 
 
 def run_stored(
@@ -56,7 +76,7 @@ def run_stored(
             await port.close()
             progress.close()
 
-    outcome = with_pending(run_interruptible(goes_on()), port)
+    outcome = with_pending(run_interruptible(goes_on()), port, tools)
     if view.as_json:
         write_document(out, outcome_document(outcome))
     else:

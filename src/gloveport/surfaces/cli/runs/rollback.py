@@ -54,7 +54,7 @@ def rollback_command(view: ViewOptions, id: str, tools: tuple[str, ...], *, no_i
 
 
 def _refuse(request: ApprovalRequest) -> Answer:
-    return Answer(False, "nobody", reason="it needs a person's approval: undo the run in a terminal")
+    return Answer(False, "--no-input", reason="it needs a person's approval: undo the run in a terminal")
 
 
 def _line(out: Stream, write: UndoneWrite) -> str:
