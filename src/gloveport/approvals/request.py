@@ -17,6 +17,8 @@ from gloveport.values import encode
 Scope = Literal["once", "run", "always"]
 """What an approval covers: this call, or also those of the same shape that wait or come later, in its run or in any."""
 
+EXPIRY_MARGIN_SECONDS = 60.0
+"""An approval that was given in time counts so much longer: clocks are set while runs wait."""
 MAX_SHAPE_DEPTH = 20
 MAX_SHAPE_NODES = 1000
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from gloveport.approvals.request import Answer, ApprovalRequest, StandingApproval
+from gloveport.approvals.request import EXPIRY_MARGIN_SECONDS, Answer, ApprovalRequest, StandingApproval
 from gloveport.errors import ApprovalError, GloveportError
 from gloveport.rules.labels import LabelledRead
 from gloveport.store.database import StoreFile
@@ -70,22 +70,28 @@ class ApprovalShelf(StoreFile):
     def find_same(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Answer | None] | None:
         """Return what an earlier host of the run has asked about the same call, and the answer that nobody has taken.
 
-        Whatever it asked about this call otherwise, such as with another definition of the tool, is void.
+        Whatever it asked about this call otherwise, such as with another definition of the tool, is void. So is an answer
+        that was not taken before the request expired.
         """
         where = "run = ? AND call = ? AND state IN ('waiting', 'answered')"
         with self.writing() as connection:
             rows = connection.execute(
-                f"SELECT id, digest, request, answer FROM approvals WHERE {where}", (request.run, request.call)
+                f"SELECT id, digest, request, answer, expires FROM approvals WHERE {where}", (request.run, request.call)
             ).fetchall()
-            same = [row for row in rows if row[1] == request.digest]
+            now = time.time()
+            same = [
+                row
+                for row in rows
+                if row[1] == request.digest and now < row[4] + EXPIRY_MARGIN_SECONDS * (row[3] is not None)
+            ]
             for row in rows:
                 if row not in same[:1]:
                     connection.execute("UPDATE approvals SET state = 'withdrawn' WHERE id = ?", (row[0],))
         if not same:
             return None
-        id, _, text, answer = same[0]
+        id, _, text, answer, _ = same[0]
         found = self._read_request(id, text)
-        if found.digest != request.digest or (answer is None and found.expires <= time.time()):
+        if found.digest != request.digest:
             return None
         if answer is None:
             return found, None

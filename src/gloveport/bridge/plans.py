@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gloveport.approvals.plan_shelf import plan_digest, write_digest
-from gloveport.approvals.request import call_digest
+from gloveport.approvals.request import EXPIRY_MARGIN_SECONDS, call_digest
 from gloveport.bridge.made_call import AdmittedCall
 from gloveport.bridge.made_up_value import MadeUpValues
 from gloveport.bridge.refusals import plan_is_full, too_large_to_ask
@@ -89,7 +89,9 @@ class ApprovedPlan:
         self._left = Counter(write_digest(write) for write in plan.writes)
 
     def take(self, tool: Tool, args: dict[str, Any]) -> bool:
-        """Use the approval of one call up; return False if the plan has no such call, or none any more."""
+        """Use the approval of one call up; return False if the plan has no such call, or none any more, or has expired."""
+        if time.time() >= self.plan.expires + EXPIRY_MARGIN_SECONDS:
+            return False
         digest = call_digest(tool.address, args, fingerprint(tool))
         if self._left[digest] <= 0:
             return False
