@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes soak corpus declarations erasure servers prism services \
+.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes codemode soak corpus declarations erasure servers prism services \
 	inspector conformance schemathesis clean
 
 help: ## list the targets
@@ -80,6 +80,9 @@ escapes: setup ## try every hostile program while two other runs compute
 
 replays: setup ## record 500 generated programs on every engine, and replay each elsewhere (the tests take 40)
 	REPLAYS=500 $(BIN)/pytest tests/test_replay.py -k whatever --timeout 3600
+
+codemode: setup ## run programs that pause beside the durable runs of @cloudflare/codemode
+	$(BIN)/python -m benchmarks.codemode_durable
 
 soak: setup ## make 10,000 runs on every engine (N= for another number): nothing may grow
 	$(BIN)/python -m benchmarks.soak

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from gloveport.bounded_json import JsonLimitError, JsonLimits, read
+from gloveport.bridge.run_bridge import MAX_NAME_CHARS
 from gloveport.errors import GloveportError, OptionError
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.registry import ENGINES
@@ -162,8 +163,10 @@ def _checked(file: RunFile) -> RunFile:
         raise OptionError(f"a run can't have the id {file.run[:40]!r}")
     if file.engine not in ENGINES or file.language not in ENGINES[file.engine].languages:
         raise OptionError(f"there is no engine {file.engine[:40]!r} for {file.language} here")
-    if not 0 <= file.calls <= MAX_STEPS or len(file.tools) > MAX_STEPS or len(file.code) > file.limits.max_code_bytes:
+    if not 0 <= file.calls <= MAX_STEPS or len(file.code) > file.limits.max_code_bytes:
         raise OptionError("a number in it is out of range")
+    if len(file.tools) > max(len(file.steps), 1) or any(len(tool) > MAX_NAME_CHARS for tool in file.tools):
+        raise OptionError("it names more tools than it calls, or one with a name that no tool has")
     if not all(0 <= at < 2**40 for at in (file.started, file.ended or 0)):
         raise OptionError("a time in it is out of range")
     size, calls = 0, set[Any]()
