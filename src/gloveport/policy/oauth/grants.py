@@ -108,7 +108,7 @@ class PendingSignIn:
         if "error" in answer:
             raise GrantError(f"the sign-in was refused: {_reason(answer['error'])}", _reason(answer["error"]))
         if not answer.get("code"):
-            raise GrantError("the answer has no code", "invalid_request")
+            raise GrantError("the answer has no code", "invalid_response")  # it has our state: nothing better will come
         return answer["code"]
 
 
@@ -166,7 +166,7 @@ class Grants:
 
     async def device_code(self, scope: str) -> DeviceCode:
         """Ask for a code that a person types elsewhere (RFC 8628)."""
-        fields = {"client_id": self.client.id, "scope": scope, "resource": self._server.resource}
+        fields = {"scope": scope, "resource": self._server.resource}  # who we are is added when it is sent
         answer = await self._post(self._server.device_endpoint, urlencode({k: v for k, v in fields.items() if v}))
         try:
             lifetime, interval = float(answer["expires_in"]), float(answer.get("interval", DEFAULT_POLL_SECONDS))
@@ -178,7 +178,8 @@ class Grants:
 
     async def by_device(self, device: DeviceCode) -> Tokens:
         """Exchange a device code; raise GrantError `authorization_pending` while the person has not answered."""
-        return await self._tokens("urn:ietf:params:oauth:grant-type:device_code", device_code=device.code)
+        grant = "urn:ietf:params:oauth:grant-type:device_code"
+        return await self._tokens(grant, device_code=device.code, resource=self._server.resource)
 
     async def revoke(self, token: str) -> None:
         """Tell the server that a token is used no more (RFC 7009)."""
