@@ -3,6 +3,7 @@
 import json
 import os
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ async def test_a_stored_secret_is_found_for_its_origin_alone(path: Path) -> None
             await credentials(path).find("shop", "token", origin)
         assert caught.value.code == "egress-denied" and CANARY not in repr(vars(caught.value))
     assert await credentials(path).find("shop", "other", ORIGIN) is None
+
+
+async def test_an_expired_secret_is_not_sent_and_an_account_is_signed_in_to_again(path: Path) -> None:
+    Vault(path, key(1)).write(replace(ABOUT, expires=2_000.0), {"secret": CANARY})
+    with pytest.raises(ToolError, match="has expired") as caught:
+        await credentials(path).find("shop", "token", ORIGIN)
+    assert (caught.value.code, caught.value.setting) == ("auth-required", "run `gloveport auth add shop`")
+    assert credentials(path).wanted("shop", "token") == "run `gloveport auth add shop` or set GLOVEPORT_SHOP_TOKEN"
+    Vault(path, key(1)).write(replace(ABOUT, kind="oauth"), {})
+    assert credentials(path).wanted("shop", "token") == "run `gloveport auth login shop`"
 
 
 def test_the_file_shows_no_value_and_belongs_to_its_owner(path: Path) -> None:

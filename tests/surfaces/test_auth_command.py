@@ -42,7 +42,7 @@ def test_a_piped_credential_is_stored_for_its_origin_and_never_shown() -> None:
     assert (row["name"], row["kind"], row["origins"], row["state"]) == ("shop.token", "secret", [ORIGIN], "ready")
     listed = gloveport("auth", "list")
     assert "expires in" in listed.out and CANARY not in shown(listed)
-    assert "can be used" in gloveport("auth", "test", "shop").err
+    assert "shop.token is there" in gloveport("auth", "test", "shop").err
     found = Vault().read("shop.token")
     assert found and found[1] == {"secret": CANARY}
     assert CANARY.encode() not in Vault().path.read_bytes()
@@ -84,6 +84,7 @@ def test_wrong_names_and_dates_are_explained() -> None:
     assert "did you mean `shop`?" in gloveport("auth", "add", "shp", stdin="x").err
     assert "no credential `other` is stored" in gloveport("auth", "remove", "other").err
     assert "--expires takes a date" in gloveport("auth", "add", "shop", "--expires", "soon", stdin="x").err
+    assert "is in the past" in gloveport("auth", "add", "shop", "--expires", "2020-01-31", stdin="x").err
     assert gloveport("auth", "add", "shop.../x", stdin="x").code == 2
     assert gloveport("auth", "add", "shop", "--origin", "javascript:x", stdin="x").code == 2
 

@@ -145,7 +145,7 @@ async def test_a_refused_credential_names_its_variable(source: GraphQLSource, li
     library.token = "another"
     with pytest.raises(ToolError) as caught:
         await call(source, "hello")
-    assert (caught.value.code, caught.value.status) == ("http-error", 401)
+    assert (caught.value.code, caught.value.status) == ("auth-required", 401)
     assert "GLOVEPORT_LIB_TOKEN" in (caught.value.setting or "")
 
 

@@ -90,17 +90,18 @@ async def test_each_call_sends_the_token_of_that_moment() -> None:
 
 
 @pytest.mark.integration
-async def test_a_missing_token_is_named() -> None:
+async def test_a_missing_or_refused_token_is_named() -> None:
     gate = Gate(None)
     gate.status = 401
     async with served(gate) as url:
-        with pytest.raises(SourceError) as caught:
-            async with opened(at(url)):
-                pass
-    assert (caught.value.code, caught.value.hint) == (
-        "auth-required",
-        "run `gloveport auth login it`, or set GLOVEPORT_IT_TOKEN",
-    )
+        for given, setting in (
+            ({}, "run `gloveport auth login it`, or set GLOVEPORT_IT_TOKEN"),
+            ({"GLOVEPORT_IT_TOKEN": "wrong"}, "give it another credential: set GLOVEPORT_IT_TOKEN"),
+        ):
+            with pytest.raises(SourceError) as caught:
+                async with opened(at(url), given):
+                    pass
+            assert (caught.value.code, caught.value.hint) == ("auth-required", setting)
 
 
 @pytest.mark.integration

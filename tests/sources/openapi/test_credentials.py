@@ -5,7 +5,7 @@ import pytest
 from gloveport.errors import ToolError
 from gloveport.sources.compiled_definition import CredentialSlot
 from gloveport.sources.openapi.operation import Operation, Parameter
-from tests.sources.openapi.support import Kit
+from tests.sources.openapi.support import Kit, answer
 
 pytestmark = pytest.mark.integration
 
@@ -88,6 +88,16 @@ async def test_a_missing_credential_is_named_by_its_variable_and_nothing_is_sent
     assert caught.value.code == "auth-required"
     assert caught.value.setting == "set GLOVEPORT_API_KEY and set GLOVEPORT_API_LOGIN, or set MY_TOKEN"
     assert kit.server.seen == []
+
+
+async def test_a_refused_credential_is_a_matter_for_a_person(kit: Kit) -> None:
+    kit.environment["GLOVEPORT_API_TOKEN"] = "canary"
+    kit.server.reply = answer(b'{"message": "Bad credentials: canary"}', 401)
+    with pytest.raises(ToolError, match="Bad credentials") as caught:
+        await kit.call(get(("token",)), slots=SLOTS)
+    assert (caught.value.code, caught.value.status) == ("auth-required", 401)
+    assert caught.value.setting == "give it another credential: set GLOVEPORT_API_TOKEN"
+    assert "canary" not in repr(vars(caught.value))
 
 
 async def test_an_unknown_slot_is_never_filled(kit: Kit) -> None:

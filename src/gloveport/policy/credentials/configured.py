@@ -86,9 +86,17 @@ class ConfiguredCredentials:
             return self._environment.wanted(source, slot)
         if scheme in ("", "stored"):
             named = name or (source if slot == TOKEN_SLOT else f"{source}.{slot}")
+            if self._is_account(name or f"{source}.{slot}"):
+                return f"run `gloveport auth login {named}`"
             run = f"run `gloveport auth add {named}`"
             return run if scheme else f"{run} or {self._environment.wanted(source, slot)}"
         return self._provider(scheme).wanted(name)
+
+    def _is_account(self, name: str) -> bool:
+        try:
+            return any(about.name == name and about.kind == "oauth" for about in self._vault.stored())
+        except SealError:
+            return False
 
     async def _stored(self, name: str, origin: str, refused: str | None) -> str | None:
         try:
@@ -104,6 +112,9 @@ class ConfiguredCredentials:
             message = f"the stored credential {name} is for {theirs}, not for {origin or 'a command'}"
             setting = f"add one for this origin with `gloveport auth add {name}`"
             raise ToolError(message, code="egress-denied", setting=setting)
+        if about.is_expired:
+            setting = f"run `gloveport auth add {name.removesuffix(f'.{TOKEN_SLOT}')}`"
+            raise ToolError(f"the stored credential {name} has expired", code="auth-required", setting=setting)
         if about.kind == "secret":
             return value.get("secret")
         if self._accounts is None:

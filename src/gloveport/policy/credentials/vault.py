@@ -43,6 +43,11 @@ class StoredCredential:
     sign_in: bool = False
     issuer: str = ""
 
+    @property
+    def is_expired(self) -> bool:
+        """Whether a person has to replace it. A token that has expired is refreshed instead."""
+        return self.kind == "secret" and self.expires is not None and self.expires < time.time()
+
 
 OpenedCredential = tuple[StoredCredential, Mapping[str, Any]]
 """A credential and its value."""

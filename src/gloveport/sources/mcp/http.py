@@ -25,7 +25,7 @@ MAX_EVENT_LINES = 10_000
 # Calls have deadlines of their own; these are for streams on which a server writes only when something happens.
 TIMEOUTS = httpx2.Timeout(30, read=300)
 
-MissingCredential = Callable[[], Awaitable[str]]
+WantedCredential = Callable[[], Awaitable[str]]
 """Returns what a person must do so that the server gets a credential; nothing when it got one."""
 
 
@@ -38,12 +38,12 @@ class HttpConnection:
         transport: httpx2.AsyncBaseTransport,
         *,
         headers: Mapping[str, str],
-        missing_credential: MissingCredential,
+        wanted_credential: WantedCredential,
     ) -> None:
         self._url = url
         self._transport = transport
         self._headers = headers
-        self._missing_credential = missing_credential
+        self._wanted_credential = wanted_credential
         self._kept = KeptResults()
         self.claim = self._kept.claim
         self.lost = asyncio.Event()
@@ -51,7 +51,7 @@ class HttpConnection:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
         """Open the streams; on leaving, tell the server that the session is over."""
-        contained = _ContainedTransport(self._transport, self._url, self.lost, self._missing_credential, self._kept)
+        contained = _ContainedTransport(self._transport, self._url, self.lost, self._wanted_credential, self._kept)
         # The libraries log the URL that they are given, so it has no query: keys may stand there.
         bare = self._url.partition("?")[0]
         async with httpx2.AsyncClient(
@@ -73,13 +73,13 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport,
         url: str,
         lost: asyncio.Event,
-        missing_credential: MissingCredential,
+        wanted_credential: WantedCredential,
         kept: KeptResults,
     ) -> None:
         self._inner = inner
         self._url = url
         self._lost = lost
-        self._missing_credential = missing_credential
+        self._wanted_credential = wanted_credential
         self._kept = kept
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -126,9 +126,9 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
             call.problem = await self._status_error(status, body, request.url.host)
 
     async def _status_error(self, status: int, body: bytes, host: str) -> ToolError:
-        if status == 401 and (setting := await self._missing_credential()):
-            message = f"{host} wants a credential and none was given"
-            return ToolError(message, code="auth-required", status=status, setting=setting)
+        if status == 401:
+            setting = await self._wanted_credential()
+            return ToolError(f"{host} wants a credential", code="auth-required", status=status, setting=setting)
         message = f"{host} answered with status {status}"
         about = {"status": status, "data": _excerpt(body), "retryable": status in RETRYABLE_STATUSES}
         return ToolError(message, code="http-error", origin="tool", **about)

@@ -68,13 +68,13 @@ def _over_http(config: SourceConfig, url: str, context: SourceContext) -> Callab
     async def renew(refused: Sequence[Attachment]) -> tuple[Attachment, ...]:
         return await renew_attachments(credentials, refused)
 
-    async def missing() -> str:
+    async def wanted() -> str:
         found = await credentials.find(config.name, TOKEN_SLOT, origin)
-        other = credentials.wanted(config.name, TOKEN_SLOT)
-        return "" if found else f"run `gloveport auth login {config.name}`, or {other}"
+        way = credentials.wanted(config.name, TOKEN_SLOT)
+        return f"give it another credential: {way}" if found else f"run `gloveport auth login {config.name}`, or {way}"
 
     transport = context.egress.transport(reach, attach, renew)
-    return lambda: HttpConnection(url, transport, headers=config.headers, missing_credential=missing)
+    return lambda: HttpConnection(url, transport, headers=config.headers, wanted_credential=wanted)
 
 
 def _origin(name: str, url: str) -> str:

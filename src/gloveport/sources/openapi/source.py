@@ -237,7 +237,10 @@ class OpenApiSource:
                 raise ToolError(message, code="egress-denied", tool=tool.address)
             request = replace(request, url=url)
         renew = self._credentials.renew if attachments else None
-        return await retries.send(self._egress, request, plan.reach, attachments, renew, retry=not tool.writes)
+        reply = await retries.send(self._egress, request, plan.reach, attachments, renew, retry=not tool.writes)
+        if reply.status == 401 and attachments:
+            raise response.to_error(plan.operation, reply, tool.address, self._credentials.refused(attachments))
+        return reply
 
     def _request(self, tool: Tool, plan: _CallPlan, args: Mapping[str, Any], attachments: Iterable[Attachment]) -> Request:
         taken = {(attachment.place, attachment.name.lower()) for attachment in attachments}

@@ -68,10 +68,9 @@ class Endpoint:
         slot = next(iter(self._config.credentials), TOKEN_SLOT)
         wanted = self._context.credentials.wanted(self._config.name, slot)
         if given:
-            setting = f"give it another credential: {wanted}"
-            message = "the endpoint refused the credential"
-            return ToolError(message, code="http-error", origin="tool", status=401, setting=setting)
-        return ToolError("the endpoint wants a credential", code="auth-required", status=401, setting=wanted)
+            wanted = f"give it another credential: {wanted}"
+        message = "the endpoint refused the credential" if given else "the endpoint wants a credential"
+        return ToolError(message, code="auth-required", status=401, setting=wanted)
 
     async def _renew(self, refused: Sequence[Attachment]) -> tuple[Attachment, ...]:
         return await renew_attachments(self._context.credentials, refused)

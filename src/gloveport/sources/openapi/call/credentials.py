@@ -54,6 +54,12 @@ class SourceCredentials:
         """Return the attachments with new secrets, after the service has refused them; nothing when there are none."""
         return await renew_attachments(self._credentials, refused)
 
+    def refused(self, attachments: Sequence[Attachment]) -> str:
+        """Return what a person can do about credentials that the service refused."""
+        slots = [attachment.secret.label.partition(".")[2] for attachment in attachments]
+        ways = " and ".join(self._credentials.wanted(self._source, slot) for slot in slots)
+        return f"give it another credential: {ways}"
+
     async def _found(self, slots: Sequence[CredentialSlot], origin: str) -> tuple[Attachment, ...]:
         """Return the secrets of all slots; nothing when one of them is missing."""
         found: list[Attachment] = []

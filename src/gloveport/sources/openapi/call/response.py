@@ -41,7 +41,7 @@ def read_value(operation: Operation, reply: Reply, tool: str) -> Any:
     JSON becomes a value, text a string, an empty body None, anything else bytes. The value of a HEAD is its headers.
     """
     if not 200 <= reply.status < 300:
-        raise _to_error(operation, reply, tool)
+        raise to_error(operation, reply, tool)
     if operation.method == "HEAD":
         return {name: text for name, text in reply.headers.items() if name not in CONNECTION_HEADERS}
     try:
@@ -91,13 +91,16 @@ def _charset(options: str) -> str:
     return name if LINEAR_CHARSETS.fullmatch(name) else "utf-8"
 
 
-def _to_error(operation: Operation, reply: Reply, tool: str) -> ToolError:
+def to_error(operation: Operation, reply: Reply, tool: str, refused: str | None = None) -> ToolError:
+    """Return the error of a reply; `refused` says what a person can do about a credential that the service refused."""
     data = _error_data(reply)
     message = f"{operation.method} {operation.path} answered {reply.status} {STATUS_PHRASES.get(reply.status, '')}".rstrip()
     if detail := _error_detail(data):
         message += f": {detail}"
     retryable = reply.status in TRANSIENT_STATUSES
     about = {"status": reply.status, "data": data, "retryable": retryable}
+    if refused is not None:
+        return ToolError(message, code="auth-required", tool=tool, setting=refused, **about)
     return ToolError(message, code="http-error", tool=tool, origin="tool", **about)
 
 

@@ -60,13 +60,31 @@ def list_command(view: ViewOptions) -> int:
 
 
 def check_command(view: ViewOptions, name: str) -> int:
-    """Find a credential as a call would; return the exit code."""
+    """Find a credential as a call would, and use it where that changes nothing; return the exit code."""
     config, slot = source_and_slot(view, name)
     (origin, *_), slot = place_of(view, config, slot, ())
-    return run_interruptible(_check(view, config, slot, origin))
+    run_interruptible(_find(view, config, slot, origin))
+    # An MCP server is asked for its tools. Of another service it is not known which request is harmless.
+    used = config.kind == "mcp" and with_port(view, lambda port: _opened(port, config), only=[config.name]) == 0
+    if view.as_json:
+        write_document(view.out, {"ok": True, "credential": f"{config.name}.{slot}", "origin": origin, "used": used})
+    else:
+        works = (
+            f"works: {origin} takes it" if used else f"is there, for {origin}; a call shows whether the service takes it"
+        )
+        view.err.line(f"{view.err.paint('✓', 'green')} {config.name}.{slot} {works}")
+    return 0
 
 
-async def _check(view: ViewOptions, config: SourceConfig, slot: str, origin: str) -> int:
+async def _opened(port: Gloveport, config: SourceConfig) -> int:
+    for problem in port.problems:
+        if problem.source == config.name and problem.broken:
+            code = "auth-required" if problem.code == "auth-required" else "source-unreachable"
+            raise ToolError(problem.message, code=code, setting=problem.hint)
+    return 0
+
+
+async def _find(view: ViewOptions, config: SourceConfig, slot: str, origin: str) -> int:
     egress = Egress()
     configured = {(config.name, each): reference for each, reference in config.credentials.items()}
     names = [each.name for each in view.settings(quiet=True).sources]
@@ -78,10 +96,6 @@ async def _check(view: ViewOptions, config: SourceConfig, slot: str, origin: str
     if found is None:
         message = f"the source {config.name} has no credential {slot}"
         raise ToolError(message, code="auth-required", setting=credentials.wanted(config.name, slot))
-    if view.as_json:
-        write_document(view.out, {"ok": True, "credential": f"{config.name}.{slot}", "origin": origin})
-    else:
-        view.err.line(f"{view.err.paint('✓', 'green')} {config.name}.{slot} can be used, for {origin}")
     return 0
 
 
@@ -194,7 +208,7 @@ def report(view: ViewOptions, about: StoredCredential, done: str) -> int:
 
 def document(about: StoredCredential) -> dict[str, Any]:
     """Return what may be shown of a credential."""
-    state = "sign-in-needed" if about.sign_in else "expired" if _is_expired(about) else "ready"
+    state = "sign-in-needed" if about.sign_in else "expired" if about.is_expired else "ready"
     shown = {"name": about.name, "kind": about.kind, "origins": list(about.origins), "state": state}
     return {**shown, "issuer": about.issuer or None, "added": about.added, "expires": about.expires}
 
@@ -207,14 +221,10 @@ def expiry(about: StoredCredential) -> str:
         return "no expiry"
     if about.kind == "oauth":
         return "renewed when needed"
-    if _is_expired(about):
+    if about.is_expired:
         return "expired"
     days = int((about.expires - time.time()) / DAY_SECONDS)
     return f"expires in {days} day{'s' * (days != 1)}" if days else "expires today"
-
-
-def _is_expired(about: StoredCredential) -> bool:
-    return about.kind == "secret" and about.expires is not None and about.expires < time.time()
 
 
 def _time_of(text: str | None) -> float | None:
@@ -224,7 +234,10 @@ def _time_of(text: str | None) -> float | None:
         at = datetime.fromisoformat(text)
     except ValueError:
         raise OptionError(f"--expires takes a date, not {text!r:.40}", hint="for example 2027-01-31") from None
-    return at.replace(tzinfo=at.tzinfo or UTC).timestamp()
+    found = at.replace(tzinfo=at.tzinfo or UTC).timestamp()
+    if found < time.time():
+        raise OptionError(f"--expires {text} is in the past", hint="give the date from which it is not valid any more")
+    return found
 
 
 def _origin(text: str) -> str:

@@ -71,7 +71,7 @@ def auth_list(**view: Any) -> int:
 @auth.command(
     "test",
     cls=PageCommand,
-    help="Check that the credential of a source is found and works; refreshes an expired token.",
+    help="Find the credential of a source, refresh an expired token, and try it where that is harmless (MCP servers).",
     examples=("gloveport auth test github",),
 )
 @NAME
