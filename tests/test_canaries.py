@@ -20,10 +20,10 @@ from urllib.parse import quote, urlsplit
 import httpx2
 import pytest
 
-from tests.canaries.programs import CALLS, ENDINGS, PYTHON, TYPESCRIPT
+from tests.canaries.programs import CALLS, ENDINGS, PROVIDED_SOURCES, PYTHON, TYPESCRIPT
 from tests.canaries.secret import ODD, Canary, canary, leaks
 from tests.canaries.services import serving
-from tests.canaries.world import AMBIENT, DEADLINE, SENT, World
+from tests.canaries.world import AMBIENT, DEADLINE, PROVIDED, SENT, UNSENT, World
 from tests.surfaces.command import COMMAND
 
 pytestmark = [
@@ -34,7 +34,7 @@ pytestmark = [
 TOKEN = "data/gloveport/token"
 # Files in which we ourselves have written a secret: the user's own settings, and the one file that has the server's token.
 OWN = {"config/gloveport/gloveport.toml", "project/gloveport.toml", "config/wrong.toml", "config/mistaken.toml"}
-OWN |= {"home/.netrc", TOKEN}
+OWN |= {"home/.netrc", TOKEN, "config/ring", "config/commanded"}
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
@@ -72,6 +72,9 @@ def use_tools(world: World) -> None:
     world.gloveport("list", "tools", "list", "--json")
     world.gloveport("sources", "sources")
     world.gloveport("trust", "tools", "trust", "untrusted", "--yes")
+    world.gloveport("auth add", "auth", "add", "stored.token", stdin=world.text("stored").encode())
+    world.gloveport("auth list", "auth", "list", "--json")
+    world.gloveport("auth test", "auth", "test", "account")
     world.gloveport("connect", "connect", "claude-code", "--scope", "project", "--yes")
 
 
@@ -169,7 +172,8 @@ def test_no_process_shows_a_secret_that_it_was_not_given(world: World) -> None:
 
 def test_a_secret_reaches_its_own_service_and_no_other(world: World) -> None:
     theirs = {f"/{name}": {name} for name in ("header", "query", "cookie", "basic", "bearer", "oauth", "openid")}
-    theirs |= {"/graphql": {"graph-token", "graph-header"}, "/mcp": {"remote"}, "/plain": {"undeclared"}}
+    theirs |= {"/graphql": {"graph-token", "graph-header"}, "/mcp": {"remote"}, "/plain": {"undeclared", *PROVIDED}}
+    theirs |= {"/token": {"refresh", "client-secret"}}
     seen: set[str] = set()
     for number, request in enumerate(world.services.received):
         path = urlsplit(request.split(b" ", 2)[1].decode()).path
@@ -177,13 +181,14 @@ def test_a_secret_reaches_its_own_service_and_no_other(world: World) -> None:
         seen |= found
         if not path.startswith(("/echo/back", "/quiet", "/openapi.json")):
             assert found <= theirs[path[path.rindex("/") :]], path
-    assert {*SENT} - {"stdio"} <= seen
-    assert not seen & {*AMBIENT, "proxy", "netrc", "stdio", "mistaken", "server-token"}
+    assert {*SENT, *PROVIDED} - {"stdio"} <= seen
+    assert sum(request.startswith(b"POST /token ") for request in world.services.received) == 1  # by one process for all
+    assert not seen & {*AMBIENT, *UNSENT, "proxy", "netrc", "stdio", "mistaken", "server-token"}
 
 
 def test_everything_was_tried(world: World) -> None:
     """What the other tests search is what they mean: each source was called, and each failure happened."""
-    assert (len(world.canaries), len(world.started)) == (28, 15)  # as the specification says
+    assert (len(world.canaries), len(world.started)) == (37, 18)  # as the specification says
     library = world.outputs["library: stdout"].decode()
     for source in (
         "api.header",
@@ -193,6 +198,7 @@ def test_everything_was_tried(world: World) -> None:
         "graph.X-Admin",
         "stdio.TOKEN",
         "remote.token",
+        *(f"{source}.token" for source in PROVIDED_SOURCES),
     ):
         assert f"•••({source})" in library, source
     codes = (

@@ -6,12 +6,14 @@ from typing import Any
 
 from tests.canaries.services import MANNERS, WAYS
 
+PROVIDED_SOURCES = ("stored", "ring", "commanded", "account")
 _SLOW = ("broken", "slow")
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     *((f"api.{manner}.{way}", {}) for way in WAYS for manner in (*MANNERS, "write") if manner not in _SLOW),
     ("api.echo.header", {"unknown": 1}),
     *((f"undeclared.{manner}.plain", {}) for manner in ("echo", "fail", "write")),
+    *((f"{source}.{manner}.plain", {}) for source in PROVIDED_SOURCES for manner in ("echo", "fail", "away")),
     *((f"graph.{field}", {}) for field in ("echo", "fail", "boom", "write")),
     ("graph.echo", {"select": "no { such }"}),
     *((f"{server}.{tool}", {"n": 1}) for server in ("remote", "stdio") for tool in ("echo", "fail", "refuse")),

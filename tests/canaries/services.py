@@ -45,13 +45,18 @@ def definition(*, schemes: bool) -> dict[str, Any]:
 
 
 class Services:
-    """Every service at one address: `received` is all that they were sent; `on_look` is called while `LOOKED_AT` is."""
+    """Every service at one address: `received` is all that they were sent; `on_look` is called while `LOOKED_AT` is.
+
+    They refuse the access token `refused`; `/token` answers with `tokens`.
+    """
 
     def __init__(self) -> None:
         self.received: list[bytes] = []
         self.on_look: Callable[[], None] = lambda: None
         self.over = threading.Event()
         self.origin = ""
+        self.refused = ""
+        self.tokens: dict[str, str] = {}
 
 
 @contextmanager
@@ -93,7 +98,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         if path == LOOKED_AT:
             self.known.on_look()
-        if path == "/openapi.json":
+        if self._credential() and self._credential() == self.known.refused:
+            self._send(401, self._told().encode())
+        elif path == "/openapi.json":
             self._send(200, json.dumps(definition(schemes=False)).encode())
         elif path == "/graphql":
             self._send(200, self._graphql(json.loads(body)))
@@ -132,6 +139,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _fail(self) -> None:
         self._send(500, self._told().encode())
+
+    def _token(self) -> None:
+        self._send(200, json.dumps({**self.known.tokens, "token_type": "Bearer"}).encode())
 
     def _quietly(self) -> None:
         self._send(500, b"no")

@@ -8,10 +8,15 @@ import stat
 import subprocess
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gloveport.policy.credentials.vault import StoredCredential, Vault
+from gloveport.policy.oauth.accounts import account_value
+from gloveport.policy.oauth.discovery import AuthorizationServer
+from gloveport.policy.oauth.grants import OAuthClient, Tokens
 from tests.canaries.secret import ODD, Canary, canary
 from tests.canaries.services import WAYS, Services, definition
 from tests.conftest import children_of
@@ -32,6 +37,9 @@ SENT = {
 AMBIENT = {"password": "DATABASE_PASSWORD", "cloud": "AWS_SECRET_ACCESS_KEY", "other": "GLOVEPORT_NOBODY_TOKEN"}
 WRITTEN = ("in-user", "in-query", "mcp-user", "mcp-query", "mcp-keyed", "from-query", "mistaken")
 """Secrets that stand in the user's own settings, where they should not: in URLs, or in place of a variable's name."""
+PROVIDED = ("stored", "ring", "commanded", "access", "refresh", "client-secret", "new-access")
+"""Secrets that a provider gives and that are sent: from the vault, a keyring, a command, and of an OAuth account."""
+UNSENT = ("new-refresh", "vault-key")
 
 
 @dataclass
@@ -47,13 +55,15 @@ class World:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        names = (*SENT, *AMBIENT, *WRITTEN, "proxy", "netrc", "project", "command-line", "not-a-table")
+        names = (*SENT, *AMBIENT, *WRITTEN, *PROVIDED, *UNSENT, "proxy", "netrc", "project", "command-line", "not-a-table")
         # The bearer's is also a legal name of a host, and those in URLs have to be legal there.
         odd = {*SENT, *AMBIENT} - {"bearer", "cookie"}
         self.canaries = {name: canary(name, ODD if name in odd else "-") for name in names}
         for folder in ("home", "project", "tmp", "logs", "config/gloveport", "data", "cache"):
             (self.root / folder).mkdir(parents=True)
+        self.canaries["vault-key"] = canary("vault-key", "")  # exactly 32 bytes
         self._write_settings()
+        self._store_credentials()
         netrc = self.root / "home" / ".netrc"
         netrc.write_text(f"machine 127.0.0.1 login ada password {self.text('netrc')}\n")
         netrc.chmod(0o600)
@@ -74,6 +84,9 @@ class World:
             "HOME": str(self.root / "home"),
             "TMPDIR": str(self.root / "tmp"),
             "CANARY_LOGS": str(self.root / "logs"),
+            "CANARY_RING": str(self.root / "config/ring"),
+            "PYTHON_KEYRING_BACKEND": "canary_keyring.Keyring",
+            "GLOVEPORT_KEY": b64encode(self.text("vault-key").encode()).decode(),
             "LANG": "C.UTF-8",
             **folders,
             **{variable: self.text(name) for name, variable in {**SENT, **AMBIENT}.items()},
@@ -121,6 +134,8 @@ class World:
             command = self.processes.get((pid, "cmdline"), b"")
             if COMMAND[-1].encode() in command and self.processes.get((pid, "environ")) in ours:
                 continue  # a fork of one of them that had not yet executed anything else
+            if b"config/commanded" in command and file == "environ":
+                continue  # the user's own command gets the user's environment
             given = self.text("stdio").encode() if b"hostile_mcp.py" in command and file == "environ" else b"\0"
             if pid not in self.started:
                 shown[f"{file} of {pid}: {command!r}"] = data.replace(given, b" ")
@@ -152,6 +167,14 @@ class World:
             "stdio": {"mcp": server, "env": {"TOKEN": "env:STDIO_TOKEN"}, "writes": "allow"},
             "remote": {"mcp": f"{origin}/mcp", "writes": "allow"},
             "host": {"functions": str(HERE / "tools.py")},
+            "stored": {"openapi": plain, "base_url": origin, "credentials": {"token": "stored:stored.token"}},
+            "ring": {"openapi": plain, "base_url": origin, "credentials": {"token": "keyring:work/ada"}},
+            "commanded": {
+                "openapi": plain,
+                "base_url": origin,
+                "credentials": {"token": f"command:cat {self.root / 'config/commanded'}"},
+            },
+            "account": {"openapi": plain, "base_url": origin, "credentials": {"token": "stored:account.token"}},
             "in_user": {"openapi": f"http://ada:{self.text('in-user')}@{host}/openapi.json"},
             "in_query": {"graphql": f"{origin}/quietly?key={self.text('in-query')}"},
             "mcp_user": {"mcp": f"http://ada:{self.text('mcp-user')}@{host}/mcp"},
@@ -166,6 +189,21 @@ class World:
         (self.root / "config/wrong.toml").write_text(wrong)
         mistaken = {"mistaken": {"openapi": plain, "credentials": {"token": self.text("mistaken")}}}
         _write(self.root / "config/mistaken.toml", mistaken)
+
+    def _store_credentials(self) -> None:
+        """Fill the vault, the keyring and the command's file. The service refuses the access token, so it is refreshed."""
+        for name in ("ring", "commanded"):
+            (self.root / f"config/{name}").write_text(self.text(name))
+        origin = self.services.origin
+        vault = Vault(self.root / "data/gloveport/credentials.json", lambda *, create: self.text("vault-key").encode())
+        vault.write(StoredCredential("stored.token", "secret", (origin,), 0.0), {"secret": self.text("stored")})
+        server = AuthorizationServer(origin, f"{origin}/token")
+        client = OAuthClient("ada", self.text("client-secret"), "client_secret_basic")
+        tokens = Tokens(self.text("access"), self.text("refresh"))
+        value = account_value(server, client, tokens, grant="authorization_code", scope="", allow_private=True)
+        vault.write(StoredCredential("account.token", "oauth", (origin,), 0.0, issuer=origin), value)
+        self.services.refused = self.text("access")
+        self.services.tokens = {"access_token": self.text("new-access"), "refresh_token": self.text("new-refresh")}
 
 
 def _write(path: Path, sources: Mapping[str, Mapping[str, object]]) -> None:
