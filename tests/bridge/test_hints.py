@@ -69,7 +69,7 @@ def test_the_hint_is_for_the_author_and_the_setting_for_the_person(type_: str, m
             "<urlopen error [Errno -3] Temporary failure in name resolution>",
             "raw sockets and custom DNS are refused",
         ),
-        ("ReferenceError", "Deno is not defined", "there is no file system"),
+        ("ReferenceError", "Deno is not defined", "there are no files, processes or sockets"),
         ("AttributeError", "'dict' object has no attribute 'total'", 'write `["total"]` instead of `.total`'),
         ("OSError", "of the program's own", None),
         ("ValueError", "Read-only file system", None),

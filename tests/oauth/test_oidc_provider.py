@@ -80,7 +80,7 @@ async def test_a_client_id_metadata_document_is_the_client(user: User) -> None:
 
 
 async def test_a_client_signs_in_as_itself_and_again_without_a_person(user: User, issuer: str) -> None:
-    options = ("--client-credentials", "--client-id", "robot", "--client-secret", "--yes")
+    options = ("--client-credentials", "--client-id", "robot", "--client-secret", "--yes", "--issuer", issuer)
     wrong = await user.gloveport("auth", "login", "it", *options, stdin="wrong")
     assert (wrong.code, "invalid_client" in wrong.text) == (4, True), wrong.text
     done = await user.gloveport("auth", "login", "it", *options, stdin=CLIENT_SECRET)

@@ -28,6 +28,7 @@ class OAuthServer:
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.metadata: dict[str, Any] = {}
         self.resource: dict[str, Any] = {}
+        self.registration: dict[str, Any] = {}
         self.challenge = True
         self.broken = 0  # the status of the token endpoint, while it is not 0
         self.polls_left = 1
@@ -106,7 +107,7 @@ class OAuthServer:
         return "authorization_pending" if self.polls_left >= 0 else ""
 
     async def _register(self, request: Request) -> Response:
-        return JSONResponse({**(await request.json()), "client_id": "registered"}, 201)
+        return JSONResponse({**(await request.json()), "client_id": "registered", **self.registration}, 201)
 
     async def _device(self, request: Request) -> Response:
         if (await request.form()).getlist("client_id") != ["tv"]:  # as RFC 6749 wants: no parameter twice

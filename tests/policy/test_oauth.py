@@ -198,6 +198,20 @@ async def test_a_client_signs_in_as_itself_and_with_a_device(server: OAuthServer
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("answer", [{"token_endpoint_auth_method": "private_key_jwt"}, {"client_secret": {"a": 1}}])
+async def test_a_client_that_can_not_be_used_is_refused(
+    server: OAuthServer, egress: Egress, answer: dict[str, object]
+) -> None:
+    server.registration = answer
+    with pytest.raises(GrantError, match="a client of an unknown kind"):
+        await Grants(egress, await found(server, egress), OAuthClient(""), allow_private=True).register(REDIRECT, "")
+    robot = OAuthClient("robot", "canary-\N{SNOWMAN}", "client_secret_basic")
+    with pytest.raises(GrantError, match="a character that can't be sent") as caught:
+        await Grants(egress, SERVER, robot, allow_private=True).by_client("")
+    assert "canary" not in repr(vars(caught.value)) and caught.value.__cause__ is None
+
+
+@pytest.mark.integration
 async def test_a_token_goes_to_its_service_and_a_refresh_token_to_its_server_alone(
     server: OAuthServer, egress: Egress, tmp_path: Path
 ) -> None:

@@ -113,6 +113,13 @@ async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settin
         assert "auth-required" in run.err and "gloveport auth login shop" in run.err
         unasked = await asyncio.to_thread(gloveport, "auth", "login", "shop")
         assert (unasked.code, server.origin in unasked.err, server.requests) == (2, True, [])
+        server.metadata = {"authorization_endpoint": "https://bank.test/authorize"}
+        mixed = await asyncio.to_thread(gloveport, "auth", "login", "shop")
+        assert "shows the page of https://bank.test; tokens come from" in mixed.err
+        server.metadata = {}
+        secret = ("--client-id", "x", "--client-secret", "--yes")
+        given = await asyncio.to_thread(gloveport, "auth", "login", "shop", *secret, stdin="canary")
+        assert (given.code, "needs --issuer" in given.err, server.requests) == (2, True, [])
         terminal = await asyncio.to_thread(Terminal, "auth", "login", "shop", "--no-browser")
         try:
             question = await asyncio.to_thread(terminal.until, r"Go on\? \[y/N\] ")

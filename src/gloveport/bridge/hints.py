@@ -17,7 +17,7 @@ _NO_NETWORK = "raw sockets and custom DNS are refused: use `fetch` or `urllib.re
 _NO_PROCESSES = "processes and raw sockets are refused: call a tool, or use `fetch` and the standard library"
 _NO_WEB_SOCKETS = "WebSockets and event streams are refused: use `fetch`, or call a tool"
 _UNAVAILABLE: dict[str, tuple[str, str | None]] = {
-    "Deno": (_NO_FILES, None),
+    "Deno": ("there are no files, processes or sockets here: use `fetch`, call a tool, or pass data as `input`", None),
     **dict.fromkeys(("WebSocket", "WebSocketStream", "EventSource", "XMLHttpRequest"), (_NO_WEB_SOCKETS, None)),
     "input": ("the run was given no input: pass it beside the program", "pass input=… to run"),
     "WebAssembly": ("WebAssembly is off here", "create the port with allow_wasm=True"),

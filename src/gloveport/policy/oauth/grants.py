@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_TOKEN_REPLY_BYTES = 256 * 1024
 TOKEN_SECONDS = 30
 DEFAULT_POLL_SECONDS = 5.0
+AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post")
 _FORM = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
 _ERROR = re.compile(r"[A-Za-z_]{1,60}")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,32768}")
@@ -144,10 +145,11 @@ class Grants:
         if reply.status not in (200, 201) or not isinstance(answer.get("client_id"), str):
             message = f"{self._server.issuer} did not register a client: {_reason(answer.get('error'))}"
             raise GrantError(message, _reason(answer.get("error")))
-        secret, method = answer.get("client_secret") or "", answer.get("token_endpoint_auth_method")
-        self.client = OAuthClient(
-            answer["client_id"], str(secret), str(method or ("client_secret_basic" if secret else "none"))
-        )
+        secret = answer.get("client_secret") or ""
+        method = answer.get("token_endpoint_auth_method") or ("client_secret_basic" if secret else "none")
+        if method not in AUTH_METHODS or not isinstance(secret, str):
+            raise GrantError(f"{self._server.issuer} registered a client of an unknown kind", "invalid_client_metadata")
+        self.client = OAuthClient(answer["client_id"], secret, method)
         return self.client
 
     async def by_code(self, code: str, pending: PendingSignIn) -> Tokens:
@@ -215,7 +217,11 @@ class Grants:
 
     async def _send(self, url: str, body: str) -> tuple[int, dict[str, Any]]:
         auth = ClientAuth(self.client.id, self.client.secret, self.client.auth_method)
-        _, headers, body = auth.prepare("POST", url, dict(_FORM), body)
+        try:
+            _, headers, body = auth.prepare("POST", url, dict(_FORM), body)
+        except UnicodeEncodeError:
+            message = "the client's id or secret has a character that can't be sent"
+            raise GrantError(message, "invalid_client") from None
         own = {name: value for name, value in headers.items() if name.lower() != "content-length"}
         reply = await self._egress.send(Request("POST", url, tuple(own.items()), _bytes(body)), self._reach)
         return reply.status, _answer(reply.body)

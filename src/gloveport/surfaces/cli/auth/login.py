@@ -7,6 +7,7 @@ import time
 import webbrowser
 from dataclasses import dataclass, replace
 
+from gloveport import urls
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError
 from gloveport.policy.credentials.vault import StoredCredential, Vault
@@ -44,6 +45,9 @@ def login_command(view: ViewOptions, name: str, options: LoginOptions) -> int:
     (origin, *_), slot = place_of(view, config, slot, ())
     if options.client_credentials and not options.client_id:
         raise OptionError("--client-credentials needs a client", hint="give --client-id and --client-secret")
+    if options.client_secret and options.yes and not options.issuer:
+        # A service names its own authorization server: without a person, it would decide who gets the secret (M9).
+        raise OptionError("--client-secret with --yes needs --issuer", hint="name the server that may get the secret")
     secret = read_secret(view, "the client's secret") if options.client_secret else ""
     return run_interruptible(_login(view, config, f"{config.name}.{slot}", origin, options=options, secret=secret))
 
@@ -77,7 +81,10 @@ async def _login(
 def _confirm(view: ViewOptions, config: SourceConfig, server: AuthorizationServer, options: LoginOptions) -> None:
     """Ask whether the source may reach its authorization server, and show where that is."""
     origins = ", ".join(sorted(server.origins))
-    question = f"{config.name} signs in at {visible_line(server.issuer)} (tokens come from {origins}). Go on?"
+    page = urls.parse(server.authorization_endpoint).origin if server.authorization_endpoint else ""
+    # A server that shows the page of another one would get the code of an account there (mix-up, M9).
+    elsewhere = f"shows the page of {page}; " if page and page != urls.parse(server.issuer).origin else ""
+    question = f"{config.name} signs in at {visible_line(server.issuer)} ({elsewhere}tokens come from {origins}). Go on?"
     ask(question, view.err, yes=options.yes, as_json=view.as_json)
 
 
