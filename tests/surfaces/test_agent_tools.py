@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from gloveport import Gloveport, OptionError
+from gloveport import Gloveport, OptionError, SourceConfig
 from gloveport.catalog import Catalog
 from gloveport.surfaces.agents.result_store import MAX_RESULTS, ResultStore
 from gloveport.surfaces.agents.tool_descriptions import INSTRUCTIONS
@@ -315,6 +315,15 @@ async def test_an_agent_is_told_to_ask_the_user_and_not_how_to_change_the_rules(
         assert "writes =" not in f"{answer.text}{answer.data}" and "setting" not in answer.data["error"]
         error = (await port.run("await tools.shop.pay({})")).error
         assert error is not None and 'gloveport policy set allow "shop.pay"' in (error.setting or "")
+
+
+@pytest.mark.integration
+async def test_an_agent_gets_the_command_that_signs_in_and_no_variable() -> None:
+    async with Gloveport(sources=[SourceConfig("shop", "openapi", "examples/shop.json")]) as port:
+        answer = await AgentTools(port).call("execute", {"code": "await tools.shop.orders.list()"})
+    assert answer.data["error"]["hint"] == "Ask the user to run `gloveport auth add shop`."
+    assert "hint: Ask the user to run `gloveport auth add shop`." in answer.text
+    assert "GLOVEPORT_" not in f"{answer.text}{answer.data}"
 
 
 @pytest.mark.integration

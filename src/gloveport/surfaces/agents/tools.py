@@ -6,6 +6,7 @@ bounded, and nothing is cut silently: a cut answer says so, and `execute({result
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from gloveport.surfaces.agents.result_store import ResultStore
 from gloveport.surfaces.agents.tool_descriptions import DEFAULT_SEARCH_LIMIT, INPUT_SCHEMAS, AgentTool, describe_tools
 from gloveport.surfaces.documents import failure_document, to_text
 from gloveport.surfaces.terminal import visible_line
-from gloveport.types import DEFAULT_AGENT, Outcome, Problem, RunMode, Tool
+from gloveport.types import DEFAULT_AGENT, Failure, Outcome, Problem, RunMode, Tool
 from gloveport.values import to_json
 
 HOW_TO_ANSWER = "gloveport approvals list"
@@ -35,6 +36,7 @@ MAX_SUMMARY_CHARS = 200
 MAX_ROWS = 50
 MAX_WAITING_RUNS = 32
 MAX_WARNING_CHARS = 1000
+SIGN_IN_COMMAND = re.compile(r"`gloveport auth [^`]{1,200}`")
 # The fields of an error that stay in the data when its text is too long; the others are in the text.
 _SHORT_ERROR_FIELDS = ("code", "type", "line", "column", "tool", "status", "origin")
 
@@ -212,6 +214,7 @@ class AgentTools:
     def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
+            outcome = replace(outcome, error=_with_sign_in(outcome.error))
             text, rest = self.fit(_failure_text(outcome))
             # What the user could change is for the user alone: an agent must not be led to change it itself.
             hidden = {"setting"}
@@ -268,6 +271,14 @@ def _calls(outcome: Outcome) -> list[dict[str, Any]]:
     rows = [{"tool": tool, "ok": ok[tool], "failed": failed[tool]} for tool in tools[:MAX_ROWS]]
     rest = len(tools) - len(rows)
     return [*rows, {"tool": f"… and {rest} more tools"}] if rest > 0 else rows
+
+
+def _with_sign_in(error: Failure) -> Failure:
+    """Return the failure with the command that signs in. Of all settings an agent gets this one: it needs a person."""
+    commands = (
+        SIGN_IN_COMMAND.findall(error.setting or "") if (error.code, error.origin) == ("auth-required", "gloveport") else ()
+    )
+    return replace(error, hint=f"Ask the user to run {' or '.join(commands)}.") if commands else error
 
 
 def _failure_text(outcome: Outcome) -> str:
