@@ -91,8 +91,9 @@ async def test_a_client_signs_in_as_itself_and_again_without_a_person(user: User
     assert user.account["tokens"]["access"] != before
 
 
-async def test_a_person_types_a_code_on_another_device(user: User) -> None:
-    process = await user.start("auth", "login", "it", "--device", "--client-id", "television", "--yes")
+@pytest.mark.parametrize("client", [(), ("--client-id", "television")], ids=["registered", "given"])
+async def test_a_person_types_a_code_on_another_device(user: User, client: tuple[str, ...]) -> None:
+    process = await user.start("auth", "login", "it", "--device", *client, "--yes")
     assert process.stdout
     said = ""
     while not (shown := re.search(r"open (\S+) on any device, and type the code (\S+)\n", said)):

@@ -105,6 +105,14 @@ def test_a_source_of_a_project_gets_no_stored_credential_before_it_is_trusted() 
     assert (denied.code, f"is for {ORIGIN}, not for https://evil.test" in denied.err) == (3, True)
 
 
+async def test_a_source_is_added_before_anybody_has_signed_in_to_it() -> None:
+    async with authorizing() as server:
+        added = await asyncio.to_thread(gloveport, "add", f"{server.origin}/mcp", "--name", "it", "--private", "--yes")
+    assert (added.code, "next: gloveport auth login it" in added.err) == (0, True), added.err
+    assert "its tools are known after you have signed in" in added.err
+    assert "[sources.it]" in await asyncio.to_thread(Path("gloveport.toml").read_text)
+
+
 async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settings: Path) -> None:
     async with authorizing() as server:
         await asyncio.to_thread(settings.write_text, f'[sources.shop]\nmcp = "{server.origin}/mcp"\nallow_private = true\n')

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_TOKEN_REPLY_BYTES = 256 * 1024
 TOKEN_SECONDS = 30
 DEFAULT_POLL_SECONDS = 5.0
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post")
 _FORM = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
 _ERROR = re.compile(r"[A-Za-z_]{1,60}")
@@ -129,12 +130,12 @@ class Grants:
         )
 
     async def register(self, redirect_uri: str, scope: str) -> OAuthClient:
-        """Register a client (RFC 7591), use it from now on, and return it."""
+        """Register a client (RFC 7591), use it from now on, and return it. Without a redirect it is for device codes."""
         wanted: dict[str, Any] = {
             "client_name": "Gloveport",
-            "redirect_uris": [redirect_uri],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
+            "redirect_uris": [redirect_uri] if redirect_uri else [],
+            "grant_types": ["authorization_code" if redirect_uri else DEVICE_GRANT, "refresh_token"],
+            "response_types": ["code"] if redirect_uri else [],
             "token_endpoint_auth_method": "none",
             **({"scope": scope} if scope else {}),
         }
@@ -180,8 +181,7 @@ class Grants:
 
     async def by_device(self, device: DeviceCode) -> Tokens:
         """Exchange a device code; raise GrantError `authorization_pending` while the person has not answered."""
-        grant = "urn:ietf:params:oauth:grant-type:device_code"
-        return await self._tokens(grant, device_code=device.code, resource=self._server.resource)
+        return await self._tokens(DEVICE_GRANT, device_code=device.code, resource=self._server.resource)
 
     async def revoke(self, token: str) -> None:
         """Tell the server that a token is used no more (RFC 7009)."""

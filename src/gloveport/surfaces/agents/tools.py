@@ -214,11 +214,12 @@ class AgentTools:
     def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
-            outcome = replace(outcome, error=_with_sign_in(outcome.error))
+            failure = _with_sign_in(outcome.error)
+            outcome = replace(outcome, error=failure)
             text, rest = self.fit(_failure_text(outcome))
             # What the user could change is for the user alone: an agent must not be led to change it itself.
             hidden = {"setting"}
-            document = failure_document(outcome.error)
+            document = failure_document(failure)
             error = {name: each for name, each in document.items() if each is not None and name not in hidden}
             shown = {name: error[name] for name in _SHORT_ERROR_FIELDS if name in error} if rest else error
             data["error"] = replace_surrogates(shown)

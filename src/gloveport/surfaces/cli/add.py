@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -22,7 +23,7 @@ from gloveport.host.definition_tasks import DefinitionTasks
 from gloveport.host.options import strength_from
 from gloveport.host.pinning import current_definition
 from gloveport.large_values import off_loop
-from gloveport.policy.credentials.configured import ConfiguredCredentials
+from gloveport.policy.credentials.configured import TOKEN_SLOT, ConfiguredCredentials
 from gloveport.policy.credentials.environment import default_variable
 from gloveport.policy.egress import Egress
 from gloveport.policy.egress.addresses import refusal
@@ -43,6 +44,7 @@ from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Tool
 
 MAX_SHOWN_ROWS = 8  # of tools, and of warnings
+SIGN_IN_COMMAND = re.compile(r"`(gloveport auth [^`]+)`")
 PRIVATE_HINT = ": add it with --private if it may reach your own network"
 
 
@@ -81,12 +83,12 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
                 question = f"{config.name} {what_it_does(config)}. Start it to see what it offers?"
                 ask(question, err, yes=options.yes, as_json=options.as_json)
             async with WaitingLine(err, f"opening {config.name}"):
-                opened = await open_source(config, context, detected.download)
+                opened, sign_in = await _open(config, context, detected)
         try:
-            about = _about(opened, config, egress)
+            about = _about(opened, config, egress) if opened else _unopened(config, sign_in)
             if not options.as_json:
                 _show(err, about)
-            config = _with_trust(options, config, opened.info.read_only, err)
+            config = _with_trust(options, config, about["read_only"], err)
             change = _change(path, config)
             if not options.as_json:
                 change.show(err)
@@ -94,11 +96,13 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
             change.make()
             kept = replace(config, settings=str(path) if options.scope == "project" else "")
             trust(kept)
-            if is_pinned(kept):
+            if opened and is_pinned(kept):
                 await off_loop(lambda: Pins.of_user().pin(kept.pin_key, current_definition(opened)))
-            await off_loop(lambda: keep_list(kept, _tools(opened, kept), {}))
+            if opened:
+                await off_loop(lambda: keep_list(kept, _tools(opened, kept), {}))
         finally:
-            await opened.source.close()
+            if opened:
+                await opened.source.close()
     finally:
         await compilers.close()
         await egress.close()
@@ -106,8 +110,28 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
         write_document(out, {"ok": True, "file": str(path), "source": about})
     else:
         err.line(f"{err.paint('✓', 'green')} added to {path}")
-        err.line(f"  next: {as_typed(f'gloveport tools list {config.name}')}")
+        command = SIGN_IN_COMMAND.search(sign_in)
+        err.line(f"  next: {as_typed(command[1] if command else f'gloveport tools list {config.name}')}")
     return 0
+
+
+async def _open(config: SourceConfig, context: SourceContext, detected: DetectedSource) -> tuple[OpenedSource | None, str]:
+    """Return the open source; nothing and how to sign in, when its service wants that first. It is added before."""
+    try:
+        return await open_source(config, context, detected.download), ""
+    except SourceError as error:
+        if error.code != "auth-required" or not SIGN_IN_COMMAND.search(error.hint or ""):
+            raise
+        return None, error.hint or ""
+
+
+def _unopened(config: SourceConfig, sign_in: str) -> dict[str, Any]:
+    """Return the summary of a source whose tools are not known before somebody has signed in."""
+    variable = default_variable(config.name, TOKEN_SLOT)
+    token = {"slot": TOKEN_SLOT, "kind": "bearer", "variable": variable, "required": True, "hint": sign_in}
+    counts = {"tools": 0, "reads": 0, "writes": 0, "writes_open": bool(config.writes)}
+    about = {"name": config.name, "kind": config.kind, "title": config.name, **counts, "read_only": []}
+    return {**about, "credentials": [token], "warnings": ["its tools are known after you have signed in"], "examples": []}
 
 
 def _with_trust(options: AddOptions, config: SourceConfig, read_only: Sequence[str], err: Stream) -> SourceConfig:
@@ -254,7 +278,9 @@ def _names() -> list[str]:
 
 def _show(err: Stream, about: dict[str, Any]) -> None:
     err.line(f"{err.paint(visible_line(about['title']), 'bold')} · {about['kind']} · tools.{about['name']}")
-    err.line(f"  {about['tools']:,} tool{'s' * (about['tools'] != 1)}: {about['reads']:,} read, {about['writes']:,} write")
+    if about["tools"]:
+        tools = f"{about['tools']:,} tool{'s' * (about['tools'] != 1)}"
+        err.line(f"  {tools}: {about['reads']:,} read, {about['writes']:,} write")
     if about["writes"] and not about["writes_open"]:
         is_mcp = about["kind"] == "mcp"
         how = "--writes or --trust-annotations" if is_mcp else "--writes"

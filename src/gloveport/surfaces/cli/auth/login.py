@@ -132,7 +132,7 @@ async def _by_browser(
 async def _by_device(view: ViewOptions, server: AuthorizationServer, grants: Grants, scope: str) -> Tokens:
     if not server.device_endpoint:
         raise OptionError(f"{visible_line(server.issuer)} gives no device codes", hint="sign in without --device")
-    await _registered(server, grants, "http://127.0.0.1/callback", scope)
+    await _registered(server, grants, "", scope)
     device = await grants.device_code(scope)
     view.err.line(f"open {device.url} on any device, and type the code {visible_line(device.user_code)}")
     while time.time() < device.expires:
