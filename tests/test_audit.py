@@ -63,7 +63,6 @@ async def test_a_run_its_calls_and_its_answers_are_recorded(tmp_path: Path) -> N
         on_approval=lambda request: Answer(True, "ada", args={"amount": 4}),
         spare=1,
     ) as port:
-        assert (await port.run("")).status == "completed"  # it leaves no record: servers warm up with it
         outcome = await port.run(code)
     assert outcome.value == "denied"
     found = events(store)

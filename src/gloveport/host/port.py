@@ -268,7 +268,7 @@ class Gloveport:
         if request.any_engine:
             options = await self._pools.held(request.language, request.options, request.limits)
             request = replace(request, options=options)
-        if self._store is None or not request.code:  # servers warm up with an empty program, which leaves no record
+        if self._store is None:
             outcome = await self._run_program(request, held)
         else:
             run = partial(self._run_program, held=held)
