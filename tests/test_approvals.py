@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gloveport import Answer, ApprovalRequest, Gloveport, OptionError, Rule, Rules, tool
-from gloveport.errors import ApprovalError
+from gloveport.approvals.shelf import ApprovalShelf
+from gloveport.errors import ApprovalError, SandboxError
+from gloveport.host.program_reader import ProgramReader
 from tests.engines import ENGINES, Engine
 
 pytestmark = pytest.mark.integration
@@ -200,6 +204,68 @@ async def test_a_rule_that_denies_wins_over_an_approval_that_comes_later(tmp_pat
         again = await port.run("return await tools.pay({amount: 2}).catch((e) => e.message)")
         assert again.value == "`tools.pay` is not allowed: closed today"  # the standing approval does not help either
     assert PAID == []
+
+
+async def test_advice_comes_with_the_request_and_decides_nothing(tmp_path: Any) -> None:
+    program = "const walk = [].constructor.constructor;\nreturn await tools.pay({amount: 1})"
+    advice = ("look at line 1: the internals of objects lead to things that the program does not name",)
+    async with Gloveport(tools=[pay], store=tmp_path / "store.sqlite", spare=1) as port:
+        outcome = await port.run(program)
+        (request,) = port.approvals.waiting
+        assert request.advice == advice
+        assert replace(request, advice=()).digest == request.digest
+        with closing(ApprovalShelf(tmp_path / "store.sqlite")) as shelf:
+            assert shelf.find(request.id).request == request
+        port.approvals.answer(request.id, request.digest, Answer(True, "ada"))
+        assert (await port.resume(outcome.run)).value == "paid 1"
+
+
+async def test_a_program_is_looked_at_once_and_only_when_a_person_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+    looks: list[str] = []
+    find_findings = ProgramReader.find_findings
+
+    async def count(reader: ProgramReader, program: Any, *, agent: str) -> Any:
+        looks.append(agent)
+        return await find_findings(reader, program, agent=agent)
+
+    def approve(request: ApprovalRequest) -> Answer:
+        asked.append(request.advice)
+        return Answer(True, "ada", "always" if request.args["amount"] == 3 else "once")
+
+    monkeypatch.setattr(ProgramReader, "find_findings", count)
+    program = "({}).__proto__;\nreturn await Promise.all([1, 2].map((amount) => tools.pay({amount})))"
+    async with Gloveport(tools=[pay, read], on_approval=approve, spare=1) as port:
+        assert (await port.run("({}).__proto__; return await tools.read()")).value == "text"
+        assert looks == []
+        assert (await port.run(program)).value == ["paid 1", "paid 2"]
+        assert (looks, len(asked)) == (["default"], 2)
+        assert asked[0] == asked[1] != ()
+        for _ in range(2):  # the second one has a standing approval
+            assert (await port.run("return await tools.pay({amount: 3})")).value == "paid 3"
+        assert len(looks) == 2
+
+
+@pytest.mark.parametrize("problem", [SandboxError("broken"), ZeroDivisionError(), None])
+async def test_a_person_is_asked_without_advice_when_it_fails_or_takes_too_long(
+    problem: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        if problem is not None:
+            raise problem
+        await asyncio.Event().wait()
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request.advice)
+        return True
+
+    monkeypatch.setattr(ProgramReader, "find_findings", fail)
+    monkeypatch.setattr("gloveport.bridge.run_approvals.MAX_ADVICE_SECONDS", 0.01)
+    async with Gloveport(tools=[pay], on_approval=approve, spare=1) as port:
+        assert (await port.run("({}).__proto__; return await tools.pay({amount: 1})")).value == "paid 1"
+    assert asked == [()]
 
 
 async def test_arguments_that_a_person_has_changed_are_decided_on_again() -> None:

@@ -78,7 +78,7 @@ def editor(folder: Path, *scripts: str) -> str:
 
 
 def test_the_question_shows_everything_about_the_call_and_yes_makes_it(tools: Path) -> None:
-    with running(tools, f"const n = 1;\n{PAY}") as screen:
+    with running(tools, f"const n = [].constructor.constructor;\n{PAY}") as screen:
         shown = screen.until(ASKS).replace("\r\n", "\n")
         assert made(tools) == []
         screen.press(b"y\n")
@@ -87,6 +87,10 @@ def test_the_question_shows_everything_about_the_call_and_yes_makes_it(tools: Pa
     assert "program   program.ts:2  return await tools.shop.pay({amount: 5})\n" in shown
     assert re.search(r"agent     default, run [0-9a-f]{8}\n", shown)
     assert "asks      it writes (preset standard)\n" in shown
+    assert (
+        "advice    look at line 1: the internals of objects lead to things that the\n            program does not name\n"
+        in shown
+    )
     assert re.search(r"expires   in 7 days\n", shown)
     assert '  │ { "amount": 5 }\n' in shown
     assert (code, made(tools)) == (0, ["5 ada"])

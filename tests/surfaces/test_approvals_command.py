@@ -155,13 +155,16 @@ def test_no_argument_passes_for_a_line_of_ours(home: dict[str, str], columns: in
     hostile = {"to": "\x1b[2J\u202e\n" + (" " * columns + fake) * 3, "日" * columns: "\u2028\x85" + fake}
     now = time.time()
     shelf = ApprovalShelf(Path(home["XDG_DATA_HOME"]) / "gloveport" / "store.sqlite")
-    asked = ApprovalRequest("a" * 32, 1, "bank.pay", hostile, "default", now, now + 60, reason=fake * 3)
+    asked = ApprovalRequest(
+        "a" * 32, 1, "bank.pay", hostile, "default", now, now + 60, reason=fake * 3, advice=("look at line 7",)
+    )
     shelf.put(asked, "host")
     shelf.close()
     for command in (["list"], ["show", asked.id], ["approve", asked.id], ["watch"]):
         with terminal("approvals", *command, columns=columns, NO_COLOR="1", **home) as screen:
             shown = screen.until(r"expires in .*\n")
         rows = shown.replace("\r\n", "\n").split("\n")
+        assert "    advice: look at line 7" in rows
         assert [row for row in rows if cells(row) > columns] == []
         assert all(row.startswith("    ") for row in rows if fake[:8] in row)
         assert all(row.startswith(("    │ ", "      ", "    asks")) for row in rows if "face" in row)

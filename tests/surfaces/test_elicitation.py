@@ -21,6 +21,7 @@ from mcp_types import (
 from pydantic import TypeAdapter
 
 from gloveport import Gloveport, tool
+from gloveport.advice import KINDS
 from gloveport.surfaces.mcp.elicitation import MAX_MESSAGE_CHARS
 from tests.surfaces.agents import WAYS, client_of
 
@@ -81,12 +82,13 @@ NO = ElicitResult(action="accept", content={"decision": "deny", "reason": "not t
 async def test_a_trusted_client_asks_its_user_and_gets_the_result(tmp_path: Path, way: str, mode: str) -> None:
     user = User(YES, YES)
     async with asking(tmp_path, user, way, mode) as client:
-        done = await client.call_tool("execute", {"code": CODE})
+        done = await client.call_tool("execute", {"code": f"const proto = ({{}}).__proto__;\n{CODE}"})
     assert done.structured_content is not None
     assert done.structured_content["value"] == ["paid 1", "paid 2"]
     assert PAID == [1, 2]
     assert len(user.asked) == 2
     assert 'tools.pay {"amount":1}' in user.asked[0].replace(": ", ":")
+    assert user.asked[0].endswith(f"\nAdvice: look at line 1: {KINDS['reflection']}")
 
 
 @pytest.mark.parametrize(("way", "mode"), WAYS)

@@ -7,7 +7,7 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from gloveport.approvals.request import Answer, ApprovalRequest, StandingApproval
@@ -87,15 +87,22 @@ class ApprovalDesk:
         return next((one for one in given if one.covers(request)), None)
 
     async def ask(
-        self, request: ApprovalRequest, check: ArgumentCheck = lambda args: None, *, again: bool = False
+        self,
+        request: ApprovalRequest,
+        check: ArgumentCheck = lambda args: None,
+        *,
+        again: bool = False,
+        advise: Callable[[], Awaitable[tuple[str, ...]]] | None = None,
     ) -> Answer:
         """Return the answer to a request; raise ApprovalError when it expires. Cancelling this withdraws the request.
 
         `check` raises ToolError for changed arguments that the tool does not take. With `again`, an earlier host may have
-        asked about the same call: its request in the store, and the answer to it, count. Raise StoreError when the store
-        can't be used and only an answer from there could come.
+        asked about the same call: its request in the store, and the answer to it, count. `advise` returns the advice of a
+        new request; it is called only if a person has to answer. Raise StoreError when the store can't be used and only
+        an answer from there could come.
         """
-        if again and self.find_stored is not None and (found := await self.find_stored(request)) is not None:
+        found = await self.find_stored(request) if again and self.find_stored is not None else None
+        if found is not None:
             request, answer = found
             if answer is not None:
                 _check_answer(request, answer)
@@ -107,6 +114,8 @@ class ApprovalDesk:
                 return answer
         if standing := await self.find_standing(request):
             return Answer(True, standing.approver, "always" if standing.run is None else "run")
+        if found is None and advise is not None:
+            request = replace(request, advice=await advise())
         own = sum(one.request.agent == request.agent for one in self._waiting.values())
         if own >= MAX_WAITING_OF_AN_AGENT or len(self._waiting) >= MAX_WAITING_REQUESTS:
             raise ApprovalError(f"{len(self._waiting):,} calls wait for a person already")

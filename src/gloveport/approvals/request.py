@@ -40,7 +40,8 @@ class ApprovalRequest:
 
     `reason` is why it asks, and `rule` the rule that says so. `definition` is the fingerprint of the tool. `is_unknown` if
     the call has left a host that ended before it got the answer: nobody knows whether it was made. `reads` are the private
-    and untrusted reads after which it could send data out: then the answer is for this call alone.
+    and untrusted reads after which it could send data out: then the answer is for this call alone. `advice` says where to
+    look in the program. It may miss anything, and changes no decision.
     """
 
     run: str
@@ -56,6 +57,7 @@ class ApprovalRequest:
     definition: str = ""
     is_unknown: bool = False
     reads: tuple[LabelledRead, ...] = ()
+    advice: tuple[str, ...] = ()
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @property

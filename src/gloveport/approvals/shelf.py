@@ -191,7 +191,12 @@ class ApprovalShelf(StoreFile):
         with self.reading() as connection:
             fields = orjson.loads(connection.unseal(kept, about("approvals", "request", id)))
         reads = tuple(LabelledRead(**one | {"labels": tuple(one["labels"])}) for one in fields.get("reads", ()))
-        return ApprovalRequest(**fields | {"args": from_wire(orjson.loads(fields["args"])), "reads": reads})
+        values = {
+            "args": from_wire(orjson.loads(fields["args"])),
+            "reads": reads,
+            "advice": tuple(fields.get("advice", ())),
+        }
+        return ApprovalRequest(**fields | values)
 
     def _read_answer(self, id: str, run: str, kept: str | bytes) -> ShelvedAnswer:
         """Return an answer as the file has it. What no approver has written like this answers nothing."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from gloveport.advice import ProgramFinding, advise
 from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.bridge.refusals import not_answered, run_ended
 from gloveport.catalog.fingerprint import fingerprint
@@ -21,12 +23,17 @@ if TYPE_CHECKING:
     from gloveport.bridge.made_call import MadeCall
     from gloveport.bridge.run_bridge import RunContext
 
+MAX_ADVICE_SECONDS = 2.0  # that a person waits for advice; later, there is none
+
+logger = logging.getLogger("gloveport")
+
 
 class RunApprovals:
     """The requests of one run.
 
     `on_waiting` gets True when calls begin to wait for a person, and False when none does. `on_change` is called when a
-    call starts or ends while others wait.
+    call starts or ends while others wait. `find_findings` returns what to look at in the program, unless whoever is asked
+    lacks its text.
     """
 
     def __init__(self, bridge: Bridge, context: RunContext) -> None:
@@ -36,6 +43,9 @@ class RunApprovals:
         self._asking: set[asyncio.Future[Answer]] = set()
         self.on_waiting: Callable[[bool], None] = lambda waits: None
         self.on_change: Callable[[], None] = lambda: None
+        self.find_findings: Callable[[], Awaitable[tuple[ProgramFinding, ...]]] | None = None
+        self._advice: tuple[str, ...] | None = None
+        self._advising = asyncio.Lock()
 
     def call_happened(self) -> None:
         """Note that a call has started, ended or begun to wait."""
@@ -87,7 +97,8 @@ class RunApprovals:
 
     async def _answer(self, desk: ApprovalDesk, question: ApprovalRequest, made: MadeCall) -> Answer:
         self.begin_waiting()
-        asking = asyncio.ensure_future(desk.ask(question, made.contract.accept_named, again=self._context.is_resumed))
+        again = self._context.is_resumed
+        asking = asyncio.ensure_future(desk.ask(question, made.contract.accept_named, again=again, advise=self._advise))
         self._asking.add(asking)
         try:
             return await asking
@@ -101,6 +112,23 @@ class RunApprovals:
         finally:
             self._asking.discard(asking)
             self.end_waiting()
+
+    async def _advise(self) -> tuple[str, ...]:
+        """Return the advice about the program. It is sought once, for the first call that a person is asked about."""
+        async with self._advising:
+            if self._advice is None:
+                self._advice = await self._find_advice()
+            return self._advice
+
+    async def _find_advice(self) -> tuple[str, ...]:
+        if self.find_findings is None:
+            return ()
+        try:
+            async with asyncio.timeout(MAX_ADVICE_SECONDS):
+                return advise(await self.find_findings())
+        except Exception as error:  # noqa: BLE001 - whatever fails here, the person is asked without advice
+            logger.info("run %s: no advice about its program: %s", self._context.run, type(error).__name__)
+            return ()
 
     def begin_waiting(self) -> None:
         """Note that a call waits for a person."""

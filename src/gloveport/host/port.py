@@ -299,7 +299,7 @@ class Gloveport:
         except GloveportError as error:
             return Outcome(request.run, "failed", error=failure(program, error_data(error)))
         try:
-            outcome = await attempt(request, program, worker, bridge, held, snippets=self._snippets)
+            outcome = await attempt(request, program, worker, bridge, held, reader=self._programs, snippets=self._snippets)
         finally:
             pool.replace(worker)
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):

@@ -6,25 +6,29 @@ reads texts of one agent alone, and its answer is untrusted: at worst, that agen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from gloveport.advice import KINDS, MAX_FINDINGS_OF_A_KIND, ProgramFinding
 from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import mentioned
 from gloveport.errors import GloveportError, ProgramError, SandboxError, TooComplexError
 from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.prepare import TypeReport, check_text
+from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.tasks.launch import task_launch
 from gloveport.sandbox.tasks.pool import TaskPool
-from gloveport.sandbox.tasks.program_task import PACKAGES, PREPARE, REPORT_TYPES
+from gloveport.sandbox.tasks.program_task import PACKAGES, PREPARE, REPORT_FINDINGS, REPORT_TYPES
 from gloveport.sandbox.tasks.task_process import TaskBudget, TaskKilledError
 from gloveport.types import MIB, Language, Program, Span, Strength, Tool, ToolAccess, TypeFinding
 
 BUDGET = TaskBudget(cpu_seconds=2.0, cpu_seconds_per_mib=3.0, memory_mb=768, max_result_bytes=64 * MIB)
 MAX_FACTS_BYTES = 512 * 1024
+MAX_FINDINGS_BYTES = 4096
 MAX_SCHEMA_BYTES = 64 * 1024  # of a tool: of a larger one, the process gets the names of its parameters
 MAX_NAME_CHARS = 300
 MAX_INLINE_TOOLS = 500  # of a catalog that is asked on the event loop: the first suggestion builds an index
@@ -54,7 +58,10 @@ class ProgramReader:
 
     def __init__(self, minimum: Strength) -> None:
         self.tasks = TaskPool(
-            lambda: task_launch((PREPARE, REPORT_TYPES), PACKAGES, SUBSETS), BUDGET, minimum=minimum, spare=1
+            lambda: task_launch((PREPARE, REPORT_TYPES, REPORT_FINDINGS), PACKAGES, SUBSETS),
+            BUDGET,
+            minimum=minimum,
+            spare=1,
         )
         self._catalog: Catalog | None = None
         self._known: dict[str, bytes] = {}  # what a process is told about a tool of `_catalog`, by path
@@ -108,6 +115,16 @@ class ProgramReader:
         except ProgramError as error:
             return TypeReport(error)
         except (IndexError, msgspec.DecodeError):
+            raise _broken_protocol() from None
+
+    async def find_findings(self, program: Program, *, agent: str = DEFAULT_AGENT) -> tuple[ProgramFinding, ...]:
+        """Return what a person should look at in a program that was prepared before."""
+        size = len(program.source.encode())
+        request = {"language": program.language, "subset": None, "max_code_bytes": size}
+        result = await self._run(agent, REPORT_FINDINGS, request, program.source, None)
+        try:
+            return _findings(program.source, result)
+        except (ValueError, IndexError, msgspec.DecodeError, RecursionError):
             raise _broken_protocol() from None
 
     async def _run(self, agent: str, task: str, request: dict[str, Any], text: str, catalog: Catalog | None) -> list[bytes]:
@@ -203,6 +220,17 @@ def _program(language: Language, source: str, result: list[bytes]) -> Program:
         erased=result[2].decode() if len(result) > 2 else None,
         tool_access=ToolAccess(frozenset(facts.names), facts.possible),
     )
+
+
+def _findings(source: str, result: list[bytes]) -> tuple[ProgramFinding, ...]:
+    """Return the findings that a process reports, or raise ValueError for some that no honest process reports."""
+    found = msgspec.json.decode(result[0][:MAX_FINDINGS_BYTES], type=tuple[ProgramFinding, ...])
+    if Counter(one.kind for one in found) - Counter(dict.fromkeys(KINDS, MAX_FINDINGS_OF_A_KIND)):
+        raise ValueError("findings that are unknown or too many")
+    last_line, _ = line_and_column(source, len(source))
+    if any(not 1 <= one.line <= last_line for one in found):
+        raise ValueError("findings that are out of range")
+    return found
 
 
 def _broken_protocol() -> SandboxError:

@@ -6,6 +6,7 @@
     subset          what an engine states about the part of its language that it lacks
     call_check      a program's tool calls against a catalog; `argument_check` checks their arguments
     type_findings   the findings of a type checker → one error, or advice
+    data_flow       what a person should look at in a program before they approve its calls
     positions       the mapping between the engine's code and the agent's text
     diagnostics     line, column, source line and caret of an error; `mistakes` supplies hints
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from gloveport.advice import ProgramFinding
 from gloveport.errors import OptionError, ProgramError
 from gloveport.prepare.call_check import CertainCalls, ToolIndex, check_each
 from gloveport.prepare.diagnostics import frame, program_error
@@ -26,7 +28,7 @@ from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
 from gloveport.prepare.type_findings import TypeReport, report_types
 from gloveport.types import LANGUAGES, MIB, Language, Program, TypeFinding
 
-__all__ = ["ToolIndex", "TypeReport", "check", "check_text", "check_types", "frame", "locate", "prepare"]
+__all__ = ["ToolIndex", "TypeReport", "check", "check_text", "check_types", "find_findings", "frame", "locate", "prepare"]
 
 
 def prepare(
@@ -73,6 +75,16 @@ def check_types(program: Program, catalog: ToolIndex, findings: Sequence[TypeFin
     if not findings:
         return TypeReport()
     return report_types(program, _certain_calls(program, catalog).calls, findings, lines_before)
+
+
+def find_findings(program: Program) -> tuple[ProgramFinding, ...]:
+    """Return what a person should look at in a program before they approve a call of it."""
+    if program.language == "python":
+        from gloveport.prepare.python.findings import find_findings
+    else:
+        from gloveport.prepare.typescript.findings import find_findings
+
+    return find_findings(program)
 
 
 def _certain_calls(program: Program, catalog: ToolIndex) -> CertainCalls:

@@ -66,6 +66,7 @@ def request_document(request: ApprovalRequest) -> dict[str, Any]:
         "reason": request.reason,
         "rule": request.rule,
         "reads": [asdict(one) for one in request.reads],
+        "advice": list(request.advice),
         "asked": request.asked,
         "expires": request.expires,
     }

@@ -9,7 +9,7 @@ from functools import partial
 from gloveport.bridge import Bridge, RunContext
 from gloveport.errors import GloveportError
 from gloveport.host.failures import call_line, error_data, internal_error
-from gloveport.host.program_reader import MAX_INLINE_TOOLS
+from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
 from gloveport.host.runs.held_runs import HeldRun
 from gloveport.host.runs.run_request import NO_INPUT, RunPort, RunRequest, outcome_of
 from gloveport.host.runs.snippet_calls import SnippetCalls, SnippetRunner
@@ -29,6 +29,7 @@ async def attempt(
     bridge: Bridge,
     held: HeldRun | None,
     *,
+    reader: ProgramReader,
     snippets: SnippetRunner | None,
 ) -> Outcome:
     """Run a program in a worker and return the outcome."""
@@ -49,8 +50,10 @@ async def attempt(
     port.usage = lambda: Usage(time.monotonic() - began, worker.run_cpu_seconds(), worker.peak_mb())
     if caller is not None:
         port.bridge.budgets_used, port.bridge.flow = caller.bridge.budgets_used, caller.bridge.flow
-    elif held is not None:
-        held.follow(port)
+    else:
+        port.bridge.approvals.find_findings = partial(reader.find_findings, program, agent=request.agent)
+        if held is not None:
+            held.follow(port)
     work = RunAttempt(worker, port, request.limits, request.recorder)
     try:
         if resumed is None:

@@ -8,6 +8,7 @@
     entry           finds the function to call
     tool_access     whether the program can reach tools
     calls           the tool calls that can be read off the text
+    findings        what a person should look at before they approve a call
 
 The guest runs a "body" with top-level `await` and `return`, and a trailing expression is the result. In a program of
 definitions it calls the function `main`: a program with one function gets `main` as a second name for it. For an engine

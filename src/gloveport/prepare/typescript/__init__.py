@@ -12,6 +12,7 @@
     erasure         blanks the types
     tool_access     whether the program can reach tools
     calls           the tool calls that can be read off the text
+    findings        what a person should look at before they approve a call
 
 No line is added before the agent's text, so lines keep their numbers. This package only interprets the text: the sandbox
 decides what a program may do, whatever was understood here.

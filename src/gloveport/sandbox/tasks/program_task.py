@@ -1,4 +1,4 @@
-"""The tasks that read programs: prepare and check one, or explain the findings of a type checker. They run in the jail."""
+"""The tasks that read programs, in the jail: prepare one, explain a type checker's findings, or find what to look at."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gloveport.errors import ProgramError
-from gloveport.prepare import check, check_types, prepare
+from gloveport.prepare import check, check_types, find_findings, prepare
 from gloveport.prepare.subset import Subset
 from gloveport.types import Problem, Program, Tool, TypeFinding
 
 PREPARE = f"{__name__}:prepare_program"
 REPORT_TYPES = f"{__name__}:report_types"
+REPORT_FINDINGS = f"{__name__}:report_findings"
 MAX_SPANS = 20_000
 PACKAGES = ("tree_sitter", "tree_sitter_typescript")
 
@@ -54,6 +55,12 @@ def report_types(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
     yield json.dumps(report.advice).encode()
 
 
+def report_findings(parts: list[bytes], _ask: Ask) -> Iterator[bytes]:
+    """Yield what a person should look at in a program: kinds and lines."""
+    request, code = json.loads(parts[0]), parts[1].decode()
+    yield json.dumps(find_findings(_prepare(request, code))).encode()
+
+
 def rehearse() -> None:
     """Read a few small programs, so that the modules are loaded and the parsers are warm."""
     schema = {"type": "object", "properties": {"c": {"type": "string"}}}
@@ -65,7 +72,7 @@ def rehearse() -> None:
     for language, code in programs.items():
         request = {"language": language, "subset": None, "max_code_bytes": 1000, "roots": ["a"], "tools": tools}
         findings = {"findings": [[1, 1, 1, 2, "Expected `str`, found `int`", ""]], "lines_before": 0}
-        for task in (prepare_program, report_types):
+        for task in (prepare_program, report_types, report_findings):
             for text in (code, f"```\n{code}\n```", "(", "tools.q()"):
                 try:
                     list(task([json.dumps(request | findings).encode(), text.encode()], _know_nothing))

@@ -123,7 +123,8 @@ class ApprovalElicitation:
                 room -= len(row)
         count = "1 call" if len(rows) == 1 else f"{len(rows):,} calls"
         first = f"A program of the agent {self._agent} waits for you to approve {count}:"
-        return "\n".join([first, *rows]), seen
+        advice = dict.fromkeys(line for request in waiting if request.id in seen for line in request.advice)
+        return "\n".join([first, *rows, *(f"Advice: {line}" for line in advice)]), seen
 
     def _shown(self, request: ApprovalRequest) -> str:
         tool = self._port.catalog.find(request.tool)

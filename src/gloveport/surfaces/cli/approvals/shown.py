@@ -18,7 +18,9 @@ MAX_ROWS_AS_ONE = 12  # a row with more values than this is slower to read than 
 
 def request_lines(out: Stream, requests: Iterable[ApprovalRequest]) -> Iterator[str]:
     """Yield the lines that show requests; what is the same for some that follow each other comes once, after them."""
-    for _, group in groupby(requests, lambda one: (one.run, one.line, one.agent, one.reason, one.rule, one.reads)):
+    for _, group in groupby(
+        requests, lambda one: (one.run, one.line, one.agent, one.reason, one.rule, one.reads, one.advice)
+    ):
         calls = list(group)
         for request in calls:
             yield from _call_lines(out, request)
@@ -38,6 +40,7 @@ def _about_lines(out: Stream, request: ApprovalRequest) -> Iterator[str]:
     rule = f" ({visible_line(request.rule)})" if request.rule else ""
     yield out.fold(f"    asks because {because}{rule}", " " * 6)
     yield from (out.fold(f"    after {visible_line(str(one))}", " " * 6) for one in request.reads)
+    yield from (out.fold(f"    advice: {visible_line(one)}", " " * 6) for one in request.advice)
     yield f"    {remaining(request)}"
 
 

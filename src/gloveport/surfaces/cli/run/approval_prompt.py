@@ -148,10 +148,15 @@ class ApprovalPrompt:
             yield "or" if at else "program", clip(source, self._err.columns - 12)
         yield "agent", f"{visible_line(request.agent)}, run {request.run[:SHORT_ID_CHARS]}"
         why = f"{request.reason} ({request.rule})" if request.reason else request.rule
-        yield "asks", self._err.fold(visible_line(why), " " * 12) if why else "a rule says so"
-        for one in request.reads:
-            yield "after", self._err.fold(visible_line(str(one)), " " * 12)
+        yield "asks", self._folded(why) if why else "a rule says so"
+        yield from (("after", self._folded(str(one))) for one in request.reads)
+        yield from (("advice", self._folded(one)) for one in request.advice)
         yield "expires", remaining(request).removeprefix("expires ")
+
+    def _folded(self, text: str) -> str:
+        """Return a text that stands after a label, over as many lines as it takes."""
+        label = "-" * 12
+        return self._err.fold(label + visible_line(text), " " * len(label)).removeprefix(label)
 
     def _sites(self, request: ApprovalRequest) -> list[int]:
         """Return the line of the program that makes the call, or the first ones that can be meant."""
