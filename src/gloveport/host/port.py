@@ -287,7 +287,7 @@ class Gloveport:
             bridge = await self._bridge(request.agent)
             type_report = TypeReport()
             if self._types is not None:
-                type_report = await self._types.check(program, bridge.catalog, request.subset, request.limits)
+                type_report = await self._types.check(program, bridge.catalog, request)
             if type_report.error is not None:
                 raise type_report.error
         except ProgramError as error:
@@ -319,6 +319,7 @@ class Gloveport:
                 subset=request.subset,
                 max_code_bytes=request.limits.max_code_bytes,
                 catalog=catalog,
+                agent=request.agent,
             )
 
         if request.resumed is not None:  # its text was checked when it began; tools may be gone since

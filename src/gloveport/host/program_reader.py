@@ -33,7 +33,6 @@ MAX_SCHEMA_BYTES = 64 * 1024  # of a tool: of a larger one, the process gets the
 MAX_NAME_CHARS = 300
 MAX_INLINE_TOOLS = 500  # of a catalog that is asked on the event loop: the first suggestion builds an index
 MAX_FINDINGS = 1000
-DEFAULT_AGENT = "default"
 CODES = frozenset(
     {"syntax-error", "code-too-large", "program-too-complex", "unknown-tool", "bad-arguments", "type-error"}
     | {"import-refused", "engine-lacks", "source-failed", "auth-required"}
@@ -74,7 +73,7 @@ class ProgramReader:
         subset: str | None = None,
         max_code_bytes: int,
         catalog: Catalog | None = None,
-        agent: str = DEFAULT_AGENT,
+        agent: str,
     ) -> Program:
         """Return the program of a text. `subset` is the module that says what its engine lacks, if it lacks anything.
 
@@ -97,7 +96,7 @@ class ProgramReader:
         subset: str | None,
         max_code_bytes: int,
         catalog: Catalog,
-        agent: str = DEFAULT_AGENT,
+        agent: str,
     ) -> TypeReport:
         """Return what a type checker's findings mean for a program, at their places in the agent's text."""
         if not findings:
@@ -117,7 +116,7 @@ class ProgramReader:
         except (IndexError, msgspec.DecodeError):
             raise _broken_protocol() from None
 
-    async def find_findings(self, program: Program, *, agent: str = DEFAULT_AGENT) -> tuple[ProgramFinding, ...]:
+    async def find_findings(self, program: Program, *, agent: str) -> tuple[ProgramFinding, ...]:
         """Return what a person should look at in a program that was prepared before."""
         size = len(program.source.encode())
         request = {"language": program.language, "subset": None, "max_code_bytes": size}

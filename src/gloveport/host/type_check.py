@@ -8,10 +8,11 @@ from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import declarations
 from gloveport.errors import SandboxError
 from gloveport.host.program_reader import ProgramReader
+from gloveport.host.runs.run_request import RunRequest
 from gloveport.large_values import off_loop
 from gloveport.prepare import TypeReport
 from gloveport.sandbox.type_checkers import TypeChecker, python_launch, typescript_launch
-from gloveport.types import Language, Limits, Program, Strength
+from gloveport.types import Language, Program, Strength
 
 logger = logging.getLogger("gloveport")
 
@@ -24,7 +25,7 @@ class TypeChecks:
         self._programs = programs
         self._checkers: dict[Language, TypeChecker] = {}
 
-    async def check(self, program: Program, catalog: Catalog, subset: str | None, limits: Limits) -> TypeReport:
+    async def check(self, program: Program, catalog: Catalog, request: RunRequest) -> TypeReport:
         """Return what is wrong with the program's types."""
         header = await off_loop(declarations, catalog, program.code, program.language)
         try:
@@ -36,9 +37,10 @@ class TypeChecks:
             program,
             findings,
             header.count("\n"),
-            subset=subset,
-            max_code_bytes=limits.max_code_bytes,
+            subset=request.subset,
+            max_code_bytes=request.limits.max_code_bytes,
             catalog=catalog,
+            agent=request.agent,
         )
 
     async def close(self) -> None:

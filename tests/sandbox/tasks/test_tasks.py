@@ -81,12 +81,12 @@ async def test_a_process_that_somebody_kills_is_no_fault_of_its_text(monkeypatch
         with monkeypatch.context() as patched:
             patched.setattr(TaskProcess, "_send", kill_and_send)
             with pytest.raises(SandboxError, match="was killed") as caught:
-                await reader.prepare("1 + 1", language="python", max_code_bytes=1000)
+                await reader.prepare("1 + 1", language="python", max_code_bytes=1000, agent="default")
         assert caught.value.code == "sandbox-crashed"
-        assert (await reader.prepare("1 + 2", language="python", max_code_bytes=1000)).code == "1 + 2"
+        assert (await reader.prepare("1 + 2", language="python", max_code_bytes=1000, agent="default")).code == "1 + 2"
         (idle,) = reader.tasks._idle.values()
         await kill(idle[0])
-        assert (await reader.prepare("1 + 3", language="python", max_code_bytes=1000)).code == "1 + 3"
+        assert (await reader.prepare("1 + 3", language="python", max_code_bytes=1000, agent="default")).code == "1 + 3"
     finally:
         await reader.tasks.close()
 
