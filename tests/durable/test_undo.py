@@ -13,6 +13,7 @@ from gloveport import Answer, Gloveport, OptionError, Rule, Rules, ToolError, to
 from gloveport.store.database import open_database
 from gloveport.store.verification import verify
 from tests.durable.test_resume import answer, run_host, start
+from tests.durable.test_snippets import save
 
 pytestmark = pytest.mark.integration
 
@@ -66,6 +67,24 @@ async def test_the_writes_of_a_run_are_undone_once_in_reverse_order(store: Path)
         assert [write.status for write in again.writes] == ["undone-before", "no-inverse", "undone-before"]
         assert len(shop.made) == 5
     assert not verify(open_database(store)).problems
+
+
+async def test_the_writes_of_a_snippet_are_undone_with_those_of_its_caller(store: Path) -> None:
+    shop = Shop()
+    save(
+        store,
+        "pair",
+        "await tools.create({owner: 'ada'}); await tools.create({owner: 'eve'})",
+        "local.create",
+        parameters=None,
+    )
+    async with shop.port(store) as port:
+        run = (await port.run("await tools.create({owner: 'bob'}); await tools.snippets.pair(); return 1")).run
+        found = await port.rollback(run)
+        assert shop.made[3:] == ["remove 3 of eve", "remove 2 of ada", "remove 1 of bob"]
+        assert found.ok
+        assert {write.status for write in (await port.rollback(run)).writes} == {"undone-before"}
+        assert len(shop.made) == 6
 
 
 async def test_an_inverse_asks_where_the_rules_ask_and_is_denied_where_they_deny(store: Path) -> None:

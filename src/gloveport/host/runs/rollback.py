@@ -12,10 +12,12 @@ from gloveport.bridge import Bridge, RunBridge, RunContext
 from gloveport.errors import OptionError, ToolError
 from gloveport.host.runs.port_store import PortStore
 from gloveport.host.runs.run_request import OnEvent
+from gloveport.host.runs.snippet_calls import snippet_run
 from gloveport.host.source_set import SourceSet
 from gloveport.sandbox.history import PastCall
 from gloveport.sources.inverses import inverse_arguments
 from gloveport.store.run_audit import RunAudit
+from gloveport.store.snippets import SOURCE
 from gloveport.store.stored_runs import StoredRun
 from gloveport.store.undo_record import Attempt, SentWrite, UndoGuard, UndoRecords
 from gloveport.types import Event, Limits, ToolCall
@@ -40,13 +42,15 @@ class RunUndo:
         self._bridge_of = bridge_of
 
     async def undo(self, id: str, limits: Limits, on_event: OnEvent | None) -> Rollback:
-        """Undo the writes of a run, the last one first; each at most once, also after a crash in the middle of it."""
+        """Undo the writes of a run, the last one first; each at most once, also after a crash in the middle of it.
+
+        Those of the snippets that it has called are among them.
+        """
         run = await self._store.find(id)
         if not run.is_final:
             raise OptionError(f"the run {run.id} has not ended", hint="cancel it first: `gloveport runs cancel`")
         await self._sources.open()
         history = await self._store.history(run)
-        made = [past for past in history.calls if past.left]
         sent, attempts = await asyncio.to_thread(self._read, run)
         log = self._store.open(self._desk)
         guard = UndoGuard(log, run.id, attempts)
@@ -59,8 +63,14 @@ class RunUndo:
         audit = RunAudit(log, name, run.agent, guard)
         audit.rolls_back(run.id)
         calls = (await self._bridge_of(run.agent)).for_run(limits, RunContext(name, on_call=told, audit=audit))
+        writes: list[UndoneWrite] = []
         try:
-            writes = [await self._undo(calls, past, sent.get(past.call.id), attempts, guard) for past in reversed(made)]
+            for past in reversed(history.calls):
+                below = snippet_run(run.id, past.call.id) if past.call.name.startswith(f"{SOURCE}.") else None
+                if below is not None and await self._store.find_exactly(below) is not None:
+                    writes += (await self.undo(below, limits, on_event)).writes
+                elif past.left:
+                    writes.append(await self._undo(calls, past, sent.get(past.call.id), attempts, guard))
         finally:
             calls.close()
             await log.flush()

@@ -79,7 +79,7 @@ class SnippetCalls:
         top = self._run if self._caller is None else self._caller.run
         caller = SnippetCaller(top, base, names, bridge, partial(bridge.snippet_waits, made), self._caller)
         async with self._slots:
-            outcome = await self._outcome(snippet, args, caller, hashlib.sha256(f"{self._run} {made.id}".encode()))
+            outcome = await self._outcome(snippet, args, caller, snippet_run(self._run, made.id))
         if (error := outcome.error) is None:
             return outcome.value
         if error.code == "call-limit":
@@ -87,8 +87,8 @@ class SnippetCalls:
         message = f"the snippet {snippet.name} failed: {error.summary}"
         raise ToolError(message, code=error.code, tool=made.tool, hint=error.hint, data=error.data, origin=error.origin)
 
-    async def _outcome(self, snippet: Snippet, args: dict[str, Any], caller: SnippetCaller, id: Any) -> Outcome:
-        run, store = id.hexdigest()[:32], self._runner.store
+    async def _outcome(self, snippet: Snippet, args: dict[str, Any], caller: SnippetCaller, run: str) -> Outcome:
+        store = self._runner.store
         stored = await store.find_exactly(run)
         if stored is not None and (stored.agent != self._bridge.agent or stored.obstacle is not None):
             message = f"the id of this run of the snippet {snippet.name} is taken by another run: {run}"
@@ -113,6 +113,11 @@ class SnippetCalls:
         if len(names) > MAX_DEPTH:
             message = f"snippets call each other more than {MAX_DEPTH} deep: {shown}"
             raise ToolError(message, code="snippet-refused", tool=tool)
+
+
+def snippet_run(run: str, call: int) -> str:
+    """Return the id of the run of the snippet that a call of a run runs."""
+    return hashlib.sha256(f"{run} {call}".encode()).hexdigest()[:32]
 
 
 def with_snippets(context: RunContext, runner: SnippetRunner | None, bridge: Bridge, limits: Limits) -> RunContext:
