@@ -71,8 +71,8 @@ def pending_error(calls: Sequence[tuple[str, Any]], port: Gloveport, run: str | 
     named = ", ".join(f"{tool} (× {number})" if number > 1 else tool for tool, number in tools.items())
     need = "1 call needs" if len(calls) == 1 else f"{len(calls):,} calls need"
     made = "it was not made" if len(calls) == 1 else "they were not made"
-    state = f", and the run {run[:8]} waits" if run is not None else ""
-    message = f"{need} a person's approval; {made}{state}: {named}"
+    state = f"the run {run[:8]} waits" if run is not None else made  # a run may wait for a call that was interrupted
+    message = f"{need} a person's approval; {state}: {named}"
     answer = f"answer in a terminal: `{resume}`" if resume else "make it in a terminal to answer"
     allowing, settings = _changes(calls, port)
     hint = f"{answer}; or allow such calls: {'; '.join(allowing)}" if allowing else answer
