@@ -20,7 +20,7 @@ from gloveport.policy.credentials import Secret
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
-from gloveport.surfaces.http.token import TokenCheck
+from gloveport.surfaces.http.token import Caller, TokenCheck
 from gloveport.types import DEFAULT_AGENT
 from interop.node import NODE, environment, installed
 
@@ -57,9 +57,9 @@ class Anyone(TokenCheck):
     def __init__(self) -> None:
         super().__init__(Secret("", "token"))
 
-    async def agent_of(self, authorization: str) -> str:
-        """Return `default`."""
-        return DEFAULT_AGENT
+    async def caller_of(self, authorization: str) -> Caller:
+        """Return the agent `default`."""
+        return Caller(DEFAULT_AGENT)
 
 
 @asynccontextmanager

@@ -85,11 +85,11 @@ def _sources(hostile: Service) -> list[Any]:
         credentials={"token": "env:STALL_TOKEN"},
     )
     mcp = source_config(hostile, "mcp", TOOLS)
+    stdio = replace(source_config(hostile, "mcp-stdio", TOOLS), name="stdio")
+    # Without labels: nobody is there to be asked after private and untrusted data was read.
     return [
-        replace(http, name="http"),
-        graphql,
-        replace(mcp, name="mcp"),
-        replace(source_config(hostile, "mcp-stdio", TOOLS), name="stdio"),
+        replace(source, labels=("not private", "not untrusted"))
+        for source in (replace(http, name="http"), graphql, replace(mcp, name="mcp"), stdio)
     ]
 
 

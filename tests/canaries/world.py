@@ -182,7 +182,8 @@ class World:
             "mcp_keyed": {"mcp": f"{origin}/quiet?key={self.text('mcp-keyed')}", "writes": "allow"},
             "from_query": {"openapi": f"{origin}/openapi.json?key={self.text('from-query')}"},
         }
-        _write(self.root / "config/gloveport/gloveport.toml", {name: {**common, **it} for name, it in sources.items()})
+        unlabelled = {**common, "labels": ["not private", "not untrusted"]}  # else calls after the first ones ask
+        _write(self.root / "config/gloveport/gloveport.toml", {name: {**unlabelled, **it} for name, it in sources.items()})
         theirs = {"untrusted": {"openapi": f"{origin}/openapi.json?key={self.text('project')}", **common}}
         _write(self.root / "project/gloveport.toml", theirs)
         wrong = f'[sources.wrong]\nopenapi = "{plain}"\ncredentials = "{self.text("not-a-table")}"\n'

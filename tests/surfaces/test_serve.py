@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -333,10 +334,24 @@ async def test_a_stop_lets_runs_finish_and_takes_no_new_ones(tmp_path: Path) -> 
                 with contextlib.suppress(httpx2.TransportError):
                     while (await http.get(f"{url}/readyz", headers={"Connection": "close"})).status_code == 200:
                         pass
-            await asyncio.to_thread(fifo.write_text, "it finished")
+            await write_when_read(fifo, "it finished", running)
             assert (await running).content[0].text == "it finished"
             assert await asyncio.to_thread(started.wait, DEADLINE) == 0
             assert all_end(below)
+
+
+async def write_when_read(fifo: Path, text: str, running: asyncio.Task[Any]) -> None:
+    """Write to a named pipe as soon as it has a reader, unless the run that should read it has ended."""
+    async with asyncio.timeout(DEADLINE):
+        while not running.done():
+            try:
+                descriptor = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:  # nobody reads it yet
+                await asyncio.sleep(0.01)
+                continue
+            os.write(descriptor, text.encode())
+            os.close(descriptor)
+            return
 
 
 @pytest.mark.integration

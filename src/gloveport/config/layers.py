@@ -84,12 +84,12 @@ def read_layer(path: Path) -> SettingsFile:
         if sum(1 for _ in leaves(values)) > MAX_SETTINGS:
             raise OptionError(f"{path} has more than {MAX_SETTINGS:,} settings")
         return SettingsFile(path, values, _line_numbers(text))
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct that line") from None
     except RecursionError:
         raise OptionError(f"{path} is nested too deeply", hint="no setting needs nested lists") from None
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} can't be read: {error}") from None
+    except ValueError as error:  # also for a number of thousands of digits
+        raise OptionError(f"{path} is not valid TOML: {error}", hint="correct that line") from None
 
 
 def leaves(values: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

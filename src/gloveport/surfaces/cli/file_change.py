@@ -98,7 +98,7 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
     """Return the values of a settings file's text; raise OptionError if it is not valid TOML."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise OptionError(
             f"{path} is not valid TOML: {error}", hint="correct the file first; nothing was changed"
         ) from None

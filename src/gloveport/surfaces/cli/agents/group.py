@@ -24,8 +24,8 @@ ROLE = click.option(
 @agents.command(
     "add",
     cls=PageCommand,
-    help="Create the token of an agent, or of a person's program that uses the HTTP API, and print it once.",
-    examples=("gloveport agents add reviewer", "gloveport agents add dashboard --role admin"),
+    help="Create a token, of an agent or of another role, and print it once.",
+    examples=("gloveport agents add reviewer",),
 )
 @click.argument("name", metavar="NAME")
 @ROLE

@@ -71,7 +71,7 @@ def auth_list(**view: Any) -> int:
 @auth.command(
     "test",
     cls=PageCommand,
-    help="Find the credential of a source, refresh an expired token, and try it where that is harmless (MCP servers).",
+    help="Find the credential of a source, renew an expired one, and try it at an MCP server.",
     examples=("gloveport auth test github",),
 )
 @NAME

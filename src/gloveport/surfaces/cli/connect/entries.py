@@ -76,7 +76,7 @@ def _edit_toml(text: str, servers: str, name: str, entry: Mapping[str, Any]) -> 
     try:
         before = tomllib.loads(text)
         document = tomlkit.parse(text)
-    except (tomllib.TOMLDecodeError, TOMLKitError) as error:
+    except (ValueError, TOMLKitError) as error:
         raise OptionError(f"it is not valid TOML: {error}") from None
     table = before.get(servers, {})
     if not isinstance(table, dict):

@@ -181,7 +181,7 @@ def _checked(path: Path, before: str, after: str, wanted: list[Any]) -> str:
     expected = {**parse_toml(path, before), "rules": wanted}
     try:
         found = tomllib.loads(after)
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         found = {}
     if {"rules": [], **found} != expected:
         raise OptionError(f"the rules in {path} can't be changed without changing more", hint="change them by hand")
