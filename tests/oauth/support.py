@@ -109,7 +109,9 @@ class User:
         self.home = home
         file = home / ".config" / "gloveport" / "gloveport.toml"
         file.parent.mkdir(parents=True)
-        file.write_text(f'[sources.it]\nmcp = "{url}"\nallow_private = true\nwrites = "allow"\n')
+        file.write_text(
+            f'[sources.it]\nmcp = "{url}"\nallow_private = true\nwrites = "allow"\nlabels = ["not untrusted"]\n'
+        )
         self.vault = Vault(home / ".local" / "share" / "gloveport" / "credentials.json", self._key)
 
     def _key(self, *, create: bool) -> bytes:

@@ -166,7 +166,9 @@ async def test_fifty_parallel_calls_and_a_second_process_make_one_refresh(
 ) -> None:
     assert (await user.sign_in())[0].code == 0
     monkeypatch.setenv("XDG_DATA_HOME", str(user.home / ".local" / "share"))
-    config = SourceConfig("it", "mcp", f"{resource.origin}/mcp", allow_private=True, writes=("*",))
+    config = SourceConfig(
+        "it", "mcp", f"{resource.origin}/mcp", allow_private=True, writes=("*",), labels=("not untrusted",)
+    )
     async with Gloveport(sources=[config]) as port:
         assert await port.call("it.add", {"a": 1, "b": 1})
         for path in ("_forget", "_counts"):  # refused long before it expires; then expired on disk
