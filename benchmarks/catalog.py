@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from types import SimpleNamespace
+from typing import Any
 
 from benchmarks.sampling import Row, median
 from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import declarations
+from gloveport.host.program_reader import ProgramReader
 from gloveport.host.type_check import TypeChecks
 from gloveport.prepare import prepare
 from gloveport.surfaces.agents.tools import AgentTools
-from gloveport.types import Language, Tool
+from gloveport.types import DEFAULT_AGENT, Language, Limits, Tool
 
 VERBS = [
     "list",
@@ -165,7 +168,9 @@ def carried(catalog: Catalog) -> Row:
 async def checks(rounds: int) -> list[Row]:
     """Measure warm type checks."""
     catalog = Catalog([Listed("weather", [WEATHER])])
-    checker = TypeChecks("kernel")
+    reader = ProgramReader("kernel")
+    checker = TypeChecks("kernel", reader)
+    asked: Any = SimpleNamespace(subset=None, limits=Limits(), agent=DEFAULT_AGENT)
     rows = []
     languages: list[tuple[Language, str, str]] = [("typescript", TYPESCRIPT, "≤ 30 ms"), ("python", PYTHON, "≤ 10 ms")]
     for language, text, bar in languages:
@@ -174,7 +179,7 @@ async def checks(rounds: int) -> list[Row]:
         times, first = [], 0.0
         for round_ in range(rounds + 10):
             began = time.perf_counter()
-            judged = await checker.check(program, catalog)
+            judged = await checker.check(program, catalog, asked)
             assert judged.error is None
             first = first or time.perf_counter() - began
             if round_ >= 10:
@@ -182,6 +187,7 @@ async def checks(rounds: int) -> list[Row]:
         cold = f"the first {first * 1e3:,.0f} ms; {len(header):,} characters of declarations"
         rows.append((f"type check of {language}, warm p50", f"{median(times) * 1e3:.1f} ms", cold, "", bar))
     await checker.close()
+    await reader.tasks.close()
     return rows
 
 

@@ -5,7 +5,6 @@ import importlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,6 @@ import pytest
 from hypothesis import settings
 
 from gloveport import Gloveport, ToolError
-
-# The files of whoever runs the tests stay as they are, and decide nothing here.
-_HOME = tempfile.TemporaryDirectory(prefix="home-of-tests-")
-for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-    os.environ[_name] = f"{_HOME.name}/{_name.lower()}"
 
 settings.register_profile("busy", deadline=None)  # a busy machine is not a defect; each test has a timeout of its own
 settings.load_profile("busy")

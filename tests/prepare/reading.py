@@ -21,7 +21,9 @@ CATALOG = Catalog([functions([ping])])
 async def outcome(reader: ProgramReader, text: str, language: Language) -> str:
     """Return how the program of a text is entered, or its error."""
     try:
-        program = await reader.prepare(text[:SIZE], language=language, max_code_bytes=SIZE, catalog=CATALOG)
+        program = await reader.prepare(
+            text[:SIZE], language=language, max_code_bytes=SIZE, catalog=CATALOG, agent="default"
+        )
     except ProgramError as error:
         assert error.frame or error.code in {"code-too-large", "program-too-complex"}
         return f"{error.code}: {error.message}"
