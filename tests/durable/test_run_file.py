@@ -128,6 +128,17 @@ def test_bytes_that_are_no_text_are_kept(stored: StoredRuns, tmp_path: Path) -> 
         ({"steps": [STEPS[0], 'host ["reply",1,[],true,1]']}, "step 2"),
         ({"steps": [STEPS[0], "guest " + "[" * 100_000]}, "step 2"),
         ({"steps": [STEPS[0], "guest {}"]}, "step 2"),
+        ({"steps": [STEPS[0], 'guest ["call",1]']}, "a frame of the kind 'call' that no guest sends"),
+        ({"steps": [STEPS[0], 'guest ["call",1,5,[]]']}, "a frame of the kind 'call'"),
+        ({"steps": [STEPS[0], 'guest ["call",1,"t",{}]']}, "a frame of the kind 'call'"),
+        ({"steps": [STEPS[0], 'guest ["call",1,"t",[],5]']}, "a frame of the kind 'call'"),
+        ({"steps": [STEPS[0], 'guest ["call",true,"t",[]]']}, "a call with the id True"),
+        ({"steps": [STEPS[0], 'guest ["call",-1,"t",[]]']}, "a call with the id -1"),
+        ({"steps": [*STEPS[:2], STEPS[1]]}, "a call with the id 1"),
+        ({"steps": [STEPS[0], 'guest ["timer","soon"]']}, "a frame of the kind 'timer'"),
+        ({"steps": [STEPS[0], 'guest ["done","value"]']}, "a frame of the kind 'done'"),
+        ({"steps": [STEPS[0], 'guest ["fork"]']}, "a frame of the kind 'fork'"),
+        ({"steps": [STEPS[0], 'guest ["call",1]', STEPS[5]], "status": "failed"}, "step 2"),
         ({"steps": ['host ["start","now",{}]']}, "step 1"),
         ({"steps": ['host ["start"]']}, "step 1"),
     ],
@@ -137,6 +148,12 @@ def test_a_file_that_no_export_made_is_refused(tmp_path: Path, changes: dict[str
         read_run_file(written(tmp_path, **changes))
     assert refused.value.code == "bad-run-file"
     assert problem in refused.value.message
+
+
+def test_a_frame_that_the_host_refused_ends_a_failed_run(stored: StoredRuns, tmp_path: Path) -> None:
+    file = written(tmp_path, status="failed", steps=[*STEPS[:4], 'guest ["call",2,"t",[],5]'])
+    outcome = past_outcome(stored, stored.find(imported(stored, read_run_file(file))))
+    assert [call.id for call in outcome.calls] == [1]
 
 
 def test_a_file_that_is_too_large_or_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

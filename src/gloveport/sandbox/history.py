@@ -63,14 +63,19 @@ class RunHistory:
         """Read a recording. Do this for a long one in a thread."""
         found = cls(recording)
         by_id: dict[int, PastCall] = {}
-        for sender, content in recording.steps:
+        for place, (sender, content) in enumerate(recording.steps, 1):
             if sender == "write":
                 id, sent = left_write(content)
                 by_id[id].left, by_id[id].sent = True, sent or by_id[id].sent
             elif sender == "host":
                 found._read_event(content, by_id)
             else:
-                found._read_frame(wire.decode(content), len(content), by_id)
+                try:
+                    found._read_frame(wire.decode(content), len(content), by_id)
+                except WireError:
+                    if place < len(recording.steps):
+                        raise
+                    # The host has refused this frame, and ended the run.
         found.repeated = RepeatedFrames(recording)
         found.sent = b"".join(wire.pack(event) for event in recording.events)
         return found
