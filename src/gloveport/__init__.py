@@ -61,13 +61,15 @@ _HOMES = {
     "Rules": "rules.rules",
     "SourceConfig": "config",
     "code_tool": "surfaces.agents.code_tool",
+    "load_ipython_extension": "surfaces.notebook",  # `%load_ext gloveport` calls it
+    "unload_ipython_extension": "surfaces.notebook",
     "tool": "sources.functions",
 } | dict.fromkeys(("GloveportError", "OptionError", "SandboxError", "SourceError", "ToolError"), "errors")
 
 
 def __getattr__(name: str) -> Any:
     # Names are loaded when they are first used: the command line shows its help, and the fork server starts, without them.
-    if name not in __all__:
+    if name not in __all__ and name not in _HOMES:
         raise AttributeError(f"module 'gloveport' has no attribute {name!r}")
     import importlib
 

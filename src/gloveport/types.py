@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from gloveport.errors import OptionError, Origin, label
+from gloveport.outcome_html import outcome_html, printable
 from gloveport.plan import Plan
 
 Language = Literal["typescript", "javascript", "python"]
@@ -157,7 +158,7 @@ class Failure:
         while cause is not None and left:
             lines.append(f"caused by: {cause.summary}")
             cause, left = cause.cause, left - 1
-        return _printable("\n".join(lines))
+        return printable("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,11 +482,7 @@ class Outcome:
                 shown if len(shown) <= MAX_SHOWN_CHARS else f"{shown[:MAX_SHOWN_CHARS]}… ({len(shown):,} characters)"
             )
         lines += [f"warning: {warning}" for warning in self.warnings]
-        return _printable("\n".join(lines))
+        return printable("\n".join(lines))
 
-
-def _printable(text: str) -> str:
-    """Return the text with escapes for what a terminal would obey or hide: programs and tools wrote parts of it."""
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    return "".join(one if one == "\n" or one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    def _repr_html_(self) -> str:
+        return outcome_html(self)

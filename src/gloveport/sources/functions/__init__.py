@@ -5,6 +5,7 @@ one in the event loop. The bridge turns what a function returns or raises into p
 
 signatures, type_schemas, docstrings    a callable → the schemas and texts of a tool
 threads                                 runs blocking functions
+framework_tools                         tools of LangChain, pydantic-ai and OpenAI Agents
 modules                                 a Python module or file → its functions
 importable_files, trusted_imports       what a project's file may import: found and recorded, enforced
 """
@@ -22,7 +23,8 @@ import msgspec
 from gloveport.errors import OptionError, ToolError
 from gloveport.rules.labels import check_labels
 from gloveport.sources.functions import docstrings
-from gloveport.sources.functions.signatures import Signature, signature_of
+from gloveport.sources.functions.framework_tools import FrameworkTool, framework_tool
+from gloveport.sources.functions.signatures import BoundArguments, signature_of
 from gloveport.sources.functions.threads import FunctionThreads
 from gloveport.sources.source import SourceInfo
 from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
@@ -85,9 +87,9 @@ def _mark(options: ToolOptions, function: Any) -> Any:
 class _FunctionTool:
     call: Callable[..., Any]
     tool: Tool
-    signature: Signature
+    bind: Callable[[dict[str, Any]], BoundArguments]
     is_async: bool
-    inline: bool
+    inline: bool = False
     undo: str | None = None
 
 
@@ -115,7 +117,7 @@ class FunctionSource:
         """Return what the function returned, unchanged; it gets the arguments in their annotated types."""
         function = self._functions[tool.address]
         try:
-            positional, keywords = function.signature.bind(args)
+            positional, keywords = function.bind(args)
         except msgspec.ValidationError as error:
             raise ToolError(str(error), code="bad-arguments", tool=tool.address) from error
         if not function.is_async and not function.inline:
@@ -187,15 +189,13 @@ def _each(tools: Any) -> Iterator[tuple[str | None, Callable[..., Any]]]:
 
 
 def _function_tool(source: str, given: str | None, function: Any) -> _FunctionTool:
+    if (framework := framework_tool(function)) is not None:
+        return _from_framework(source, given or framework.name, framework)
     if not callable(function):
         raise OptionError(f"a tool must be a function, not {function!r}")
     options = getattr(function, TOOL_ATTRIBUTE, None) or ToolOptions()
     name = given or options.name or _own_name(function)
-    problem = problem_with(name)
-    if source == ROOT_SOURCE and name in RESERVED_ROOT_NAMES:
-        problem = f"is the name of the built-in tools.{name}"
-    if problem:
-        raise OptionError(f"the tool name {name!r} of {_where(function)} {problem}", hint=RENAME)
+    _check_name(source, name, _where(function))
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise OptionError(f"the function {name} yields, which a tool can't", hint="return a list")
     signature = signature_of(function, name)
@@ -209,11 +209,26 @@ def _function_tool(source: str, given: str | None, function: Any) -> _FunctionTo
             writes=options.writes,
             labels=options.labels,
         ),
-        signature=signature,
+        bind=signature.bind,
         is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__),
         inline=options.inline,
         undo=options.undo,
     )
+
+
+def _from_framework(source: str, name: str, given: FrameworkTool) -> _FunctionTool:
+    _check_name(source, name, "a framework's tool")
+    schemas = given.input_schema, given.output_schema
+    tool = Tool(f"{source}.{name}", docstrings.summary(given.description), *schemas, writes=given.asks)
+    return _FunctionTool(given.call, tool, lambda args: ([], args), is_async=True)
+
+
+def _check_name(source: str, name: str, whose: str) -> None:
+    problem = problem_with(name)
+    if source == ROOT_SOURCE and name in RESERVED_ROOT_NAMES:
+        problem = f"is the name of the built-in tools.{name}"
+    if problem:
+        raise OptionError(f"the tool name {name!r} of {whose} {problem}", hint=RENAME)
 
 
 def _docstring(function: Any) -> str | None:
