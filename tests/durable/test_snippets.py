@@ -130,6 +130,27 @@ async def test_calls_of_snippets_count_in_the_limits_and_budgets_of_the_run(stor
         assert outcome.error is not None and outcome.error.code == "call-limit"
 
 
+async def test_calls_of_snippets_count_in_the_budgets_of_a_resumed_run_too(store: Path) -> None:
+    save(store, "many", "for (let n = 0; n < 8; n++) await tools.look({n}); return 1", "local.look", parameters=())
+    save(store, "outer", "return await tools.snippets.many()", "local.look", parameters=())
+    rules = [Rule("snippets.*", "allow"), Budget("local.look", calls_per_run=10)]
+    code = "await tools.snippets.outer(); await tools.pay({n: 1}); return await tools.snippets.many().catch((e) => e.code)"
+    async with port_at(store, rules=rules) as port:
+        waiting = await port.run(code)
+        assert waiting.status == "waiting"
+    async with port_at(store, rules=rules, on_approval=lambda request: True) as port:
+        assert (await port.resume(waiting.run)).value == "denied"
+
+
+@pytest.mark.timeout(30)
+async def test_a_snippet_does_not_use_up_the_concurrent_calls_that_it_needs_itself(store: Path) -> None:
+    save(store, "sum_doubles", SUM, "local.look")
+    async with port_at(store, rules=[Rule("*", "allow"), Budget(concurrent=1)]) as port:
+        both = "return Promise.all([tools.snippets.sum_doubles({a: 1, b: 2}), tools.snippets.sum_doubles({a: 3, b: 4})])"
+        outcome = await port.run(both, limits={"wall_seconds": 10})
+        assert outcome.value == [6, 14], outcome.error
+
+
 async def test_the_rules_decide_on_each_call_of_a_snippet(store: Path) -> None:
     save(store, "payer", "return await tools.pay({n: input.a})", "local.pay", parameters=("a",))
     async with port_at(store, rules=[Rule("local.pay", "deny")]) as port:

@@ -27,22 +27,13 @@ from gloveport.bridge.refusals import (
 )
 from gloveport.bridge.run_approvals import RunApprovals
 from gloveport.bridge.run_flow import UNKNOWN_TOOL, RunFlow
-from gloveport.bridge.to_data import IMMUTABLE_TYPES, to_data
+from gloveport.bridge.to_data import large_to_data, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, StoreError, ToolError, label
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.rules.labels import LabelledRead, decision_after
 from gloveport.sources.functions.threads import left_running
-from gloveport.types import (
-    CallEvent,
-    CallRecord,
-    CallRequest,
-    Decision,
-    Failure,
-    Limits,
-    Tool,
-    ToolCall,
-)
+from gloveport.types import CallEvent, CallRecord, CallRequest, Decision, Failure, Limits, Tool, ToolCall
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
@@ -149,6 +140,11 @@ class RunBridge:
         contract = admitted.contract
         if budgets := self._budgets_of(contract.tool):
             await self._take_budgets(budgets, call, admitted)
+            if (
+                contract.tool.kind == "snippet"
+            ):  # its own calls are those that run at the same time, and wait for their turn
+                self._bridge.policy.counts.give_back(budgets, self._bridge.agent)
+                budgets = ()
         try:
             if self._slots_in_use < self._limits.max_concurrent_calls:
                 self._slots_in_use += 1
@@ -168,7 +164,7 @@ class RunBridge:
             if self._context.audit is not None:
                 await self._record_start(self._context.audit, made, admitted, read)
             found = await self._result(contract, made, admitted.sent)
-            value = await _large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
+            value = await large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
                 raise run_ended(contract.path)
             if self._context.audit is not None:
@@ -231,8 +227,7 @@ class RunBridge:
         for past in history.calls:
             if past.is_sync or past.reply is None:
                 continue
-            self._calls_made += 1
-            contract = self._bridge.contract(past.call.name[:MAX_NAME_CHARS])
+            contract = self.count_past(past)
             if past.reply[0] is not True:
                 self.errors.add(error_in_reply(past))
             elif contract is None and past.call.name not in self._bridge.builtins.calls:
@@ -240,8 +235,14 @@ class RunBridge:
             if contract is not None:
                 self._past.append(past_record(past, contract, history.began))
                 self.flow.restore(contract.tool.address, contract.labels, past.started / 1e6)
-                for budget in self._budgets_of(contract.tool):
-                    self.budgets_used[str(budget)] += 1
+
+    def count_past(self, past: PastCall) -> Contract | None:
+        """Count a call that the program, or a snippet of it, made before the run was resumed; return its contract."""
+        self._calls_made += 1
+        contract = self._bridge.contract(past.call.name[:MAX_NAME_CHARS])
+        for budget in self._budgets_of(contract.tool) if contract is not None else ():
+            self.budgets_used[str(budget)] += 1
+        return contract
 
     async def call_again(self, past: PastCall) -> Any:
         """Return the result of a call that the program made before the run was resumed.
@@ -489,10 +490,3 @@ class RunBridge:
             if self._context.audit is not None:
                 self._context.audit.call_ended(call.id, "failed", call.error)
         self._tell("call-ended", call)
-
-
-async def _large_to_data(value: Any, contract: Contract) -> Any:
-    """Return a large value as data. What a source has read from JSON just now needs no copy: nobody else has it."""
-    if contract.gives_json or type(value) in IMMUTABLE_TYPES:
-        return value
-    return await off_loop_soon(to_data, value, contract.path)

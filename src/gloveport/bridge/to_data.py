@@ -10,13 +10,17 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from gloveport.errors import ToolError
+from gloveport.large_values import off_loop_soon
 from gloveport.types import ErrorValue
+
+if TYPE_CHECKING:
+    from gloveport.bridge.arguments import Contract
 
 MAX_DEPTH = 110
 MAX_VALUES = 1_000_000  # keys count, too
@@ -85,6 +89,13 @@ class _Room:
         self.values -= values
         if self.values < 0:
             raise _TooMuch
+
+
+async def large_to_data(value: Any, contract: Contract) -> Any:
+    """Return a large value as data. What a source has read from JSON just now needs no copy: nobody else has it."""
+    if contract.gives_json or type(value) in IMMUTABLE_TYPES:
+        return value
+    return await off_loop_soon(to_data, value, contract.path)
 
 
 def _data(value: Any, room: _Room, depth: int = 0) -> Any:

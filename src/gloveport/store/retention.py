@@ -24,7 +24,6 @@ _UNUSED = (
     "at < ? AND NOT EXISTS (SELECT 1 FROM run_steps WHERE tail = digest)"
     " AND NOT EXISTS (SELECT 1 FROM runs WHERE code = lower(hex(digest)))"
 )
-_TABLES = (("runs", "id"), ("run_steps", "run"), ("approvals", "run"), ("plans", "run"), ("undone", "run"))
 
 
 class Pruned(NamedTuple):

@@ -39,9 +39,10 @@ async def attempt(
     resumed = request.resumed
     caller = request.caller
     context = RunContext(request.run, began, on_call, line_of, request.audit, resumed is not None, request.plan)
+    called: SnippetCalls | None = None
     if snippets is not None and request.plan is None:
-        run_snippet = SnippetCalls(snippets, bridge, request.run, request.limits, caller=caller, held=held).call
-        context = replace(context, run_snippet=run_snippet)
+        called = SnippetCalls(snippets, bridge, request.run, request.limits, caller=caller, held=held)
+        context = replace(context, run_snippet=called.call)
     if caller is not None:
         # Whoever is asked has the text of the caller's program, so a line of the snippet would mislead.
         context = replace(context, run=caller.run, call_base=caller.call_base, line_of=lambda tool: None)
@@ -61,6 +62,8 @@ async def attempt(
         else:
             many = len(resumed.history.calls) > MAX_INLINE_CALLS
             await off_loop_if(many, port.bridge.restore, resumed.history)
+            if called is not None:
+                await called.count_past(port.bridge, resumed.history, request.run)
             result = await work.resume(resumed.history)
     except GloveportError as error:
         result = AttemptResult(error=error_data(error))

@@ -24,7 +24,8 @@ from gloveport.host.runs.run_request import NO_INPUT, RunRequest, SnippetCaller
 from gloveport.host.snippet_source import SnippetSource
 from gloveport.large_values import off_loop
 from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.store.snippets import Snippet
+from gloveport.sandbox.history import RunHistory
+from gloveport.store.snippets import SOURCE, Snippet
 from gloveport.types import Language, Limits, Outcome
 
 MAX_DEPTH = 3
@@ -86,6 +87,19 @@ class SnippetCalls:
             raise CallLimit(error.message)
         message = f"the snippet {snippet.name} failed: {error.summary}"
         raise ToolError(message, code=error.code, tool=made.tool, hint=error.hint, data=error.data, origin=error.origin)
+
+    async def count_past(self, bridge: RunBridge, history: RunHistory, run: str) -> None:
+        """Count the calls of the snippets that had ended before their run was resumed: they are calls of its caller."""
+        for past in history.calls:
+            if past.reply is None or not past.call.name.startswith(f"{SOURCE}."):
+                continue
+            stored = await self._runner.store.find_exactly(snippet_run(run, past.call.id))
+            if stored is not None and stored.agent == self._bridge.agent and stored.obstacle is None:
+                ended = await self._runner.store.history(stored)
+                for made in ended.calls:
+                    if not made.is_sync and made.reply is not None:
+                        bridge.count_past(made)
+                await self.count_past(bridge, ended, stored.id)
 
     async def _outcome(self, snippet: Snippet, args: dict[str, Any], caller: SnippetCaller, run: str) -> Outcome:
         store = self._runner.store
