@@ -371,6 +371,18 @@ async def test_a_stop_gives_up_runs_that_take_too_long_and_leaves_nothing_behind
 
 
 @pytest.mark.integration
+async def test_the_server_ends_with_its_input_if_it_is_told_to() -> None:
+    async with serving("--until-eof", "--grace", "0") as (started, url, http):
+        assert (await http.post(f"{url}/v1/runs", json={"code": "6 * 7"})).json()["value"] == 42
+        below = descendants(started.pid)
+        assert started.stdin
+        started.stdin.close()
+        assert await asyncio.to_thread(started.wait, DEADLINE) == 0
+        assert below
+        assert all_end(below)
+
+
+@pytest.mark.integration
 async def test_a_project_is_served_with_its_sources(tmp_path: Path) -> None:
     (tmp_path / "gloveport.toml").write_text('[sources.gone]\nopenapi = "nowhere.json"\n[limits]\nmax_calls = 1\n')
     async with serving("--config", str(tmp_path / "gloveport.toml")) as (_, url, http):

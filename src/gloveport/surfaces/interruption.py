@@ -45,6 +45,18 @@ def run_interruptible(work: Coroutine[Any, Any, T], *, grace_seconds: float = 0)
             os.write(ended, bytes([_WORK_ENDED]))
 
 
+def stop_at_end_of_input() -> None:
+    """Stop this process as SIGTERM does when its standard input ends: so it ends with the one that started it."""
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="end of input", daemon=True).start()
+
+
 async def _cancelled_by_signals(work: Coroutine[Any, Any, T]) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None

@@ -254,6 +254,7 @@ def connect(**options: Any) -> int:
     metavar="SECONDS",
     help="Let running programs finish for this long when it stops (30).",
 )
+@click.option("--until-eof", is_flag=True, help="Stop when standard input ends, with the program that started it.")
 @PRIVATE
 @WRITES
 @TRUST_ANNOTATIONS

@@ -21,7 +21,7 @@ from gloveport.surfaces.http.admission import MAX_CONCURRENT_RUNS, MAX_WAITING_R
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, is_loopback, listen
 from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file, read_token
-from gloveport.surfaces.interruption import run_interruptible
+from gloveport.surfaces.interruption import run_interruptible, stop_at_end_of_input
 from gloveport.surfaces.mcp.server import OnActivity, OnReady
 from gloveport.surfaces.mcp.stdio import ServedSources
 from gloveport.surfaces.own_command import typed_command
@@ -45,6 +45,7 @@ class ServeOptions:
     at_once: int | None
     waiting: int | None
     grace: float
+    until_eof: bool
     quiet: bool
     log_format: LogFormat
     as_json: bool
@@ -57,6 +58,8 @@ def serve_command(options: ServeOptions) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     given = Path(options.token_file) if options.token_file else None
     token = read_token(given) if given else own_token()
+    if options.until_eof:
+        stop_at_end_of_input()
     port = options.what.port()
     listening = listen(options.host, options.port, given)
     url = _url(listening)
