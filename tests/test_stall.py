@@ -78,6 +78,8 @@ KNOWN_WAYS: dict[str, tuple[str, str, frozenset[str]]] = {
     "a project whose definition hangs, for `run`": ("commands", "hostile-project-run", ANY),
     "a log of control characters": ("commands", "control-logs", ANY),
     "a log of line ends": ("commands", "line-logs", ANY),
+    "a burst of requests on standard input": ("commands", "stdio-burst", ANY),
+    "requests on standard input that never end": ("commands", "stdio-listeners", ANY),
     "a stream of empty frames": ("frames", "no-frames", frozenset({"wire-violation"})),
     "an argument of a million keys": ("frames", "echo-keys", BAD_VALUE),
     "unknown arguments by the million": ("frames", "extra-keys", BAD_VALUE),

@@ -29,6 +29,7 @@ from fuzz.stall.heartbeat import Heartbeat
 from fuzz.stall.measurement import cpu_seconds
 from fuzz.stall.programs import MARKS
 from fuzz.stall.recipe import expand, many, nest, times
+from fuzz.stall.requests import META
 from gloveport.surfaces.cli.main import main
 
 LAZY = re.compile(r"\.adapters\.|\.guest\b|__main__|\.self_test\.")
@@ -145,6 +146,12 @@ def _refusal(code: int, out: str) -> Refusal | None:
     return Refusal("bad-option", out) if code else None
 
 
+_LISTEN = (
+    '{"jsonrpc":"2.0","id":"<i>","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},'
+    f'"_meta":{json.dumps(META)}}}}}\n'
+)
+
+
 def _command(*argv: Any, **files: Any) -> Document:
     words: list[Any] = []
     for word in argv:
@@ -237,6 +244,9 @@ SEEDS: dict[str, Document] = {
     "stdio-depth": _command("mcp", stdin=[nest(300_000, "[", "", "]"), "\n"]),
     "stdio-digits": _command("mcp", stdin=['{"jsonrpc":"2.0","id":', times(900_000, "9"), ',"method":"ping"}\n']),
     "stdio-lines": _command("mcp", stdin=times(50_000, "{}\n")),
+    "stdio-burst": _command("mcp", stdin=times(20_000, '{"jsonrpc":"2.0","id":1,"method":"ping"}\n')),
+    "stdio-notifications": _command("mcp", stdin=times(20_000, '{"jsonrpc":"2.0","method":"notifications/x"}\n')),
+    "stdio-listeners": _command("mcp", stdin={"count": 1_000, "of": _LISTEN}),
     "stdio-text": _command("mcp", stdin=['{"jsonrpc":"2.0","id":1,"method":"', times(900_000, "\\u0301"), '"}\n']),
 }
 WORDS = (

@@ -6,10 +6,11 @@ import asyncio
 import faulthandler
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
+
+from fuzz.stall.standstill import Standstill
 
 MAX_GAP_SECONDS = 0.05
 BEAT_SECONDS = 0.002  # short: the CPU time of other threads between two beats counts, too
@@ -28,7 +29,7 @@ class Heartbeat:
         Heartbeat.of_process = self
         self.longest = 0.0
         self.is_measuring = False
-        self._last = 0.0
+        self._standstill = Standstill()
         self._loops: list[asyncio.AbstractEventLoop] = []
         self._stacks = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         faulthandler.register(signal.SIGPROF, self._stacks, all_threads=True)
@@ -49,7 +50,7 @@ class Heartbeat:
         """Measure in this block; time before the first beat and after the last counts, too."""
         self._stacks.seek(0)
         self._stacks.truncate()
-        self.longest, self._last, self.is_measuring = 0.0, time.process_time(), True
+        self.longest, self._standstill, self.is_measuring = 0.0, Standstill(), True
         signal.setitimer(signal.ITIMER_PROF, MAX_GAP_SECONDS)
         try:
             yield
@@ -84,6 +85,5 @@ class Heartbeat:
             self._count()
 
     def _count(self) -> None:
-        now = time.process_time()
-        self.longest, self._last = max(self.longest, now - self._last), now
+        self.longest = max(self.longest, self._standstill.lap())
         signal.setitimer(signal.ITIMER_PROF, MAX_GAP_SECONDS)

@@ -11,15 +11,14 @@ import threading
 import time
 from asyncio.events import Handle
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
-import anyio
 import pytest
-from mcp.server.stdio import stdio_server
 
 from gloveport import Gloveport
+from gloveport.surfaces.mcp import stdio_transport
 from gloveport.surfaces.mcp.server import AgentServer
-from gloveport.surfaces.mcp.stdio import _Lines
+from gloveport.surfaces.mcp.stdio_transport import StdioTransport
 from gloveport.surfaces.request_bounds import (
     MAX_NUMBER_DIGITS,
     MAX_REQUEST_BYTES,
@@ -143,17 +142,15 @@ class Replies(io.StringIO):
             self.enough.set()
 
 
-async def answers(*lines: bytes) -> list[Any]:
-    """Return what the server on standard input and output answers, one message for each line."""
+async def answers(*lines: bytes, count: int | None = None) -> list[Any]:
+    """Return what the server on standard input and output answers: one message for each line, or this many."""
     reading, writing = os.pipe()
-    port, out = Gloveport(spare=0), Replies(len(lines))
+    port, out = Gloveport(spare=0), Replies(len(lines) if count is None else count)
     sending = asyncio.create_task(asyncio.to_thread(_write, writing, b"".join(line + b"\n" for line in lines), out))
     server = AgentServer(port)
     try:
-        incoming = _Lines(reading)
-        stdin, stdout = cast(anyio.AsyncFile[str], incoming), anyio.wrap_file(out)
-        async with stdio_server(stdin=stdin, stdout=stdout) as (read, incoming.replies):
-            await server.protocol.run(read, incoming.replies, server.protocol.create_initialization_options())
+        async with StdioTransport(reading, out).open() as (incoming, outgoing):
+            await server.protocol.run(incoming, outgoing, server.protocol.create_initialization_options())
     finally:
         await server.close()
         await port.close()
@@ -192,6 +189,39 @@ async def test_a_line_that_is_refused_is_answered_with_its_id_and_those_after_it
         (None, "the request is not JSON: str i"),
         (8, ""),
     ]
+
+
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
+WAIT = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": "<i>",
+        "method": "subscriptions/listen",
+        "params": {"notifications": {"toolsListChanged": True}, "_meta": META},
+    }
+)
+
+
+@pytest.mark.integration
+async def test_requests_of_a_burst_wait_until_earlier_ones_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio_transport, "MAX_REQUESTS", 2)
+    replies = await answers(*(PING % number for number in range(500)))
+    assert [reply["id"] for reply in replies if reply["result"] == {}] == [*range(500)]
+
+
+@pytest.mark.integration
+async def test_requests_that_never_end_make_further_ones_be_refused_until_one_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio_transport, "MAX_REQUESTS", 2)
+    monkeypatch.setattr(stdio_transport, "STUCK_SECONDS", 0.2)
+    waiting = [WAIT.replace("<i>", name).encode() for name in ("a", "b")]
+    cancel = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}'
+    replies = await answers(*waiting, PING % 1, PING % 2, cancel, PING % 3, count=5)
+    ended = {reply["id"]: reply for reply in replies if "id" in reply}
+    assert "2 requests are under way" in ended[1]["error"]["message"]
+    assert "2 requests are under way" in ended[2]["error"]["message"]
+    assert "under way" not in str(ended[3]), "the server answered it"
 
 
 @pytest.mark.parametrize(

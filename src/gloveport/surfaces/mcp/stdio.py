@@ -7,30 +7,20 @@ import io
 import logging
 import os
 import sys
-import threading
-from collections.abc import AsyncIterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
-from typing import Any, TextIO, cast
-
-import anyio
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
+from typing import TextIO, cast
 
 from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.sources.detection import check, likely_name
-from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.mcp.server import AgentServer
-from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_message
+from gloveport.surfaces.mcp.stdio_transport import StdioTransport
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import claim_stdout, stream
 from gloveport.types import DEFAULT_AGENT, Strength
 
-READ_BYTES = 256 * 1024
-MAX_QUEUED_LINES = 64
 TERMINAL_NOTICE = "This speaks MCP with the client that starts it; `gloveport connect` sets one up. Ctrl-C ends it."
 
 
@@ -87,11 +77,9 @@ async def _serve(port: Gloveport, requests: int, out: TextIO, agent: str) -> Non
         stream(sys.stderr).line(TERMINAL_NOTICE)  # only now does Ctrl-C end it cleanly
     server = AgentServer(port, agent=agent)
     try:
-        lines = _Lines(requests)
-        stdin = cast(anyio.AsyncFile[str], lines)
-        async with stdio_server(stdin=stdin, stdout=anyio.wrap_file(out)) as (read, lines.replies):
+        async with StdioTransport(requests, out).open() as (incoming, outgoing):
             server.open()
-            await server.protocol.run(read, lines.replies, server.protocol.create_initialization_options())
+            await server.protocol.run(incoming, outgoing, server.protocol.create_initialization_options())
     except* (asyncio.CancelledError, BrokenPipeError):
         pass  # a signal ended it, or its client is gone
     finally:
@@ -106,45 +94,3 @@ def _claim_stdin() -> int:
     os.dup2(nothing, 0)
     os.close(nothing)
     return own
-
-
-class _Lines:
-    """The lines of input. One that is no message, or exceeds a bound, is answered here, and the library never parses it."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self.replies: Any = None  # the library's stream of messages to the client; set before the first line is read
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        async for line in _read(self._descriptor):
-            try:
-                if isinstance(line, OverlongLine):
-                    raise ValueError(f"has more than {MAX_REQUEST_BYTES:,} bytes")
-                await read_message(line)
-            except ValueError as problem:
-                known = line if isinstance(line, OverlongLine) else OverlongLine.of(line)
-                error = ErrorData(code=INVALID_REQUEST, message=f"the request {problem}")
-                await self.replies.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=known.id, error=error)))
-            else:
-                yield line.decode()
-
-
-async def _read(descriptor: int) -> AsyncIterator[bytes | OverlongLine]:
-    """Yield lines of input. A daemon thread reads them, because a blocking read can't be cancelled."""
-    loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[bytes | OverlongLine | None] = asyncio.Queue()
-    room = threading.Semaphore(MAX_QUEUED_LINES)
-
-    def read() -> None:
-        splitter = LineSplitter(MAX_REQUEST_BYTES)
-        while chunk := os.read(descriptor, READ_BYTES):
-            for line in splitter.feed(chunk):
-                room.acquire()
-                loop.call_soon_threadsafe(queue.put_nowait, line)
-        loop.call_soon_threadsafe(queue.put_nowait, None)
-
-    threading.Thread(target=read, name="stdin", daemon=True).start()
-    while (line := await queue.get()) is not None:
-        room.release()
-        if isinstance(line, OverlongLine) or line.strip():
-            yield line
