@@ -5,7 +5,8 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Generator
+import tempfile
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = {item for item in items if item.get_closest_marker("integration") or item.get_closest_marker("long")}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_home() -> Iterator[Path]:
+    """Give the tests, and what they start, a home of their own: nothing is written into the folders of whoever runs them.
+
+    It is one for the session, so that it is there before the servers and ports that tests share. Without the XDG variables,
+    settings, data and caches follow HOME, also for a test that becomes another user with another HOME.
+    """
+    with tempfile.TemporaryDirectory(prefix="home-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", folder)
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+            patch.delenv(name, raising=False)
+        yield Path(folder)
 
 
 async def add(a: int, b: int) -> int:

@@ -1,10 +1,13 @@
 """The house rules that a script can check: small folders, one class per name, constants that say what they bound."""
 
 import ast
+import os
+import pwd
 import re
 from collections import defaultdict
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+from gloveport.folders import cache_folder, config_folder, data_folder
 from tests.test_api import ROOT, modules
 
 MAX_MODULES_PER_FOLDER = 18
@@ -43,3 +46,8 @@ def test_no_two_classes_have_the_same_name() -> None:
 def test_a_constant_says_what_it_bounds() -> None:
     old = {name: [one for one in constants(tree) if _OLD_NAMES.match(one)] for name, tree in modules()}
     assert {name: found for name, found in old.items() if found} == {}
+
+
+def test_no_test_writes_into_the_folders_of_whoever_runs_it() -> None:
+    theirs = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    assert [each for each in (config_folder(), data_folder(), cache_folder()) if each.is_relative_to(theirs)] == []

@@ -174,6 +174,7 @@ def test_the_name_of_a_tool_is_answered_as_click_would(
         assert completion.complete_tool() is quick, line
         if quick:
             expected = get_completion_class(shell)(cli, {}, "gloveport", "_GLOVEPORT_COMPLETE").complete()
+            expected = expected.replace("plain,", "") if shell == "bash" else expected  # as our script of bash wants it
             assert capsys.readouterr().out == f"{expected}\n"
 
 

@@ -22,17 +22,20 @@ COMPLETE_VARIABLE = "_GLOVEPORT_COMPLETE"
 MAX_SETTINGS_BYTES = 256 * 1024
 # The commands whose first argument is a tool.
 TOOL_COMMANDS = frozenset({("tools", "describe"), ("tools", "call"), ("policy", "explain")})
-# How click writes a word for the scripts that it prints.
-WORD_FORMS = {"bash_complete": "plain,{}", "fish_complete": "plain,{}", "zsh_complete": "plain\n{}\n_"}
-# click's own script reads each word in a loop of the shell, which takes 150 ms for 5,000 of them.
+# How a tool's name is written: for our script of bash as it is, for click's scripts as click writes a word.
+WORD_FORMS = {"bash_complete": "{}", "fish_complete": "plain,{}", "zsh_complete": "plain\n{}\n_"}
+# click's own script reads each word in a loop of the shell, which takes 150 ms for 5,000 of them. Names of tools come
+# without a kind, because to strip it off each takes as long as all the rest that bash does.
 BASH_SCRIPT = """\
 %(complete_func)s() {
     local IFS=$'\\n' words
-    words=($(COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD %(complete_var)s=bash_complete "$1"))
-    case "${words-}" in
+    words=$(COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD %(complete_var)s=bash_complete "$1")
+    case "$words" in
+        '') COMPREPLY=() ;;
         dir,*) compopt -o dirnames ;;
         file,*) compopt -o default ;;
-        *) COMPREPLY=("${words[@]#plain,}") ;;
+        plain,*) words=($words); COMPREPLY=("${words[@]#plain,}") ;;
+        *) mapfile -t COMPREPLY <<<"$words" ;;
     esac
 }
 
