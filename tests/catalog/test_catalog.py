@@ -22,9 +22,9 @@ OPEN: dict[str, Any] = {"type": "object", "properties": {}}
 class Listed:
     """A source of named tools that are never called."""
 
-    def __init__(self, name: str, *paths: str, description: str = "") -> None:
+    def __init__(self, name: str, *paths: str, description: str = "", kind: str = "openapi") -> None:
         self.name = name
-        self._tools = [Tool(f"{name}.{path}", description, OPEN, kind="openapi") for path in paths]
+        self._tools = [Tool(f"{name}.{path}", description, OPEN, kind=kind) for path in paths]
 
     def tools(self) -> Sequence[Tool]:
         return self._tools
@@ -164,6 +164,12 @@ def test_a_misspelt_name_suggests_the_right_one_first(catalog: Catalog, wrong: s
     found = catalog.suggest(wrong)
     assert found[:1] == (meant,)
     assert len(found) <= 3
+
+
+def test_a_function_of_a_file_is_suggested_once_as_it_was_written() -> None:
+    catalog = Catalog([Listed("demo", "get_weather", kind="function"), Listed("shop", "orders.list")])
+    assert catalog.suggest("get_wether") == catalog.suggest("weather") == ("get_weather",)
+    assert catalog.suggest("demo.get_wether") == ("demo.get_weather",)
 
 
 @pytest.mark.parametrize("wrong", ["", "zzzzzz", "__proto__", "a" * 100_000, "\0", "constructor"])

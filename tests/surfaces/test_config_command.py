@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,25 @@ def test_hostile_text_in_a_setting_is_shown_harmless(folder: Path) -> None:
         said = gloveport(*args)
         assert "\x1b" not in said.out + said.err
         assert "\u202e" not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("variable", "command", "problem"),
+    [
+        ("XDG_CONFIG_HOME", ("tools", "list"), "the settings in {} can't be read: Permission denied"),
+        ("XDG_DATA_HOME", ("audit", "verify"), "{}/store.sqlite can't be used: Permission denied"),
+    ],
+)
+def test_a_folder_of_the_user_that_cannot_be_read_is_named(
+    variable: str, command: tuple[str, ...], problem: str, folder: Path
+) -> None:
+    closed = folder.parent / variable / "gloveport"
+    closed.mkdir(parents=True)
+    closed.chmod(0)
+    powerless = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+    try:
+        refused = gloveport(*command, prefix=powerless)
+    finally:
+        closed.chmod(0o700)
+    assert (refused.code, refused.err.splitlines()[0]) == (2, f"✗ bad-option: {problem.format(closed)}")
+    assert "  hint: let this user read " in refused.err

@@ -269,3 +269,19 @@ def test_set_refuses_what_is_no_rule(project: Path, args: tuple[str, ...], says:
     assert (done.code, says in done.err) == (2, True), done.err
     assert (project / "gloveport.toml").read_text() == SETTINGS
     assert json.loads(gloveport("policy", "set", *args, "--json").out)["ok"] is False
+
+
+@pytest.mark.parametrize(
+    "command", [("policy", "list"), ("config", "show"), ("policy", "explain", "shop.pay"), ("sources",)]
+)
+def test_no_word_is_broken_in_a_narrow_terminal(folder: Path, command: tuple[str, ...]) -> None:
+    (folder / "shop.py").write_text(TOOLS)
+    reason = "large payments are looked at by a person of the accounting department"
+    text = f'[sources.shop]\nfunctions = "shop.py"\n[limits]\nmax_calls = 5\n[[rules]]\nask = "shop.pay"\nreason = "{reason}"\n'
+    (folder / "gloveport.toml").write_text(text)
+    assert gloveport("tools", "trust", "shop", "--yes").code == 0
+    with terminal(*command, columns=50, NO_COLOR="1", GLOVEPORT_PAGER="cat") as screen:
+        code, shown = screen.rest()
+    assert code == 0
+    for line in shown.splitlines():
+        assert len(line) <= 50 or len(line.split()) == 1 or line.startswith("  to change it: "), shown

@@ -199,7 +199,10 @@ class Catalog:
             apart = _distance_to(wanted, self._paths[index])
             if apart is not None:
                 ranked.append((apart, self._paths[index]))
-        return tuple(path for _, path in sorted(ranked)[:MAX_SUGGESTIONS])
+        by_tool: dict[str, str] = {}  # a function that is also mounted at the root is named once
+        for _, path in sorted(ranked):
+            by_tool.setdefault(self._entries[path].tool.address, path)
+        return tuple(by_tool.values())[:MAX_SUGGESTIONS]
 
     async def prepare_search(self) -> None:
         """Load the search index in a thread, once: for some catalogs it takes half a second."""
@@ -230,7 +233,8 @@ class Catalog:
 
     @cached_property
     def _paths(self) -> list[str]:
-        return [self.path_of(tool) for tool in self.tools]
+        mounted = (name for name in self._children[""] if name in self._entries)
+        return list(dict.fromkeys((*map(self.path_of, self.tools), *mounted)))
 
     @cached_property
     def _sieve(self) -> Sieve:

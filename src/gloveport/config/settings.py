@@ -146,17 +146,26 @@ class Config:
         return {name: place for name, place in found if place}
 
 
+def _is_there(path: Path) -> bool:
+    """Return whether there is such a file; raise OptionError where that can't be seen: it may hold the user's rules."""
+    try:
+        return path.is_file()
+    except OSError as error:
+        hint = f"let this user read {path.parent}, or set XDG_CONFIG_HOME to another folder"
+        raise OptionError(f"the settings in {path.parent} can't be read: {error.strerror}", hint=hint) from None
+
+
 def load_config(project: Path | None = None, *, user: Path | None = None) -> Config:
     """Return the merged settings of the user's file and the project's; a file that does not exist is an error if named.
 
     A project's file that was found, not named, is untrusted: its sources carry its path in `settings`, and what else in it
     loosens the user's settings is in `loosening`.
     """
-    if project is not None and not os.path.isfile(project):
+    if project is not None and not _is_there(project):
         raise OptionError(f"there is no file {project}", hint="`gloveport add` creates one")
     own = user or config_folder() / CONFIG_FILE
     found = project or find_project()
-    layers = [read_layer(path) for path in (own, found) if path is not None and path.is_file()]
+    layers = [read_layer(path) for path in (own, found) if path is not None and _is_there(path)]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:

@@ -27,9 +27,10 @@ def show_command(view: ViewOptions) -> int:
         for row in rows:
             mark = out.paint("!", "yellow") if row["ignored"] else " "
             place = out.paint(visible_line(row["place"] or ""), "dim")
-            out.line(f"{mark} {visible_line(row['key'])} = {visible_line(str(row['value']))}  {place}".rstrip())
+            text = f"{mark} {visible_line(row['key'])} = {visible_line(str(row['value']))}  {place}".rstrip()
+            out.line(out.fold(text, " " * 4))
             if row["ignored"]:
-                out.line(f"    ignored: {visible_line(row['ignored'])}")
+                out.line(out.fold(f"    ignored: {visible_line(row['ignored'])}", " " * 4))
         if settings.ignored:
             err.line(f"hint: {HOW_TO_TRUST}")
         if not rows:
@@ -71,7 +72,7 @@ def trust_command(view: ViewOptions, *, yes: bool) -> int:
         _done(view, "no setting of a project's file needs trust", settings, trusted=False)
         return 0
     for each in settings.ignored:
-        view.err.line(visible_line(f"{each.place}: {each.shown} ({each.reason})"))
+        view.err.line(view.err.fold(visible_line(f"{each.place}: {each.shown} ({each.reason})"), " " * 4))
     ask("Trust these settings?", view.err, yes=yes, as_json=view.as_json)
     trust_settings(settings.project, settings.ignored)
     _done(view, f"these settings of {settings.project} take effect", settings, trusted=True)

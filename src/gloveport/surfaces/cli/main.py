@@ -51,11 +51,21 @@ def _main(args: list[str]) -> int:
         return _fail(args, error)
     except (KeyboardInterrupt, click.Abort):
         return _fail(args, GloveportError("the command was interrupted", code="cancelled"))
+    except PermissionError as error:  # of the user's folders, or of one above the working folder
+        return _fail(args, _permission_error(error))
     except Exception as error:  # the outer edge: a defect of ours is reported as one
         import logging
 
         logging.getLogger("gloveport").error("the command failed", exc_info=error)
         return _fail(args, GloveportError(f"internal error in Gloveport: {type(error).__name__}"))
+
+
+def _permission_error(error: PermissionError) -> GloveportError:
+    """Return the system's refusal as ours, with the file and what to do."""
+    from gloveport.errors import OptionError
+
+    hint = "let this user read and write its folder, or set HOME or the XDG variables to other folders"
+    return OptionError(f"{error.filename or 'a file'} can't be used: {error.strerror}", hint=hint)
 
 
 def _usage_error(error: click.UsageError) -> GloveportError:

@@ -134,7 +134,7 @@ def _show(view: ViewOptions, found: Explanation, request: CallRequest, change: s
     what = f"tools.{request.tool.address}"
     if request.tool.kind == FETCH_KIND and request.args:
         what = f"{request.args['method']} {request.args['url']}"
-    out.line(f"{visible_line(what)} {shown}{reason}")
+    out.line(out.fold(f"{visible_line(what)} {shown}{reason}", " " * 4))
     if found.winner is None:
         preset = f"  no rule applies, so the preset {found.preset} decides: {PRESETS[found.preset]}"
         out.line(out.fold(preset, " " * 4))
@@ -142,7 +142,7 @@ def _show(view: ViewOptions, found: Explanation, request: CallRequest, change: s
             out.line(f"  {visible_line(decision.rule)} of its source turns the question into a denial")
     for match in found.matches:
         mark = "→" if match.rule is found.winner else " "
-        out.line(f"{mark} {shown_rule(out, match.rule)}")
+        out.line(out.fold(f"{mark} {shown_rule(out, match.rule)}", " " * 9))
         out.line(out.fold(f"         {why(match, found, request.args)}", " " * 9))
     out.line(f"  to change it: {visible_line(change)}")
 

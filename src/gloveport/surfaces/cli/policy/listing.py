@@ -13,6 +13,7 @@ from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.settings import HOW_TO_TRUST
 from gloveport.surfaces.terminal import Colour, Stream, visible_line
 
+RULE_INDENT, REASON_INDENT = " " * 7, " " * 9
 VERDICT_COLOURS: dict[str, Colour] = {"deny": "red", "ask": "yellow", "allow": "green"}
 
 
@@ -42,19 +43,21 @@ def list_rules_command(view: ViewOptions) -> int:
         return 0
     out = view.out
     place = settings.origins.get("policy.preset", "the default")
-    out.line(out.fold(f"preset {governance.preset} ({visible_line(place)}): {PRESETS[governance.preset]}", " " * 7))
+    out.line(out.fold(f"preset {governance.preset} ({visible_line(place)}): {PRESETS[governance.preset]}", RULE_INDENT))
     for rule in rules:
-        out.line(shown_rule(out, rule))
+        out.line(out.fold(shown_rule(out, rule), RULE_INDENT))
         if rule.reason:
-            out.line(f"         {visible_line(rule.reason)}")
+            out.line(out.fold(f"{REASON_INDENT}{visible_line(rule.reason)}", REASON_INDENT))
     for budget in governance.budgets:
-        out.line(_with_place(out, f"limit  {visible_line(str(budget).removeprefix('limit = '))}", budget.place))
+        text = f"limit  {visible_line(str(budget).removeprefix('limit = '))}"
+        out.line(out.fold(_with_place(out, text, budget.place), RULE_INDENT))
     for row in shut:
         text = f'deny   what writes in {row["source"]}, if no rule allows it (`writes = "deny"`)'
-        out.line(_with_place(out, text, row["place"]))
+        out.line(out.fold(_with_place(out, text, row["place"]), RULE_INDENT))
     for row in ignored:
-        out.line(f"{out.paint('!', 'yellow')} ignored: {visible_line(row['setting'])}")
-        out.line(f"         not trusted: {visible_line(row['reason'])}  {out.paint(visible_line(row['place']), 'dim')}")
+        out.line(out.fold(f"{out.paint('!', 'yellow')} ignored: {visible_line(row['setting'])}", REASON_INDENT))
+        text = _with_place(out, f"{REASON_INDENT}not trusted: {visible_line(row['reason'])}", row["place"])
+        out.line(out.fold(text, REASON_INDENT))
     if ignored:
         view.err.line(f"hint: {HOW_TO_TRUST}")
     return 0

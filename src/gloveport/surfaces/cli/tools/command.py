@@ -232,8 +232,9 @@ def show_problems(err: Stream, port: Gloveport) -> None:
     """Write why sources are not open."""
     for problem in port.problems:
         if problem.broken:
-            hint = f"\n  hint: {as_typed(problem.hint)}" if problem.hint else ""
-            err.line(f"{err.paint('✗', 'red')} {visible(problem.message)}{hint}")
+            err.line(err.fold(f"{err.paint('✗', 'red')} {visible(problem.message)}", " " * 4))
+            if problem.hint:
+                err.line(err.fold(f"  hint: {as_typed(problem.hint)}", " " * 4))
 
 
 def exit_code_of(wrong: GloveportError | None) -> int:
