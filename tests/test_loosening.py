@@ -35,8 +35,8 @@ def ignored(config: Config) -> list[str]:
 
 
 def test_every_setting_is_known_here() -> None:
-    assert TABLES == ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store")
-    assert SANDBOX_KEYS == ("minimum", "allow_eval", "allow_wasm", "engines", "remote")
+    assert TABLES == ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve")
+    assert SANDBOX_KEYS == ("minimum", "allow_eval", "allow_wasm", "engines")
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -73,7 +73,6 @@ def test_the_users_own_limit_counts_not_the_default() -> None:
         ("minimum = ['full']", "", True),
         ("minimum.x = 'full'", "", True),
         ("allow_eval = true", "", True),
-        ("remote.url = 'https://elsewhere.example'\nremote.token = 'env:T'", "", True),
         ("allow_eval = false", "", False),
         ("allow_eval = true", "allow_eval = true", False),
         ("allow_eval = false", "allow_eval = true", False),
@@ -152,8 +151,17 @@ def test_a_setting_is_reported_with_its_place_and_yours() -> None:
 def test_an_unknown_key_is_still_a_mistake() -> None:
     with pytest.raises(OptionError, match="did you mean `minimum`"):
         load("[sandbox]\nminimun = 'full'\n")
-    with pytest.raises(OptionError, match="there is no key `serve`"):
+    with pytest.raises(OptionError, match="there is no key `host`"):
         load("[serve]\nhost = '0.0.0.0'\n")
+
+
+def test_a_project_names_no_issuer_whose_tokens_count() -> None:
+    theirs = "[serve]\nissuer = 'https://evil.example'\nresource = 'https://glove.example'\n"
+    yours = "[serve]\nissuer = 'https://login.example'\nresource = 'https://glove.example'\nagents = {a = 'b'}\n"
+    assert load(theirs).serve.issuer == ""
+    for project in (theirs, "[serve]\nagents = {mallory = 'b'}\n", "[serve.agents]\nmallory = 'b'\n"):
+        merged = load(project, yours).serve
+        assert (merged.issuer, merged.agents) == ("https://login.example", {"a": "b"})
 
 
 def test_a_change_of_the_users_own_source_waits(folder: Path) -> None:

@@ -16,6 +16,7 @@ from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
+from gloveport.surfaces.http.protected_resource import ProtectedResource
 from gloveport.surfaces.http.server import HttpServer, listen
 from gloveport.surfaces.http.token import TokenCheck
 from gloveport.surfaces.mcp.server import AgentServer
@@ -45,11 +46,15 @@ class Lingering:
 
 @contextlib.asynccontextmanager
 async def http_server(
-    port: Gloveport, admission: Admission | None = None, names: ServerNames | None = None
+    port: Gloveport,
+    admission: Admission | None = None,
+    names: ServerNames | None = None,
+    resource: ProtectedResource | None = None,
 ) -> AsyncIterator[str]:
     """Yield the URL of a server on loopback; it closes the port."""
     listening = listen("127.0.0.1", 0, None)
-    server = HttpServer(port, names or ServerNames(), TokenCheck(Secret(TOKEN, "token")), admission or Admission(), 30)
+    token = TokenCheck(Secret(TOKEN, "token"), None, port.agent, resource)
+    server = HttpServer(port, names or ServerNames(), token, admission or Admission(), 30)
     serving = asyncio.create_task(server.serve(listening))
     try:
         yield url_of(listening)

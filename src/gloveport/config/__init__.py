@@ -7,6 +7,7 @@ layers        one file: its values, and the line of each key
 
 from gloveport.config.governance import AgentConfig, GovernanceConfig
 from gloveport.config.layers import MAX_CONFIG_BYTES, MAX_KEY_PARTS, MAX_SETTINGS
+from gloveport.config.serve import ServeConfig
 from gloveport.config.settings import (
     DEFAULT_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
@@ -32,6 +33,7 @@ __all__ = [
     "AgentConfig",
     "Config",
     "GovernanceConfig",
+    "ServeConfig",
     "SourceConfig",
     "SourceKind",
     "config_from",

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from gloveport.config.credential_references import check_reference
 from gloveport.config.governance import GovernanceConfig, governance_from, loosening_rules
 from gloveport.config.layers import SettingsFile, as_table, leaves, place_prefix, put_value, read_layer, unknown_key
-from gloveport.config.sandbox_host import sandbox_host_from
+from gloveport.config.serve import SERVE_KEYS, ServeConfig, serve_from
 from gloveport.config.store import STORE_KEYS
 from gloveport.errors import OptionError
 from gloveport.folders import CONFIG_FILE, config_folder, find_project
@@ -28,9 +28,9 @@ from gloveport.types import Limits
 
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
-TABLES = ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store")
+TABLES = ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve")
 RULE_LISTS = ("rules", "egress")
-SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines", "remote")
+SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
 MAX_SOURCES = 200
 DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024
@@ -42,6 +42,7 @@ _ROOT_KEYS: Mapping[str, tuple[str, ...]] = {
     "policy": ("preset",),
     "approvals": ("expiry_minutes", "hold_seconds", "notify"),
     "store": STORE_KEYS,
+    "serve": SERVE_KEYS,
 }
 
 
@@ -129,6 +130,7 @@ class Config:
     governance: GovernanceConfig = field(default_factory=GovernanceConfig)
     watched: tuple[Path, ...] = ()
     named: Path | None = None
+    serve: ServeConfig = field(default_factory=ServeConfig)
 
     def reloaded(self) -> Config:
         """Return the settings as the same files state them now; raise OptionError."""
@@ -204,6 +206,7 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
         governance_from(values, origins, layers, None if loosening_trusted else theirs),
         tuple(path for path in (own, found) if path is not None),
         project,
+        serve_from(values.get("serve", {}), origins),
     )
 
 
@@ -279,11 +282,6 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
         for key in values.get(table, {}):
             if key not in known:
                 raise unknown_key(table, key, known, origins)
-    try:
-        sandbox_host_from(values.get("sandbox", {}).get("remote"))
-    except OptionError as error:
-        key = next((key for key in origins if key.startswith("sandbox.remote")), "sandbox.remote")
-        raise OptionError(f"{place_prefix(origins, key)}{error.message}", hint=error.hint) from None
     for key, value in values.get("limits", {}).items():
         try:
             Limits(**{key: value})

@@ -21,12 +21,6 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 _CHALLENGE = re.compile(r'resource_metadata="([^"\\]{1,2000})"')
 
 
-class NoServerMetadata(ToolError):
-    """A service does not describe its authorization server."""
-
-    code = "auth-required"
-
-
 @dataclass(frozen=True, slots=True)
 class AuthorizationServer:
     """An authorization server, as its metadata describe it. Every URL is https, or on loopback."""
@@ -64,15 +58,8 @@ async def discover(egress: Egress, resource_url: str, *, allow_private: bool, is
         found = await _protected_resource(egress, at, reach)
         if found is not None:
             resource, issuer, scopes = found
-    metadata = await _server_metadata(egress, issuer or at.origin, reach)
+    metadata = await server_metadata(egress, issuer or at.origin, reach)
     return _server(metadata, issuer or at.origin, resource, scopes)
-
-
-def declared_server(authorization_url: str, token_url: str) -> AuthorizationServer:
-    """Return the authorization server that a definition names. Without metadata, only a person can vouch for it."""
-    token = safe_url(token_url, "the token URL of the definition")
-    page = safe_url(authorization_url, "the authorization URL of the definition") if authorization_url else ""
-    return AuthorizationServer(urls.parse(token).origin, token, page)
 
 
 def safe_url(text: Any, what: str) -> str:
@@ -97,7 +84,7 @@ async def _protected_resource(egress: Egress, at: urls.Url, reach: Reach) -> tup
         # Another origin could name its own authorization server: egress refuses to ask it.
         places.insert(0, safe_url(challenged[1], "the URL of the resource's metadata"))
     for place in places:
-        document = await _document(egress, place, own)
+        document = await fetch_document(egress, place, own)
         if document is None:
             continue
         resource = document.get("resource")
@@ -122,7 +109,8 @@ def _covers(resource: str, at: urls.Url) -> bool:
     return named.origin == at.origin and below and not named.query
 
 
-async def _server_metadata(egress: Egress, issuer: str, reach: Reach) -> dict[str, Any]:
+async def server_metadata(egress: Egress, issuer: str, reach: Reach) -> dict[str, Any]:
+    """Return what an issuer publishes about itself, unchecked; raise ToolError `auth-required` when there is nothing."""
     at = urls.parse(safe_url(issuer, "the issuer"))
     own = Reach(frozenset({at.origin}), reach.allow_private, True, 10, reach.total_seconds, reach.max_bytes, 0)
     path = at.path.rstrip("/")
@@ -130,13 +118,14 @@ async def _server_metadata(egress: Egress, issuer: str, reach: Reach) -> dict[st
     places = [f"{at.origin}/.well-known/{each}{path}" for each in known]
     places.append(f"{at.origin}{path}/.well-known/openid-configuration")
     for place in dict.fromkeys(places):
-        if (document := await _document(egress, place, own)) is not None:
+        if (document := await fetch_document(egress, place, own)) is not None:
             return document
     message = f"{at.origin} does not describe an authorization server"
-    raise NoServerMetadata(message, setting="name its issuer with --issuer, or use `gloveport auth add`")
+    raise ToolError(message, code="auth-required", setting="name its issuer with --issuer, or use `gloveport auth add`")
 
 
-async def _document(egress: Egress, url: str, reach: Reach) -> dict[str, Any] | None:
+async def fetch_document(egress: Egress, url: str, reach: Reach) -> dict[str, Any] | None:
+    """Return the JSON object at a URL; None when there is none."""
     reply = await egress.send(Request("GET", url, (("accept", "application/json"),)), reach)
     if reply.status != 200:
         return None

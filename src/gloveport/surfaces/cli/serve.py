@@ -19,6 +19,7 @@ from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import MAX_CONCURRENT_RUNS, MAX_WAITING_RUNS, Admission
 from gloveport.surfaces.http.guard import ServerNames
+from gloveport.surfaces.http.protected_resource import resource_from
 from gloveport.surfaces.http.server import HttpServer, is_loopback, listen
 from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file, read_token
 from gloveport.surfaces.interruption import run_interruptible, stop_at_end_of_input
@@ -60,7 +61,10 @@ def serve_command(options: ServeOptions) -> int:
     token = read_token(given) if given else own_token()
     if options.until_eof:
         stop_at_end_of_input()
-    port = options.what.port()
+    settings = options.what.settings()
+    port = options.what.port(settings)
+    for agent in settings.serve.agents.values():
+        port.agent(agent)  # raises OptionError for one that the settings don't name
     listening = listen(options.host, options.port, given)
     url = _url(listening)
     document = {"ok": True, "url": url, "mcp": f"{url}{MCP_PATH}", "token_file": str(given or own_token_file())}
@@ -72,7 +76,7 @@ def serve_command(options: ServeOptions) -> int:
     ready = None if options.as_json else partial(_show_ready, out, err, port, document)
     try:
         with redirect_stdout(sys.stderr):  # shows at once what tools print
-            check = TokenCheck(token, port.store_path, port.agent)
+            check = TokenCheck(token, port.store_path, port.agent, resource_from(settings.serve))
             serving = _serve(options, port, listening, check, log.record if log else None, ready)
             run_interruptible(serving, grace_seconds=options.grace)
     finally:

@@ -65,6 +65,9 @@ class Guard:
         self._names = names
         self._token = token
         self._admission = admission
+        known = token.resource
+        self._public = PUBLIC_PATHS | (known.paths if known is not None else frozenset())
+        self._challenge = 'Bearer realm="gloveport"' + (f", {known.challenge}" if known is not None else "")
         self.stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,7 +77,7 @@ class Guard:
             return
         try:
             headers = _headers(scope)
-            if scope["path"] in PUBLIC_PATHS:
+            if scope["path"] in self._public:
                 await self._app(scope, receive, send)
                 return
             await self._check(scope, headers)
@@ -84,7 +87,7 @@ class Guard:
             if is_run:
                 self._check_admission()
         except GloveportError as error:
-            await _refuse(send, error)
+            await _refuse(send, error, self._challenge)
             return
         with self._admission.request() if is_run else nullcontext():
             await self._app(scope, _replay(body, receive), send)
@@ -183,14 +186,14 @@ def _refusal(code: str, message: str) -> GloveportError:
     return GloveportError(message, code=code, hint=CODES[code].fix)
 
 
-async def _refuse(send: Send, error: GloveportError) -> None:
+async def _refuse(send: Send, error: GloveportError, challenge: str) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"cache-control", b"no-store"),
         (b"connection", b"close"),  # the rest of the body is not read
     ]
     if error.code == "unauthorized":
-        headers.append((b"www-authenticate", b'Bearer realm="gloveport"'))
+        headers.append((b"www-authenticate", challenge.encode()))
     if error.code in ("busy", "stopping"):
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
     body = orjson.dumps(problem_document(error))

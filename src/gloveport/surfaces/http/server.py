@@ -62,6 +62,8 @@ class HttpServer:
             Route("/readyz", self._readiness),
             Route(MCP_PATH, StreamableHTTPASGIApp(self._sessions)),
         ]
+        self._resource = token.resource
+        routes += [] if self._resource is None else self._resource.routes
         self._api = Api(port, admission)
         app = Starlette(routes=[*routes, *self._api.routes], lifespan=self._lifespan, exception_handlers={404: nowhere})
         self.app = Guard(app, names, token, admission)
@@ -105,6 +107,8 @@ class HttpServer:
         finally:
             await self._agents.close()
             await self._api.close()
+            if self._resource is not None:
+                await self._resource.close()
             await self._port.close()
 
     async def _health(self, request: Request) -> JSONResponse:

@@ -20,6 +20,7 @@ from gloveport.errors import OptionError, StoreError
 from gloveport.folders import data_folder
 from gloveport.policy.credentials import Secret
 from gloveport.store.tokens import Role, TokenStore, token_digest
+from gloveport.surfaces.http.protected_resource import ProtectedResource
 from gloveport.types import DEFAULT_AGENT
 
 TOKEN_FILE_NAME = "token"
@@ -88,8 +89,13 @@ class TokenCheck:
     """
 
     def __init__(
-        self, token: Secret, store: Path | None = None, check_agent: Callable[[str], object] = lambda name: None
+        self,
+        token: Secret,
+        store: Path | None = None,
+        check_agent: Callable[[str], object] = lambda name: None,
+        resource: ProtectedResource | None = None,
     ) -> None:
+        self.resource = resource
         self._check_agent = check_agent  # raises OptionError for an agent that the settings don't name
         self._own = (Caller(DEFAULT_AGENT), token_digest(token.reveal()))
         self._store = store
@@ -98,7 +104,7 @@ class TokenCheck:
         self._reading: asyncio.Task[None] | None = None
 
     async def caller_of(self, authorization: str) -> Caller | None:
-        """Return the holder of a `Bearer` token; takes the same time whatever is wrong.
+        """Return the holder of a `Bearer` token; takes the same time whatever is wrong with one that we made.
 
         Raise OptionError for an agent that has a token and is not in the settings.
         """
@@ -107,7 +113,11 @@ class TokenCheck:
         for caller, known in (self._own, *await self._known()):
             if hmac.compare_digest(digest, known):
                 found = caller
-        if found is None or scheme.lower() != "bearer":
+        if scheme.lower() != "bearer":
+            return None
+        if found is None and self.resource is not None and (agent := await self.resource.agent_of(given.strip())):
+            found = Caller(agent)
+        if found is None:
             return None
         if found.runs_programs:
             self._check_agent(found.name)

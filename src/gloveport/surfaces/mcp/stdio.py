@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from typing import TextIO, cast
 
+from gloveport.config import Config
 from gloveport.host.port import Gloveport
 from gloveport.host.source_opener import SourceOptions, SourceSpec
 from gloveport.sources.detection import check, likely_name
@@ -41,14 +42,14 @@ class ServedSources:
     trust_annotations: bool = False
     agent: str = DEFAULT_AGENT
 
-    def port(self) -> Gloveport:
-        """Return the port; it type-checks programs before they run.
-
-        Text that can't be a source is refused here. A source that can't be reached is not: it may be up later.
-        """
+    def settings(self) -> Config:
+        """Return the settings. Text that can't be a source is refused here."""
         for text in self.sources:
             check(text)
-        settings = load_settings(self.config, named=[name for text in self.sources if (name := likely_name(text))])
+        return load_settings(self.config, named=[name for text in self.sources if (name := likely_name(text))])
+
+    def port(self, settings: Config) -> Gloveport:
+        """Return the port; it type-checks programs before they run. A source that can't be reached may be up later."""
         options = SourceOptions(self.private, ("*",) if self.writes else (), self.trust_annotations)
         sources = [SourceSpec(text, options) for text in self.sources]
         store = settings.governance.store_path
@@ -67,7 +68,7 @@ def mcp_command(serving: ServedSources) -> int:
     requests = _claim_stdin()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with redirect_stdout(sys.stderr):  # what tools print is shown at once
-        port = serving.port()
+        port = serving.port(serving.settings())
         run_interruptible(_serve(port, requests, out, serving.agent))
     return 0
 

@@ -1,0 +1,62 @@
+"""The settings of the HTTP server: `[serve]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gloveport.config.layers import place_prefix
+from gloveport.errors import OptionError, ToolError
+from gloveport.urls import parse
+
+SERVE_KEYS = ("issuer", "resource", "scope", "agent_claim", "agents", "issuer_private")
+DEFAULT_AGENT_CLAIM = "client_id"
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServeConfig:
+    """Access tokens that the server takes beside its own: those of `issuer` for the audience `resource`, its public URL.
+
+    `agents` maps values of the claim `agent_claim` to agents: a token with any other value is refused. With `scope`, a
+    token must have it. The issuer may be on loopback or at a private address with `issuer_private`.
+    """
+
+    issuer: str = ""
+    resource: str = ""
+    scope: str = ""
+    agent_claim: str = DEFAULT_AGENT_CLAIM
+    agents: Mapping[str, str] = field(default_factory=dict)
+    issuer_private: bool = False
+
+
+def serve_from(values: Mapping[str, Any], origins: Mapping[str, str]) -> ServeConfig:
+    """Return the settings of the server; raise OptionError with the place of a value that can't be one."""
+
+    def wrong(key: str, expected: str) -> OptionError:
+        return OptionError(f"{place_prefix(origins, f'serve.{key}')}{key} of [serve] must be {expected}")
+
+    for key in ("issuer", "resource"):
+        if key in values and not _is_safe_url(values[key]):
+            raise wrong(key, "an https URL without query, or one on loopback")
+    for key in ("scope", "agent_claim"):
+        value = values.get(key, "text")
+        if not isinstance(value, str) or not value.isascii() or not value.isprintable() or set(' "\\') & set(value):
+            raise wrong(key, "one word")
+    agents = values.get("agents", {})
+    if not isinstance(agents, Mapping) or not all(isinstance(name, str) for name in agents.values()):
+        raise wrong("agents", 'a table from values of the claim to agents: {"client-1" = "research"}')
+    if not isinstance(values.get("issuer_private", False), bool):
+        raise wrong("issuer_private", "true or false")
+    if ("issuer" in values) != ("resource" in values):
+        raise wrong("issuer" if "issuer" in values else "resource", "set together: issuer and resource")
+    return ServeConfig(**values)
+
+
+def _is_safe_url(text: Any) -> bool:
+    try:
+        url = parse(text) if isinstance(text, str) else None
+    except ToolError:
+        return False
+    return url is not None and not url.query and (url.scheme == "https" or url.host in LOOPBACK_HOSTS)
