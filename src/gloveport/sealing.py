@@ -73,7 +73,7 @@ def load_key(*, create: bool) -> bytes:
     if kept:
         return decoded_key(kept, "the keyring")
     if not create:
-        hint = f"set {KEY_VARIABLE}, or bring back {path}; else remove what was sealed and add it again"
+        hint = f"set {KEY_VARIABLE}, bring back {path} or the keyring; else remove what was sealed and add it again"
         raise SealError("the key that sealed the stored data is not here", hint=hint)
     return _created(path, ring)
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -304,6 +305,64 @@ async def test_only_one_of_two_hosts_goes_on_with_a_run(store: Path, effects: An
     told = [process.communicate(timeout=60)[0] for process in both]
     assert any(told)
     assert effects() == ["pay 2"]
+
+
+def stop_outside_a_transaction(process: subprocess.Popen[bytes], store: Path) -> None:
+    """Stop a host at any moment at which it does not hold the lock of the store."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with closing(sqlite3.connect(store, timeout=0.2, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+        except sqlite3.OperationalError:
+            process.send_signal(signal.SIGCONT)
+
+
+def recorded(store: Path) -> list[Any]:
+    """All runs and steps in the store."""
+    with closing(sqlite3.connect(store)) as connection:
+        runs = connection.execute("SELECT id, status, fence, calls FROM runs").fetchall()
+        return [*runs, *connection.execute("SELECT * FROM run_steps ORDER BY number")]
+
+
+@pytest.mark.parametrize("taken_over", ["to the end", "and cancelled"])
+async def test_a_host_that_was_stopped_while_another_took_over_records_and_writes_nothing_more(
+    store: Path, effects: Any, taken_over: str
+) -> None:
+    code = (
+        "for (let n = 1; n <= 40; n++) { await tools.pay({n}); await new Promise((r) => setTimeout(r, 20)); } return 'end'"
+    )
+    process = start(store, "run", code, "typescript", "deno")
+    try:
+        await eventually(lambda: len(effects()) >= 3)
+        await asyncio.to_thread(stop_outside_a_transaction, process, store)
+        with closing(
+            sqlite3.connect(store, isolation_level=None)
+        ) as connection:  # as a host in another container would see it
+            connection.execute("UPDATE hosts SET process = 'elsewhere 1 1', seen = 0")
+        run = only_run(store)
+        assert (run.status, run.owned) == ("running", False)
+        if taken_over == "to the end":
+            async with port(store) as opened:
+                outcome = await opened.resume(run.id)
+                while outcome.status == "waiting":  # a write may have been on its way
+                    answer(store, happened=True, value="it happened")
+                    outcome = await opened.resume(run.id)
+            assert outcome.value == "end", outcome.error
+        else:
+            with closing(StoredRuns(store)) as runs:
+                assert runs.cancel(runs.find(run.id))
+        before = recorded(store)
+        process.send_signal(signal.SIGCONT)
+        out, _ = await asyncio.to_thread(process.communicate, timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert json.loads(out)["status"] == "failed"
+    assert recorded(store) == before
+    assert len(effects()) == len(set(effects())) <= recorded_writes(store)
+    assert len(effects()) == 40 or taken_over == "and cancelled"
 
 
 async def test_a_host_that_lost_its_run_makes_no_more_writes(store: Path) -> None:

@@ -17,7 +17,10 @@ from tests.sources.mcp.support import served
 
 
 class OAuthServer:
-    """Gives tokens that rotate. `refreshes` counts, `metadata` and `resource` override what it says of itself."""
+    """Gives tokens that rotate. `refreshes` counts, `metadata` and `resource` override what it says of itself.
+
+    One that is not `described` says nothing of itself.
+    """
 
     def __init__(self) -> None:
         self.origin = ""
@@ -30,6 +33,7 @@ class OAuthServer:
         self.resource: dict[str, Any] = {}
         self.registration: dict[str, Any] = {}
         self.challenge = True
+        self.described = True
         self.broken = 0  # the status of the token endpoint, while it is not 0
         self.polls_left = 1
         self.lifetime = 3600
@@ -50,10 +54,14 @@ class OAuthServer:
         return Starlette(routes=routes)
 
     async def _resource(self, request: Request) -> Response:
+        if not self.described:
+            return Response(status_code=404)
         found = {"resource": f"{self.origin}/mcp", "authorization_servers": [self.origin], "scopes_supported": ["read"]}
         return JSONResponse(found | self.resource)
 
     async def _metadata(self, request: Request) -> Response:
+        if not self.described:
+            return Response(status_code=404)
         endpoints = {"authorization": "authorize", "token": "token", "registration": "register", "revocation": "revoke"}
         found = {f"{name}_endpoint": f"{self.origin}/{path}" for name, path in endpoints.items()}
         found |= {"device_authorization_endpoint": f"{self.origin}/device", "issuer": self.origin}
@@ -89,7 +97,8 @@ class OAuthServer:
         asked = self.codes.pop(form["code"], None)
         digest = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
         good = asked and asked["code_challenge"] == digest and asked["redirect_uri"] == form["redirect_uri"]
-        return "" if good and form["resource"] == asked["resource"] == f"{self.origin}/mcp" else "invalid_grant"
+        resource = f"{self.origin}/mcp" if self.described else None
+        return "" if good and form.get("resource") == asked.get("resource") == resource else "invalid_grant"
 
     def _by_refresh_token(self, form: dict[str, str], request: Request) -> str:
         if form["refresh_token"] not in self.refresh:

@@ -147,3 +147,49 @@ async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settin
         out = await asyncio.to_thread(gloveport, "auth", "logout", "shop", "--json")
         assert out.document == {"ok": True, "removed": "shop.token", "revoked": True}
         assert (server.access, server.refresh) == (set(), set())
+
+
+def definition(origin: str, page: str, token: str) -> str:
+    """A definition that names an authorization server, which may be anybody's."""
+    flow = {"authorizationUrl": page, "tokenUrl": token, "scopes": {"everything": "All of it"}}
+    return json.dumps(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "Shop", "version": "1"},
+            "servers": [{"url": origin}],
+            "components": {"securitySchemes": {"login": {"type": "oauth2", "flows": {"authorizationCode": flow}}}},
+            "security": [{"login": []}],
+            "paths": {"/mcp": {"get": {"operationId": "hello", "responses": {"200": {"description": "Hello"}}}}},
+        }
+    )
+
+
+async def test_a_person_confirms_the_authorization_server_that_only_a_definition_names(settings: Path) -> None:
+    async with authorizing() as server:
+        server.described = server.challenge = False
+        file = settings.with_name("shop.json")
+        source = f'[sources.shop]\nopenapi = "{file}"\nallow_private = true\n'
+        await asyncio.to_thread(settings.write_text, source)
+        page, token = f"{server.origin}/authorize", f"{server.origin}/token"
+        await asyncio.to_thread(file.write_text, definition(server.origin, "http://evil.test/authorize", token))
+        refused = await asyncio.to_thread(gloveport, "auth", "login", "shop", "--client-id", "me")
+        assert (refused.code, "is not an https URL" in refused.err) == (4, True), refused.err
+        await asyncio.to_thread(file.write_text, definition(server.origin, page, token))
+        unasked = await asyncio.to_thread(gloveport, "auth", "login", "shop", "--client-id", "me", "--yes")
+        assert (unasked.code, "nobody can answer" in unasked.err, server.requests) == (2, True, []), unasked.err
+        terminal = await asyncio.to_thread(Terminal, "auth", "login", "shop", "--client-id", "me", "--no-browser", "--yes")
+        try:
+            question = " ".join((await asyncio.to_thread(terminal.until, r"Go on\? \[y/N\] ")).split())
+            assert f"the definition of shop alone names the page {page}, and tokens from {token}." in question
+            terminal.press(b"y\r")
+            text = await asyncio.to_thread(terminal.until, r"sign in: http\S+\s")
+            egress = Egress()
+            await egress.send(Request("GET", text.split("sign in: ")[1].strip()), LOCAL)
+            await egress.close()
+            code, rest = await asyncio.to_thread(terminal.rest)
+        finally:
+            terminal.close()
+        assert code == 0, rest
+        assert "everything" not in text  # a definition does not choose what an account may do
+        called = await asyncio.to_thread(gloveport, "tools", "call", "shop.mcp.hello")
+        assert (called.code, "•••" in called.out, "canary" in shown(called)) == (0, True, False), called.err

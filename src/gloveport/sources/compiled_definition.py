@@ -32,13 +32,18 @@ class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class CredentialSlot(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A place for one secret of a source, and how requests carry it. OpenAPI calls this a security scheme."""
+    """A place for one secret of a source, and how requests carry it. OpenAPI calls this a security scheme.
+
+    `authorization_url` and `token_url` are where the definition says that a person signs in. It may say anything.
+    """
 
     name: str
     kind: Literal["header", "query", "cookie", "basic", "bearer", "oauth2", "openid"]
     parameter: str = ""
     description: str = ""
     scopes: tuple[str, ...] = ()
+    authorization_url: str = ""
+    token_url: str = ""
 
 
 def shared_schema_names(text: bytes) -> list[str]:

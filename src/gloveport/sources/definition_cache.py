@@ -28,7 +28,7 @@ from gloveport.errors import SourceError
 from gloveport.schema_cost import is_normal, subschemas_of
 from gloveport.sources.compiled_definition import TOO_LARGE_SCHEMA, ToolHead, shared_schema_names
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MAX_UNUSED_DAYS = 90
 MAX_DRAFT_DAYS = 1
 MAX_SCHEMA_BYTES = 1_500_000

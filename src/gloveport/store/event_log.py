@@ -58,12 +58,13 @@ class Statement(NamedTuple):
 
 
 class RunStep(NamedTuple):
-    """One step of a run, to be repeated when it is resumed: its number, who sent it, and its bytes."""
+    """One step of a run, to be repeated when it is resumed: its number, sender, bytes, and the fence of its owner."""
 
     run: str
     number: int
     sender: str
     content: bytes
+    fence: int = 1
 
 
 class _Event(NamedTuple):
@@ -369,7 +370,7 @@ class EventLog:
                     contents.append(tail)
                 name = tail.digest if tail is not None else None
                 kept = connection.seal(head, about("run_steps", "content", item.run, item.number))
-                steps.append((item.run, item.number, item.sender, kept, name, item.run, self.chain))
+                steps.append((item.run, item.number, item.sender, kept, name, item.run, self.chain, item.fence))
             elif isinstance(item, Statement):
                 self._insert_steps(connection, steps)
                 _execute(connection, item)
@@ -385,8 +386,8 @@ class EventLog:
     @staticmethod
     def _insert_steps(connection: sqlite3.Connection, steps: list[tuple[Any, ...]]) -> None:
         if steps:
-            # A host that no longer owns the run can't change what its new owner records.
-            owned = "WHERE EXISTS (SELECT 1 FROM runs WHERE id = ? AND host = ?)"
+            # A host that no longer owns the run, or has lost it meanwhile, can't change what its new owner records.
+            owned = "WHERE EXISTS (SELECT 1 FROM runs WHERE id = ? AND host = ? AND fence = ?)"
             connection.executemany(f"INSERT OR IGNORE INTO run_steps SELECT ?, ?, ?, ?, ? {owned}", steps)
             steps.clear()
 

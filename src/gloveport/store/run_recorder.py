@@ -147,7 +147,7 @@ class RunRecorder:
             self._give_up(TOO_LARGE)
             return
         self._steps += 1
-        self._log.step(RunStep(self.run, self._steps, sender, content))
+        self._log.step(RunStep(self.run, self._steps, sender, content, self._fence))
 
     def _give_up(self, obstacle: str) -> None:
         """Keep no steps: a part of a run can't be repeated."""

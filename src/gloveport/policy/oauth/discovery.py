@@ -21,6 +21,12 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 _CHALLENGE = re.compile(r'resource_metadata="([^"\\]{1,2000})"')
 
 
+class NoServerMetadata(ToolError):
+    """A service does not describe its authorization server."""
+
+    code = "auth-required"
+
+
 @dataclass(frozen=True, slots=True)
 class AuthorizationServer:
     """An authorization server, as its metadata describe it. Every URL is https, or on loopback."""
@@ -60,6 +66,13 @@ async def discover(egress: Egress, resource_url: str, *, allow_private: bool, is
             resource, issuer, scopes = found
     metadata = await server_metadata(egress, issuer or at.origin, reach)
     return _server(metadata, issuer or at.origin, resource, scopes)
+
+
+def declared_server(authorization_url: str, token_url: str) -> AuthorizationServer:
+    """Return the authorization server that a definition names. Without metadata, only a person can vouch for it."""
+    token = safe_url(token_url, "the token URL of the definition")
+    page = safe_url(authorization_url, "the authorization URL of the definition") if authorization_url else ""
+    return AuthorizationServer(urls.parse(token).origin, token, page)
 
 
 def safe_url(text: Any, what: str) -> str:
@@ -121,7 +134,7 @@ async def server_metadata(egress: Egress, issuer: str, reach: Reach) -> dict[str
         if (document := await fetch_document(egress, place, own)) is not None:
             return document
     message = f"{at.origin} does not describe an authorization server"
-    raise ToolError(message, code="auth-required", setting="name its issuer with --issuer, or use `gloveport auth add`")
+    raise NoServerMetadata(message, setting="name its issuer with --issuer, or use `gloveport auth add`")
 
 
 async def fetch_document(egress: Egress, url: str, reach: Reach) -> dict[str, Any] | None:

@@ -235,5 +235,5 @@ def is_writing(operation: Operation, arguments: Iterable[str]) -> bool:
 
 
 def _is_legal_slot(slot: CredentialSlot) -> bool:
-    texts = (slot.parameter, slot.description, *slot.scopes)
+    texts = (slot.parameter, slot.description, slot.authorization_url, slot.token_url, *slot.scopes)
     return problem_with(slot.name) is None and all(len(text) <= MAX_NAME_CHARS for text in texts)

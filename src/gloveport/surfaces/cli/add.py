@@ -110,6 +110,8 @@ async def _add(options: AddOptions, path: Path, out: Stream, err: Stream) -> int
         write_document(out, {"ok": True, "file": str(path), "source": about})
     else:
         err.line(f"{err.paint('✓', 'green')} added to {path}")
+        if config.kind == "mcp" and not isinstance(config.location, str):
+            err.line(err.fold('  if it reads data of yours, add there: labels = ["private"] (see docs/labels.md)'))
         command = SIGN_IN_COMMAND.search(sign_in)
         err.line(f"  next: {as_typed(command[1] if command else f'gloveport tools list {config.name}')}")
     return 0

@@ -17,6 +17,7 @@ from gloveport.sources.texts import clean
 
 MAX_SCHEME_DESCRIPTION_CHARS = 300
 MAX_SCOPES = 500
+MAX_URL_CHARS = 2000
 MAX_SCHEMES = MAX_SLOTS - 1
 """One slot remains for the header `Authorization` as a parameter."""
 WHOLE_HEADER = "The whole header, such as `Bearer TOKEN`."
@@ -58,7 +59,7 @@ def _slot(name: str, scheme: dict[str, Any]) -> CredentialSlot | None:
     if kind == "http" and way == "bearer":
         return CredentialSlot(name, "bearer", "", description)
     if kind == "oauth2":
-        return CredentialSlot(name, "oauth2", "", description, _scopes(scheme))
+        return CredentialSlot(name, "oauth2", "", description, _scopes(scheme), *_sign_in_urls(scheme))
     return CredentialSlot(name, "openid", "", description) if kind == "openIdConnect" else None
 
 
@@ -68,6 +69,20 @@ def _scopes(scheme: dict[str, Any]) -> tuple[str, ...]:
     scopes = [flow.get("scopes") for flow in listed if isinstance(flow, dict)]
     names = dict.fromkeys(str(name) for some in scopes if isinstance(some, dict) for name in some)
     return tuple(names)[:MAX_SCOPES]
+
+
+def _sign_in_urls(scheme: dict[str, Any]) -> tuple[str, str]:
+    """Return the authorization URL and the token URL of the first flow that has a token URL, with a page if one has."""
+    flows = scheme.get("flows")
+    listed = (
+        [flows.get(name) for name in ("authorizationCode", "clientCredentials")] if isinstance(flows, dict) else [scheme]
+    )
+    for flow in listed:
+        token = flow.get("tokenUrl") if isinstance(flow, dict) else None
+        if isinstance(flow, dict) and isinstance(token, str) and len(token) <= MAX_URL_CHARS:
+            page = flow.get("authorizationUrl")
+            return page if isinstance(page, str) and len(page) <= MAX_URL_CHARS else "", token
+    return "", ""
 
 
 def with_authorization(security: Alternatives, slots: Slots, header: Argument) -> Alternatives:

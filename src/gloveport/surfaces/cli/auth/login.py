@@ -10,14 +10,16 @@ from dataclasses import dataclass, replace
 from gloveport import urls
 from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError
+from gloveport.host.port import Gloveport
 from gloveport.policy.credentials.vault import StoredCredential, Vault
 from gloveport.policy.egress import Egress
 from gloveport.policy.oauth.accounts import account_value
-from gloveport.policy.oauth.discovery import AuthorizationServer, discover, safe_url
+from gloveport.policy.oauth.discovery import AuthorizationServer, NoServerMetadata, declared_server, discover, safe_url
 from gloveport.policy.oauth.grants import GrantError, Grants, OAuthClient, PendingSignIn, Tokens
 from gloveport.surfaces.cli.auth.callback import CallbackServer
 from gloveport.surfaces.cli.auth.command import place_of, read_secret, report, source_and_slot
 from gloveport.surfaces.cli.file_change import ask
+from gloveport.surfaces.cli.tools.command import with_port
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.terminal import visible_line
@@ -49,18 +51,48 @@ def login_command(view: ViewOptions, name: str, options: LoginOptions) -> int:
         # A service names its own authorization server: without a person, it would decide who gets the secret (M9).
         raise OptionError("--client-secret with --yes needs --issuer", hint="name the server that may get the secret")
     secret = read_secret(view, "the client's secret") if options.client_secret else ""
-    return run_interruptible(_login(view, config, f"{config.name}.{slot}", origin, options=options, secret=secret))
+    declared = _declared(view, config, slot) if config.kind == "openapi" and not options.issuer else None
+    signing_in = _login(view, config, f"{config.name}.{slot}", origin, options=options, secret=secret, declared=declared)
+    return run_interruptible(signing_in)
+
+
+def _declared(view: ViewOptions, config: SourceConfig, slot: str) -> AuthorizationServer | None:
+    """Return the authorization server that the definition of a source names for a slot."""
+    found: list[AuthorizationServer] = []
+
+    async def look(port: Gloveport) -> int:
+        opened = port.opened_source(config.name)
+        for one in opened.info.slots if opened is not None else ():
+            if one.name == slot and one.token_url:
+                found.append(declared_server(one.authorization_url, one.token_url))
+        return 0
+
+    with_port(view, look, only=[config.name])
+    return found[0] if found else None
 
 
 async def _login(
-    view: ViewOptions, config: SourceConfig, name: str, origin: str, *, options: LoginOptions, secret: str
+    view: ViewOptions,
+    config: SourceConfig,
+    name: str,
+    origin: str,
+    *,
+    options: LoginOptions,
+    secret: str,
+    declared: AuthorizationServer | None,
 ) -> int:
     egress = Egress()
     at = config.base_url or (config.location if config.kind in ("mcp", "graphql") else origin)
     assert isinstance(at, str)
     try:
-        server = await discover(egress, at, allow_private=config.allow_private, issuer=options.issuer or "")
-        _confirm(view, config, server, options)
+        try:
+            server = await discover(egress, at, allow_private=config.allow_private, issuer=options.issuer or "")
+            _confirm(view, config, server, options)
+        except NoServerMetadata:
+            if declared is None:
+                raise
+            server = declared
+            _confirm_declared(view, config, server)
         scope = " ".join(options.scopes or server.scopes)
         client = _client(server, options, secret)
         grants = Grants(egress, server, client, allow_private=config.allow_private)
@@ -86,6 +118,18 @@ def _confirm(view: ViewOptions, config: SourceConfig, server: AuthorizationServe
     elsewhere = f"shows the page of {page}; " if page and page != urls.parse(server.issuer).origin else ""
     question = f"{config.name} signs in at {visible_line(server.issuer)} ({elsewhere}tokens come from {origins}). Go on?"
     ask(question, view.err, yes=options.yes, as_json=view.as_json)
+
+
+def _confirm_declared(view: ViewOptions, config: SourceConfig, server: AuthorizationServer) -> None:
+    """Ask whether a person knows the URLs that a definition names. No option agrees in advance."""
+    page = f"the page {visible_line(server.authorization_endpoint)}, and " if server.authorization_endpoint else ""
+    question = (
+        f"the definition of {config.name} alone names {page}tokens from {visible_line(server.token_endpoint)}. Go on?"
+    )
+    try:
+        ask(question, view.err, yes=False, as_json=view.as_json)
+    except OptionError as error:
+        raise OptionError(error.message, hint="a person confirms it in a terminal, or --issuer names a server") from None
 
 
 def _client(server: AuthorizationServer, options: LoginOptions, secret: str) -> OAuthClient:
