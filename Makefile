@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes codemode soak corpus declarations erasure servers \
+.PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes remote codemode soak corpus declarations erasure servers \
 	oauth prism services \
 	inspector conformance schemathesis clean
 
@@ -89,6 +89,9 @@ escapes: setup ## try every hostile program while two other runs compute
 
 replays: setup ## record 500 generated programs on every engine, and replay each elsewhere (the tests take 40)
 	REPLAYS=500 $(BIN)/pytest tests/test_replay.py -k whatever --timeout 3600
+
+remote: setup ## test the whole contract on every engine of a sandbox host (the tests take one for each language)
+	REMOTE="deno quickjs cpython monty" $(BIN)/pytest tests/test_contract.py tests/sandbox/test_remote.py
 
 codemode: setup ## run programs that pause beside the durable runs of @cloudflare/codemode
 	$(BIN)/python -m benchmarks.codemode_durable

@@ -15,6 +15,11 @@ class Engine(NamedTuple):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def kind(self) -> str:
+        """The engine itself, wherever it runs."""
+        return self.name.removeprefix("remote-")
+
 
 ENGINES = (
     Engine("deno", "typescript"),
@@ -22,6 +27,9 @@ ENGINES = (
     Engine("cpython", "python"),
     Engine("monty", "python"),
 )
+REMOTE_ENGINES = tuple(Engine(f"remote-{engine.name}", engine.language) for engine in ENGINES)
+"""The same engines at a sandbox host."""
+
 LACKS: Any = object()
 """Said for an engine with less of a language than the first one has: the program must be told so, and the first one named."""
 
@@ -48,7 +56,7 @@ def said(what: Any, engine: Engine) -> Any:
     """What is said for one engine."""
     if not isinstance(what, Per):
         return what
-    own = getattr(what, engine.name) if engine.name in FIRST else AS_LANGUAGE
+    own = getattr(what, engine.kind) if engine.kind in FIRST else AS_LANGUAGE
     return getattr(what, engine.language) if own is AS_LANGUAGE else own
 
 
@@ -63,6 +71,6 @@ def assert_lacks(outcome: Outcome, engine: Engine) -> None:
     error = outcome.error
     assert error is not None
     assert error.code == "engine-lacks", error
-    assert f"the engine `{engine.name}` has no " in error.message
-    assert f"`{FIRST[engine.name]}`" in (error.hint or "")
+    assert f"the engine `{engine.kind}` has no " in error.message
+    assert f"`{FIRST[engine.kind]}`" in (error.hint or "")
     assert outcome.calls == ()

@@ -2,18 +2,32 @@
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from gloveport import Event, Gloveport, Outcome
-from tests.conftest import children_of
-from tests.engines import AS_LANGUAGE, ENGINES, LACKS, Engine, Per, assert_lacks, program_of, said
+from tests.conftest import TOOLS, children_of
+from tests.engines import AS_LANGUAGE, ENGINES, LACKS, REMOTE_ENGINES, Engine, Per, assert_lacks, program_of, said
+from tests.sandbox_hosts import caller_settings, sandbox_host
 
 pytestmark = pytest.mark.integration
 
 UNSAID: Any = object()
+EVERYWHERE = (
+    *ENGINES,
+    *(engine for engine in REMOTE_ENGINES if engine.kind in os.environ.get("REMOTE", "deno cpython").split()),
+)
+"""Here, and at a sandbox host: by default, the first engine of each language. `make remote` tries all of them."""
+
+
+@pytest.fixture(scope="module")
+async def port() -> AsyncIterator[Gloveport]:
+    with sandbox_host() as host:
+        async with Gloveport(tools=TOOLS, config=caller_settings(host.url)) as opened:
+            yield opened
 
 
 @dataclass(frozen=True)
@@ -256,7 +270,7 @@ def cases() -> list[Any]:
     return [
         pytest.param(engine, behaviour, id=f"{engine}-{behaviour.name}")
         for behaviour in BEHAVIOURS
-        for engine in ENGINES
+        for engine in EVERYWHERE
         if program_of(behaviour.programs, engine) is not None
     ]
 
@@ -292,7 +306,7 @@ async def test_a_program_does_the_same_in_every_engine(port: Gloveport, engine: 
         pytest.param(engine, code, options)
         for spellings, options in ((SPELLINGS, {}), (SPELLINGS_WITH_INPUT, {"input": 1}))
         for spelling in spellings
-        for engine in ENGINES
+        for engine in EVERYWHERE
         if (code := said(spelling, engine)) is not None
     ],
 )
@@ -318,7 +332,7 @@ def check_error(outcome: Outcome, behaviour: Behaviour, engine: Engine) -> None:
             assert found == wanted, path
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=str)
+@pytest.mark.parametrize("engine", EVERYWHERE, ids=str)
 async def test_events_come_in_the_order_in_which_things_happen(port: Gloveport, engine: Engine) -> None:
     programs = Per(
         "console.log('one'); const c = tools.add(1, 2); emit(1); await c; console.log('two'); await tools.fail().catch(() => 0)",
@@ -354,7 +368,7 @@ async def test_cancelling_the_caller_ends_the_program_and_its_calls(engine: Engi
         assert len(children_of(os.getpid())) < len(before)
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=str)
+@pytest.mark.parametrize("engine", EVERYWHERE, ids=str)
 async def test_one_run_leaves_nothing_for_the_next(port: Gloveport, engine: Engine) -> None:
     plant = Per(
         "globalThis.planted = 1; Object.prototype.planted = 1; Array.prototype.map = () => 5; state.x = 1; console.log = () => {}; Date.now = () => 5; return planted",

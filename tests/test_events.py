@@ -11,6 +11,7 @@ from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.run_attempt import RunAttempt, RunSetup
+from gloveport.sandbox.worker import Worker
 from gloveport.types import Limits, LogLine, ToolCall
 
 pytestmark = pytest.mark.integration
@@ -65,7 +66,7 @@ async def test_every_reading_is_a_function_of_the_start_event(reading: str) -> N
 
 
 async def replay(code: str, seed: bytes) -> Any:
-    launcher = Pool(DENO.launch(ProcessOptions("deno")), size=0, minimum="kernel")
+    launcher = Pool(DENO.launch(ProcessOptions("deno")), size=0, minimum="kernel", start=Worker.start)
     try:
         ending = await RunAttempt(await launcher.take(), Silent(), Limits()).run(
             prepare(code), RunSetup(seed=seed, now=START)

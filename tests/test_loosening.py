@@ -36,7 +36,7 @@ def ignored(config: Config) -> list[str]:
 
 def test_every_setting_is_known_here() -> None:
     assert TABLES == ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve")
-    assert SANDBOX_KEYS == ("minimum", "allow_eval", "allow_wasm", "engines")
+    assert SANDBOX_KEYS == ("minimum", "allow_eval", "allow_wasm", "engines", "remote")
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -73,6 +73,7 @@ def test_the_users_own_limit_counts_not_the_default() -> None:
         ("minimum = ['full']", "", True),
         ("minimum.x = 'full'", "", True),
         ("allow_eval = true", "", True),
+        ("remote.url = 'https://elsewhere.example'\nremote.token = 'env:T'", "", True),
         ("allow_eval = false", "", False),
         ("allow_eval = true", "allow_eval = true", False),
         ("allow_eval = false", "allow_eval = true", False),

@@ -199,6 +199,19 @@ CODES: Mapping[str, Code] = {
         "No sandbox of the required strength is available on this machine.",
         "Run `gloveport doctor` to see what is missing.",
     ),
+    "sandbox-unreachable": Code(
+        8,
+        503,
+        "The sandbox host gave no sandbox: it can't be reached, refuses the token, or answers wrongly.",
+        "Try again later, or ask the user to check the sandbox host.",
+        "check url and token in [sandbox.remote]",
+    ),
+    "sandbox-lost": Code(
+        1,
+        200,
+        "The connection to the sandbox host broke in the middle of the run.",
+        "Look at the calls that were made before you run it again: nobody knows how far the program got.",
+    ),
     "check-failed": Code(
         1, 503, "A check of `gloveport doctor` failed.", "Apply the fix beside it, then run `gloveport doctor` again."
     ),

@@ -16,6 +16,7 @@ from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.guest import Guest
 from gloveport.sandbox.launcher import Launcher
 from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.worker import Worker
 
 pytestmark = pytest.mark.integration
 
@@ -24,7 +25,7 @@ Kill = Callable[[pytest.MonkeyPatch, int], None]
 
 @pytest.fixture
 async def pool() -> AsyncIterator[Pool]:
-    made = Pool(DENO.launch(ProcessOptions("deno")), size=0, minimum="kernel")
+    made = Pool(DENO.launch(ProcessOptions("deno")), size=0, minimum="kernel", start=Worker.start)
     yield made
     await made.close()
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from gloveport.config.credential_references import check_reference
 from gloveport.config.governance import GovernanceConfig, governance_from, loosening_rules
 from gloveport.config.layers import SettingsFile, as_table, leaves, place_prefix, put_value, read_layer, unknown_key
+from gloveport.config.sandbox_host import sandbox_host_from
 from gloveport.config.serve import SERVE_KEYS, ServeConfig, serve_from
 from gloveport.config.store import STORE_KEYS
 from gloveport.errors import OptionError
@@ -30,7 +31,7 @@ SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
 TABLES = ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve")
 RULE_LISTS = ("rules", "egress")
-SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines")
+SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines", "remote")
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
 MAX_SOURCES = 200
 DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024
@@ -282,6 +283,11 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
         for key in values.get(table, {}):
             if key not in known:
                 raise unknown_key(table, key, known, origins)
+    try:
+        sandbox_host_from(values.get("sandbox", {}).get("remote"))
+    except OptionError as error:
+        key = next((key for key in origins if key.startswith("sandbox.remote")), "sandbox.remote")
+        raise OptionError(f"{place_prefix(origins, key)}{error.message}", hint=error.hint) from None
     for key, value in values.get("limits", {}).items():
         try:
             Limits(**{key: value})

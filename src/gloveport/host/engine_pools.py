@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from gloveport.errors import OptionError
-from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.engines.registry import ENGINES, is_held, process_options
+from gloveport.sandbox.engines.engine import Engine, ProcessOptions
+from gloveport.sandbox.engines.registry import ENGINES, REMOTE_ENGINES, is_held, process_options
+from gloveport.sandbox.engines.remote.messages import Connect
 from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Language, Limits, Strength
 
 MAX_POOLS = 8
@@ -14,19 +16,24 @@ MAX_POOLS = 8
 class EnginePools:
     """The pools, which are created when they are needed."""
 
-    def __init__(self, minimum: Strength, spare: int, *, allow_eval: bool, allow_wasm: bool) -> None:
+    def __init__(
+        self, minimum: Strength, spare: int, *, allow_eval: bool, allow_wasm: bool, connect: Connect | None = None
+    ) -> None:
         self._minimum: Strength = minimum
         self._spare = spare
         self._allow_eval, self._allow_wasm = allow_eval, allow_wasm
         self._jailed: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
-        self.open: dict[ProcessOptions, Pool] = {}
+        self.open: dict[ProcessOptions, Pool[RunWorker]] = {}
+        # Those of a sandbox host can be used only with a connection to it.
+        self.hosted = tuple(engine.connected(connect) for engine in REMOTE_ENGINES.values()) if connect else ()
+        self._engines: dict[str, Engine] = {**ENGINES, **{engine.name: engine for engine in self.hosted}}
 
     def options(self, language: Language, engine: str | None, limits: Limits) -> ProcessOptions:
         """Return the options of a process; raise OptionError for one that the engine lacks."""
         wanted = ProcessOptions(engine or "", self._allow_eval, self._allow_wasm, limits.memory_mb)
         return process_options(language, engine, wanted)
 
-    def find(self, options: ProcessOptions) -> Pool:
+    def find(self, options: ProcessOptions) -> Pool[RunWorker]:
         """Return the pool of processes with these options."""
         if options not in self.open:
             if len(self.open) >= MAX_POOLS:
@@ -34,9 +41,10 @@ class EnginePools:
                     f"one Gloveport keeps at most {MAX_POOLS} pools of sandboxes",
                     hint="use a few fixed values of memory_mb",
                 )
-            engine = ENGINES[options.engine]
-            launch = engine.launch(options)
-            self.open[options] = Pool(launch, size=self._spare, minimum=self._minimum, start=engine.start)
+            engine = self._engines[options.engine]
+            # A worker that waits at a sandbox host would keep it from others.
+            spare = 0 if options.engine in REMOTE_ENGINES else self._spare
+            self.open[options] = Pool(engine.launch(options), size=spare, minimum=self._minimum, start=engine.start)
         return self.open[options]
 
     async def held(self, language: Language, options: ProcessOptions, limits: Limits) -> ProcessOptions:

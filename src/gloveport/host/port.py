@@ -33,6 +33,7 @@ from gloveport.host.runs.port_store import PortStore
 from gloveport.host.runs.rollback import RunUndo
 from gloveport.host.runs.run_request import NO_INPUT, OnEvent, RunRequest, closed_outcome
 from gloveport.host.runs.snippet_calls import SnippetRunner, with_snippets
+from gloveport.host.sandbox_host import SandboxLender, connector
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.large_values import off_loop, off_loop_if
@@ -109,7 +110,9 @@ class Gloveport:
         self._plans = Plans(self._store, path, self._desk)
         self._durable = DurableRuns(self._store, self._held, self._run, self._plans) if self._store is not None else None
         self._log_code = log_code
-        self._pools = EnginePools(self._minimum, spare_from(spare), allow_eval=allow_eval, allow_wasm=allow_wasm)
+        flags, connect = {"allow_eval": allow_eval, "allow_wasm": allow_wasm}, connector(settings.sandbox)
+        self._pools = EnginePools(self._minimum, spare_from(spare), **flags, connect=connect)
+        self.sandboxes = SandboxLender(self._pools, self.limits)  # for other hosts
         parts = self._run, self._pools.options, self._opened_bridge
         self._snippets = SnippetRunner(self._store, *parts) if self._store is not None else None
         self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)

@@ -19,7 +19,7 @@ from gloveport.errors import GloveportError, ProgramError, SandboxError, TooComp
 from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.prepare import TypeReport, check_text
 from gloveport.prepare.diagnostics import line_and_column
-from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sandbox.engines.registry import LOCAL_ENGINES
 from gloveport.sandbox.tasks.launch import task_launch
 from gloveport.sandbox.tasks.pool import TaskPool
 from gloveport.sandbox.tasks.program_task import PACKAGES, PREPARE, REPORT_FINDINGS, REPORT_TYPES
@@ -38,7 +38,7 @@ CODES = frozenset(
     | {"import-refused", "engine-lacks", "source-failed", "auth-required"}
 )
 """The codes of the errors that reading a program can have."""
-SUBSETS = tuple(engine.subset for engine in ENGINES.values() if engine.subset)
+SUBSETS = tuple(engine.subset for engine in LOCAL_ENGINES.values() if engine.subset)
 
 
 class _Facts(msgspec.Struct):

@@ -27,7 +27,7 @@ from gloveport.types import Strength
 _START_SECONDS = 60.0
 _SPAWN_SECONDS = 60.0
 _END_SECONDS = 10.0
-_RANK: Mapping[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
+STRENGTH_RANK: Mapping[Strength, int] = {"none": 0, "kernel": 1, "full": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,10 @@ class Launch:
     joins_threads: bool = False
     first_input: bytes = b""
     idle_input: bytes = b""
+
+    def launcher(self, minimum: Strength) -> Launcher:
+        """Return a launcher of such guests, which was not started yet."""
+        return Launcher(self, minimum=minimum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ class Launcher:
 
     def _check_strength(self) -> None:
         wanted, needed = f"`{self._minimum}` is required", REQUIRED_LAYERS[self._minimum]
-        if _RANK[self.report.strength] >= _RANK[self._minimum]:
+        if STRENGTH_RANK[self.report.strength] >= STRENGTH_RANK[self._minimum]:
             if not self._launch.zygote or self._launch.own_code or holds_native_code(self.report):
                 return
             wanted = "this engine requires `full`, or `kernel` with the layer `signal scope`"

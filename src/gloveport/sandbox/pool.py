@@ -9,12 +9,13 @@ import os
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol, TypeVar
 
 from gloveport.errors import GloveportError, SandboxError
 from gloveport.sandbox.guest import Exit
 from gloveport.sandbox.jail.strength import JailReport
-from gloveport.sandbox.launcher import Launch, Launcher
-from gloveport.sandbox.worker import END_DELAY_SECONDS, Worker
+from gloveport.sandbox.run_worker import RunWorker
+from gloveport.sandbox.worker import END_DELAY_SECONDS
 from gloveport.types import Strength
 
 logger = logging.getLogger(__name__)
@@ -23,23 +24,57 @@ logger = logging.getLogger(__name__)
 MAX_STARTING_WORKERS = 2 * (os.cpu_count() or 1)
 EARLY_DEATH_SECONDS = 5.0  # a worker that dies within this time is started a second time
 
-Start = Callable[[Launcher], Awaitable[Worker]]
+W = TypeVar("W", bound=RunWorker)
 
 
-class Pool:
+class WorkerLauncher(Protocol):
+    """Where the workers of a pool come from: a fork server of this machine, or a sandbox host."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can start workers."""
+        ...
+
+    async def start(self) -> JailReport:
+        """Get ready, and return the report on the jail; SandboxError if the strength is below the minimum."""
+        ...
+
+    async def close(self) -> None:
+        """End it, and with it what it has started."""
+        ...
+
+    def abandon(self) -> None:
+        """Do the same after the event loop has closed."""
+        ...
+
+
+class WorkerLaunch(Protocol):
+    """How workers of one kind are started. A pool sends `idle_input` to a worker that no run waits for yet."""
+
+    @property
+    def idle_input(self) -> bytes:
+        """What it sends."""
+        ...
+
+    def launcher(self, minimum: Strength) -> WorkerLauncher:
+        """Return a launcher that was not started yet."""
+        ...
+
+
+class Pool(Generic[W]):
     """Keeps `size` workers of one kind ready. A worker that was taken never comes back.
 
     Invariant: while a caller waits for a worker, none is ready, and one is being started for it or has just failed.
     """
 
-    def __init__(self, launch: Launch, *, size: int, minimum: Strength, start: Start = Worker.start) -> None:
+    def __init__(self, launch: WorkerLaunch, *, size: int, minimum: Strength, start: Callable[[Any], Awaitable[W]]) -> None:
         self._launch = launch
         self._start = start
         self._minimum: Strength = minimum
-        self._launcher = Launcher(launch, minimum=minimum)
+        self._launcher = launch.launcher(minimum)
         self._size = size
-        self._ready: deque[Worker] = deque()
-        self._waiting: deque[asyncio.Future[Worker]] = deque()
+        self._ready: deque[W] = deque()
+        self._waiting: deque[asyncio.Future[W]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
         self._retiring: set[asyncio.Task[tuple[Exit, str]]] = set()
         self._opening: asyncio.Task[JailReport] | None = None
@@ -56,7 +91,7 @@ class Pool:
             raise SandboxError("the sandboxes were closed", code="closed")
         if self._opening is not None and self._opening.done() and not self._launcher.alive:
             # It failed to start, or died since (the kernel may kill it when memory runs out): replace it.
-            self._launcher = Launcher(self._launch, minimum=self._minimum)
+            self._launcher = self._launch.launcher(self._minimum)
             self._opening = None
         if self._opening is None:
             self._opening = asyncio.create_task(self._launcher.start())
@@ -70,7 +105,7 @@ class Pool:
                 lambda opening: opening.cancelled() or opening.exception() or (workers and self.refill())
             )
 
-    async def take(self) -> Worker:
+    async def take(self) -> W:
         """Return the worker that has been ready longest, or the next that becomes ready."""
         if self._closed or self._opening is None or not self._launcher.alive:
             await self._open()
@@ -91,13 +126,13 @@ class Pool:
                 self._offer(promised.result())
             raise
 
-    def retire(self, worker: Worker) -> None:
+    def retire(self, worker: W) -> None:
         """Kill a worker now and reap it in the background."""
         task = worker.end()
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
 
-    def replace(self, worker: Worker) -> None:
+    def replace(self, worker: W) -> None:
         """Kill a worker and refill the pool: at once if a caller waits for a worker, else after a short delay."""
         self.retire(worker)
         if self._waiting:
@@ -130,7 +165,7 @@ class Pool:
         else:
             self._offer(worker)
 
-    async def _start_worker(self) -> Worker:
+    async def _start_worker(self) -> W:
         """Start a worker. If it dies early, start it once more: it has received no data of a run."""
         await self._open()
         began = time.monotonic()
@@ -143,7 +178,7 @@ class Pool:
         await self._open()
         return await self._start(self._launcher)
 
-    def _offer(self, worker: Worker) -> None:
+    def _offer(self, worker: W) -> None:
         while self._waiting and not self._closed:
             promised = self._waiting.popleft()
             if not promised.done():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from gloveport.errors import WireError
+from gloveport.errors import SandboxError, WireError
 from gloveport.large_values import off_loop
 from gloveport.sandbox import wire
 from gloveport.sandbox.history import RepeatedFrames
-from gloveport.sandbox.worker import Worker
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Divergence, Limits, Recording
 
 
-async def replay(worker: Worker, recording: Recording, limits: Limits) -> Divergence | None:
+async def replay(worker: RunWorker, recording: Recording, limits: Limits) -> Divergence | None:
     """Return the first difference between the recording and the worker's frames; None when they are equal.
 
     A replay makes no tool call and no decision: the recording holds every reply. It does not depend on the host's clock.
@@ -37,7 +37,9 @@ async def replay(worker: Worker, recording: Recording, limits: Limits) -> Diverg
             if repeated.are_complete:
                 ended.set_result(repeated.difference)
                 return
-        if not data:
+        if not data and worker.lost:
+            ended.set_exception(SandboxError(worker.lost, code="sandbox-lost"))
+        elif not data:
             ended.set_result(repeated.ended())
 
     if repeated.are_complete:

@@ -18,12 +18,12 @@ from gloveport.errors import GloveportError, ToolError, ValueCrossingError, Wire
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.sandbox import wire
 from gloveport.sandbox.eager import EagerTaskStarter
-from gloveport.sandbox.exit_reason import GuestNotes, exit_error, limit_error, place_in
-from gloveport.sandbox.guest import Exit
+from gloveport.sandbox.exit_reason import GuestNotes
 from gloveport.sandbox.history import RepeatedFrames, RunHistory
 from gloveport.sandbox.host_callbacks import HostCallbacks, Recorder
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.sandbox.start_event import RunSetup, start_event
-from gloveport.sandbox.worker import END_DELAY_SECONDS, Worker
+from gloveport.sandbox.worker import END_DELAY_SECONDS
 from gloveport.types import MIB, Divergence, Limits, LogLine, Program, ToolCall
 from gloveport.values import encode
 
@@ -58,7 +58,7 @@ class AttemptResult:
 class RunAttempt:
     """Drives one worker through one program. `run` never raises for anything that the guest did."""
 
-    def __init__(self, worker: Worker, host: HostCallbacks, limits: Limits, recorder: Recorder | None = None) -> None:
+    def __init__(self, worker: RunWorker, host: HostCallbacks, limits: Limits, recorder: Recorder | None = None) -> None:
         self._worker = worker
         self._host = host
         self._recorder = recorder
@@ -135,7 +135,7 @@ class RunAttempt:
             if end.kind == "died":
                 exit_, stderr = await self._worker.end()
                 usage = exit_.cpu_seconds, exit_.max_rss_kb / 1024
-                end = replace(end, content=self._death(exit_, stderr))
+                end = replace(end, content=self._worker.death(exit_, stderr, self._limits))
             await self._finish_calls(end)
         except asyncio.CancelledError:
             await asyncio.shield(self._worker.end())  # the guest is dead when the cancellation completes
@@ -190,7 +190,7 @@ class RunAttempt:
         if self._ended.done():
             return
         if not data:
-            if self._repeated is not None and not self._repeated.are_complete:
+            if self._repeated is not None and not self._repeated.are_complete and not self._worker.lost:
                 self._diverged(self._repeated.ended())
             else:
                 self._end("died", {})
@@ -441,11 +441,6 @@ class RunAttempt:
     def _end(self, kind: str, content: Any, notes: dict[str, Any] | None = None) -> None:
         if not self._ended.done():
             self._ended.set_result(_End(kind, content, notes))
-
-    def _death(self, exit_: Exit, stderr: str) -> Mapping[str, Any]:
-        if (limit := self._worker.limit_of(exit_)) is not None:
-            return {**limit_error(limit, self._limits), **place_in(stderr)}
-        return exit_error(exit_, stderr, self._limits, self._worker.idle_mb)
 
     async def _finish_calls(self, end: _End) -> None:
         """Wait for the calls that a program made before it ended by itself, within its time limit."""

@@ -9,9 +9,11 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from gloveport.errors import SandboxError, WireError
 from gloveport.sandbox import wire
+from gloveport.sandbox.exit_reason import exit_error, limit_error, place_in
 from gloveport.sandbox.guest import Exit, Guest
 from gloveport.sandbox.jail.limits import MAX_THREADS
 from gloveport.sandbox.launcher import Launcher
@@ -32,6 +34,8 @@ RESIDENT_SLACK_FACTOR = 1.1  # resident memory may exceed the limit by this fact
 
 class Worker:
     """A started, jailed engine that waits for a program. It is used for one run and then ended."""
+
+    lost: str | None = None
 
     def __init__(self, guest: Guest, engine: str) -> None:
         self.guest = guest
@@ -126,6 +130,12 @@ class Worker:
         if self.exceeded is None and self._watch is not None and exit_.signal == signal.SIGSEGV:
             return self._watch.asked_at
         return self.exceeded
+
+    def death(self, exit_: Exit, stderr: str, limits: Limits) -> dict[str, Any]:
+        """Return the error of a run whose process has died."""
+        if (limit := self.limit_of(exit_)) is not None:
+            return {**limit_error(limit, limits), **place_in(stderr)}
+        return exit_error(exit_, stderr, limits, self.idle_mb)
 
     def _tell_loop(self, on_exceeded: Callable[[], None], _: ExceededLimit) -> None:
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile

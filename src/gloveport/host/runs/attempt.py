@@ -15,8 +15,8 @@ from gloveport.host.runs.run_request import NO_INPUT, RunPort, RunRequest, outco
 from gloveport.host.runs.snippet_calls import SnippetCalls, SnippetRunner
 from gloveport.large_values import off_loop_if
 from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.sandbox.start_event import RunSetup
-from gloveport.sandbox.worker import Worker
 from gloveport.types import Outcome, Program, Usage
 
 MAX_INLINE_CALLS = 500  # whose records are restored on the event loop
@@ -25,7 +25,7 @@ MAX_INLINE_CALLS = 500  # whose records are restored on the event loop
 async def attempt(
     request: RunRequest,
     program: Program,
-    worker: Worker,
+    worker: RunWorker,
     bridge: Bridge,
     held: HeldRun | None,
     *,
@@ -77,7 +77,7 @@ async def attempt(
     return await off_loop_if(slow, outcome_of, request, program, port, result, time.monotonic() - began)
 
 
-def _waits(request: RunRequest, worker: Worker, waits: bool) -> None:
+def _waits(request: RunRequest, worker: RunWorker, waits: bool) -> None:
     if waits:
         worker.pause_clock()
     else:

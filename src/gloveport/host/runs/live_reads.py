@@ -15,6 +15,7 @@ from gloveport.sandbox.history import PastCall, RepeatedFrames, RunHistory
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.replay import replay
 from gloveport.sandbox.run_attempt import RunAttempt
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Divergence, Limits, LogLine, Recording, ToolCall
 from gloveport.values import encode
 
@@ -84,7 +85,7 @@ def live_agent(recording: Recording) -> str:
     return recording.agent
 
 
-async def replay_recorded(pool: Pool, recording: Recording, limits: Limits) -> Divergence | None:
+async def replay_recorded(pool: Pool[RunWorker], recording: Recording, limits: Limits) -> Divergence | None:
     """Return the first difference between a recording and a run of the same events, without a call."""
     worker = await pool.take()
     try:
@@ -94,7 +95,7 @@ async def replay_recorded(pool: Pool, recording: Recording, limits: Limits) -> D
 
 
 async def replay_with_live_reads(
-    pool: Pool, bridge: Bridge, context: RunContext, recording: Recording, limits: Limits
+    pool: Pool[RunWorker], bridge: Bridge, context: RunContext, recording: Recording, limits: Limits
 ) -> Divergence | None:
     """Return the first difference between a recorded run and the same program with reads that are made now."""
     history = await off_loop(RunHistory.of, recording)

@@ -23,6 +23,7 @@ from gloveport.policy.egress.network_errors import FAILURES, explain
 from gloveport.policy.egress.response import StreamedResponse
 from gloveport.policy.egress.transport import Transport
 from gloveport.policy.egress.values import Attach, Hop, Reach, Renew, Reply, Request
+from gloveport.policy.egress.websocket import WebSocket, shake_hands
 from gloveport.policy.redaction import Redaction
 from gloveport.urls import Url
 
@@ -86,6 +87,27 @@ class Egress:
         instead of a total.
         """
         return Transport(self, reach, attach, renew)
+
+    async def websocket(self, url: Url, reach: Reach, attachments: Sequence[Attachment], max_bytes: int) -> WebSocket:
+        """Return a WebSocket with the checks and ToolErrors of `send`. It follows no redirect. The caller closes it."""
+        check_origins(url.origin, attachments)
+        _admit(url, reach)
+        stream: httpcore2.AsyncNetworkStream | None = None
+        try:
+            async with asyncio.timeout(reach.total_seconds):
+                backend = connect.CheckedBackend(reach.allow_private, self._resolve, self._connect_address)
+                stream = await backend.connect_tcp(url.host, url.port, reach.connect_seconds)
+                if url.scheme == "https":
+                    context = await self._context(reach.verify_tls)
+                    stream = await stream.start_tls(context, url.host, reach.connect_seconds)
+                return await shake_hands(stream, url, attachments, max_bytes)
+        except FAILURES as error:
+            failure = explain(error, url.host, "GET", reach)
+        except ToolError as error:
+            failure = error.with_traceback(None)
+        if stream is not None:
+            await stream.aclose()
+        raise failure
 
     async def close(self) -> None:
         """Close every connection of the running event loop."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from gloveport.sandbox.launcher import Launch, Launcher
-from gloveport.sandbox.worker import Worker
+from gloveport.sandbox.pool import WorkerLaunch
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Language
 
 
@@ -54,12 +54,12 @@ class Engine(Protocol):
         """Return the options that the engine fixes at the start. Raise OptionError for one that it can't grant."""
         ...
 
-    def launch(self, options: ProcessOptions) -> Launch:
+    def launch(self, options: ProcessOptions) -> WorkerLaunch:
         """Return how to start a process. Raise SandboxError when the engine is not installed."""
         ...
 
-    def start(self, launcher: Launcher) -> Awaitable[Worker]:
-        """Start a process and return its worker once it is ready for a program."""
+    def start(self, launcher: Any) -> Awaitable[RunWorker]:
+        """Start a process with a launcher that `launch` has described; return its worker once it is ready for a program."""
         ...
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 from gloveport.errors import GloveportError, OptionError, SandboxError
 from gloveport.sandbox.engines.engine import Capability, Engine, ProcessOptions, installed_version
-from gloveport.sandbox.launcher import Launcher
+from gloveport.sandbox.engines.remote.engine import PREFIX, RemoteEngine, remote_engines
 from gloveport.sandbox.pool import Pool
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import LANGUAGES, Language, Strength
 
 # One line an engine. Among the engines of a language, the first that is installed runs a program that names none.
@@ -26,7 +27,11 @@ def _load(folder: str) -> Engine:
     return importlib.import_module(f"gloveport.sandbox.engines.{folder}.engine").ENGINE
 
 
-ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in map(_load, _FOLDERS)}
+LOCAL_ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in map(_load, _FOLDERS)}
+REMOTE_ENGINES: Mapping[str, RemoteEngine] = remote_engines(LOCAL_ENGINES.values())
+ENGINES: Mapping[str, Engine] = {**LOCAL_ENGINES, **REMOTE_ENGINES}
+REMOTE = "remote"
+"""Stands for the first engine of a language, at the sandbox host."""
 
 
 def engine_names(language: Language) -> tuple[str, ...]:
@@ -36,20 +41,26 @@ def engine_names(language: Language) -> tuple[str, ...]:
 
 def preferred_engines(names: object) -> dict[Language, str]:
     """Return the engine to use for each language that `names` has one for. Raise OptionError for an unknown name."""
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name in ENGINES for name in names):
-        raise OptionError(f"engines must be a list of {', '.join(sorted(ENGINES))}, not {names!r}")
+    known = (*ENGINES, REMOTE)
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name in known for name in names):
+        raise OptionError(f"engines must be a list of {', '.join(sorted(known))}, not {names!r}")
     preferred: dict[Language, str] = {}
     for name in names:
-        for language in ENGINES[name].languages:
-            preferred.setdefault(language, name)
+        for language in LANGUAGES if name == REMOTE else ENGINES[name].languages:
+            preferred.setdefault(language, _named(name, language))
     return preferred
+
+
+def _named(name: str, language: Language) -> str:
+    """Return the engine of a name that may be `remote`."""
+    return PREFIX + engine_names(language)[0] if name == REMOTE else name
 
 
 def process_options(language: Language, named: str | None, wanted: ProcessOptions) -> ProcessOptions:
     """Return the options of the process for a program. Raise OptionError when the named engine can't run its language."""
-    name = named or default_engine(language)
+    name = _named(named, language) if named else default_engine(language)
     if not isinstance(name, str) or name not in ENGINES:
-        raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {', '.join(sorted(ENGINES))}")
+        raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {', '.join(sorted((*ENGINES, REMOTE)))}")
     if language not in ENGINES[name].languages:
         others = " or ".join(engine_names(language))
         raise OptionError(f"the engine {name} does not run {language}", hint=f"{language} is run by {others}")
@@ -71,7 +82,7 @@ def _is_installed(engine: Engine) -> bool:
     return True
 
 
-async def is_held(pool: Pool) -> bool:
+async def is_held(pool: Pool[RunWorker]) -> bool:
     """Return whether the jail here is strong enough for a pool's engine, by starting it; never because a run failed."""
     try:
         await pool.open()
@@ -101,9 +112,9 @@ class EngineStatus:
         return self.problem is None
 
 
-async def try_engines() -> tuple[EngineStatus, ...]:
-    """Start every engine once and return what came of it."""
-    tried = [await _try(engine) for engine in ENGINES.values()]
+async def try_engines(hosted: Iterable[Engine] = ()) -> tuple[EngineStatus, ...]:
+    """Start every engine of this machine once, and the given ones of a sandbox host; return what came of it."""
+    tried = [await _try(engine) for engine in (*LOCAL_ENGINES.values(), *hosted)]
     usable = {engine.name for engine in tried if engine.available}
     chosen = {language: next((name for name in engine_names(language) if name in usable), None) for language in LANGUAGES}
     return tuple(
@@ -116,7 +127,7 @@ async def _try(engine: Engine) -> EngineStatus:
     version = installed_version(engine.distribution) if engine.distribution else engine.version()
     problem, strength = None, None
     try:
-        launcher = Launcher(engine.launch(ProcessOptions(engine.name)))
+        launcher = engine.launch(ProcessOptions(engine.name)).launcher("kernel")
         strength = (await launcher.start()).strength
         await launcher.close()
     except GloveportError as error:

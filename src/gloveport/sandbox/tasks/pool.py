@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from gloveport.sandbox.launcher import Launch
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.tasks.task_process import Answer, TaskBudget, TaskProcess
+from gloveport.sandbox.worker import Worker
 from gloveport.types import Strength
 
 MAX_PROCESSES_PER_AGENT = os.cpu_count() or 1
@@ -25,7 +26,7 @@ class TaskPool:
         self._budget = budget
         self._minimum: Strength = minimum
         self._spare = spare
-        self._pool: Pool | None = None
+        self._pool: Pool[Worker] | None = None
         self._idle: OrderedDict[str, list[TaskProcess]] = OrderedDict()  # by agent, the least recently used first
         self._turns: dict[str, asyncio.Semaphore] = {}
 
@@ -69,9 +70,9 @@ class TaskPool:
         if pool is not None:
             pool.abandon()
 
-    def _started(self) -> Pool:
+    def _started(self) -> Pool[Worker]:
         if self._pool is None:
-            self._pool = Pool(self._launch(), size=self._spare, minimum=self._minimum)
+            self._pool = Pool(self._launch(), size=self._spare, minimum=self._minimum, start=Worker.start)
         return self._pool
 
     def _take_idle(self, agent: str) -> TaskProcess | None:
