@@ -256,6 +256,8 @@ def test_several_sources_at_once_are_refused_with_what_to_do(project: Path) -> N
     refused = gloveport("add", "people.py", "shop.json", "--yes")
     assert (refused.code, "these are 2 sources" in refused.err) == (2, True)
     assert "`gloveport add people.py`" in refused.err
+    started = gloveport("add", "--yes", "--", sys.executable, "people.py")
+    assert (started.code, "these are 2 sources" in started.err) == (7, False)  # a command, though no MCP server
 
 
 MCP_SERVER = f"""#!{sys.executable}

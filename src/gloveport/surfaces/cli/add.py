@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
@@ -161,7 +162,8 @@ async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource
         )
     if options.trust_annotations and options.kind not in (None, "mcp"):
         raise OptionError("only MCP servers have annotations to trust", hint="omit --trust-annotations")
-    if len(options.what) > 1 and options.kind is None and all(_is_source(word) for word in options.what):
+    are_sources = options.kind is None and all(_is_source(word) for word in options.what)
+    if len(options.what) > 1 and are_sources and not _is_program(options.what[0]):
         hint = f"add them one by one, beginning with `gloveport add {shlex.quote(options.what[0])}`"
         raise OptionError(f"these are {len(options.what)} sources, and one is added at a time", hint=hint)
     text = options.what[0] if len(options.what) == 1 else shlex.join(options.what)
@@ -169,6 +171,11 @@ async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource
     config = replace(detected.config, base_url=options.base_url)
     trusts = config.kind == "mcp" and options.trust_annotations
     return replace(detected, config=replace(config, writes=("*",) if options.writes else (), trust_annotations=trusts))
+
+
+def _is_program(word: str) -> bool:
+    """Return whether the word starts a command: `/usr/bin/python3 server.py` is no list of sources."""
+    return os.path.splitext(word)[1] not in {".py", ".json", ".yaml", ".yml"} and shutil.which(word) is not None
 
 
 def _is_source(word: str) -> bool:
