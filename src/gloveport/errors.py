@@ -294,6 +294,12 @@ CODES: Mapping[str, Code] = {
     "bad-run-file": Code(
         2, 400, "A file is no run that Gloveport has exported.", "Export the run again with `gloveport runs export`."
     ),
+    "caller-gone": Code(
+        1,
+        200,
+        "The caller that brought a tool has gone away, or the run goes on without it.",
+        "Run the program again from a caller that stays connected.",
+    ),
     "run-id-taken": Code(
         2, 409, "Another run in the store has this id.", "Choose another id; `gloveport runs` lists those that are taken."
     ),

@@ -7,8 +7,17 @@ import unicodedata
 ROOT_SOURCE = "local"
 """The source whose tools are also mounted at the root of `tools`."""
 
+CALLER_SOURCE = "caller"
+"""The source of the tools that the caller of one run brings. No other source may have this name."""
+
 RESERVED_ROOT_NAMES = frozenset({"search", "describe", "sources", "run", "snippets", "executor", "egress"})
 """Names at the root of `tools` that Gloveport implements itself; no source and no root-mounted tool may have them."""
+
+RESERVED_SOURCE_NAMES = RESERVED_ROOT_NAMES | {CALLER_SOURCE}
+"""Names that no source and no root-mounted tool of a port may have."""
+
+REPLACEABLE_NAMES = frozenset({"search", "describe", "sources", "run"})
+"""Reserved names that a caller's own tools may have: they were written for another executor, where these are free."""
 
 # Members that every JavaScript object inherits, and those that `await` or `JSON.stringify` would call (B1).
 JAVASCRIPT_OBJECT_NAMES = frozenset(

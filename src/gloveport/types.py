@@ -20,6 +20,7 @@ Strength = Literal["full", "kernel", "none"]
 
 DEFAULT_AGENT = "default"
 FETCH_KIND = "fetch"
+CALLER_KIND = "caller"
 """The kind of the built-in tools that `fetch` calls."""
 FETCH_TOOLS = ("egress.read", "egress.write")
 """Their addresses: for requests that only read, and for all others."""
@@ -284,6 +285,8 @@ class Tool:
     the parameters without loading it.
     `pages` is true for a tool whose result is one page of many: `tools.x.list.pages(args)` iterates over all of them.
     `labels` are the flow labels that its source states: `private`, or `not outbound`.
+    `takes` is `object` for a tool whose arguments have names. A caller's tool may also take the `array` of the values that
+    the program passed, or `anything`: one object, or else that array.
     """
 
     address: str
@@ -297,6 +300,7 @@ class Tool:
     named: tuple[str, ...] | None = None
     described: str | None = None
     labels: tuple[str, ...] = ()
+    takes: Literal["object", "array", "anything"] = "object"
 
     @property
     def source(self) -> str:

@@ -197,6 +197,56 @@ class PagedContract(Contract):
         return {"value": page.value, "next": page.next, "empty": empty}
 
 
+class CallerContract(Contract):
+    """A tool of the caller of a run that takes an array of values, or anything: what is sent is in the member `args`."""
+
+    __slots__ = ()
+
+    def accept_slowly(self, values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `accept` and `named_arguments` return."""
+        if holds_more(values, MAX_ARGUMENT_VALUES):
+            raise self._refusal(f"they hold more than {MAX_ARGUMENT_VALUES:,} values: pass fewer at a time")
+        if self.tool.takes == "array" and is_too_expensive(self.tool.input_schema, {"args": values}):
+            raise self._refusal("they take too long to validate: pass fewer values at a time")
+        return self.accept(values), self.named_arguments(values)
+
+    def accept(self, values: Any) -> dict[str, Any]:
+        """Return the values, copied and, if the tool has a schema, validated."""
+        try:
+            given = copy_data(list(values))
+        except TypeError as error:
+            raise self._refusal(f"one of the values {error}") from None
+        if self.tool.takes == "anything":
+            return {"args": _one_object(given)}
+        return super().accept_named({"args": given})
+
+    def accept_named(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments that a person has changed."""
+        if self.tool.takes == "anything":
+            return {"args": copy_data(dict(args))}
+        return super().accept_named(args)
+
+    def named_arguments(self, given: Any) -> dict[str, Any]:
+        """Return the values as rules and records show them."""
+        shown = given if self.tool.takes == "array" else _one_object(given)
+        return shown if isinstance(shown, dict) else {"args": shown}
+
+
+def _one_object(given: list[Any]) -> Any:
+    """Return the one object that was given, or the empty one for nothing; otherwise the values."""
+    if not given:
+        return {}
+    return given[0] if len(given) == 1 and isinstance(given[0], dict) else given
+
+
+def contract_of(
+    tool: Tool, source: Source, path: str, suspended: str | None = None, labels: ToolLabels | None = None
+) -> Contract:
+    """Return the contract of a tool."""
+    kind = Contract if tool.takes == "object" else CallerContract
+    return kind(tool, source, path, suspended, labels)
+
+
 def _compiled(tool: Tool, path: str, cost: SchemaCost) -> jsonschema_rs.Validator:
     engines: list[jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions] = [jsonschema_rs.RegexOptions()]
     if tool.kind == "function":  # its author is trusted with a pattern that may backtrack

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from gloveport.approvals.desk import ApprovalDesk
-from gloveport.bridge.arguments import Contract, PagedContract
+from gloveport.bridge.arguments import Contract, PagedContract, contract_of
 from gloveport.bridge.builtins import Builtins
 from gloveport.bridge.plans import ApprovedPlan, FollowingBridge, PlanDraft, PlanningBridge
 from gloveport.bridge.run_bridge import RunBridge, RunContext
 from gloveport.catalog import Catalog
+from gloveport.large_values import off_loop
 from gloveport.policy import Policy
 from gloveport.policy.flow import Flow
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.rules import Rules
 from gloveport.sources import PagedSource, Source, fetch
+from gloveport.sources.caller import CallerSource
 from gloveport.types import DEFAULT_AGENT, FETCH_TOOLS, Limits
 
+MAX_CALLER_BRIDGES = 32
 PAGE_SUFFIX = "#page"
 """The guest appends this to a tool's name to fetch one page of its result."""
 
@@ -45,12 +48,27 @@ class Bridge:
         self.builtins = Builtins(catalog, self.policy, agent)
         # By the name that programs write. Only names in the catalog are added, so a guest can't make it grow.
         self.contracts: dict[str, Contract] = {}
+        self._with_callers: dict[bytes, Bridge] = {}  # by the digest of the caller's tools, the latest last
 
     def for_run(self, limits: Limits, context: RunContext | None = None) -> RunBridge:
         """Return the bridge of one run: one that makes a plan or follows one, if the context has a plan."""
         context = context or RunContext()
         kinds = {PlanDraft: PlanningBridge, ApprovedPlan: FollowingBridge}
         return kinds.get(type(context.plan), RunBridge)(self, limits, context)
+
+    async def with_caller(self, source: CallerSource) -> Bridge:
+        """Return the same bridge with the tools of a caller. Raise OptionError if they do not fit in.
+
+        Callers that bring the same tools again and again share one, with its catalog and compiled schemas.
+        """
+        found = self._with_callers.pop(source.digest, None)
+        if found is None:
+            catalog = await off_loop(self.catalog.with_caller, source)
+            found = Bridge(catalog, self.policy, self.desk, self.agent, self.requests, flow=self.flow)
+        self._with_callers[source.digest] = found
+        while len(self._with_callers) > MAX_CALLER_BRIDGES:
+            del self._with_callers[next(iter(self._with_callers))]
+        return found
 
     def finds_quickly(self, name: str) -> bool:
         """Return True for a plain function: a schema of somebody else may be large, and an unknown name is searched for."""
@@ -71,7 +89,7 @@ class Bridge:
             return None
         path, labels = self.catalog.path_of(entry.tool), self.flow.labels_of(entry.tool)
         if not wants_page:
-            made = Contract(entry.tool, entry.source, path, entry.suspended, labels)
+            made = contract_of(entry.tool, entry.source, path, entry.suspended, labels)
         elif entry.tool.pages and isinstance(entry.source, PagedSource):
             made = PagedContract(entry.tool, entry.source, f"{path}.pages", entry.suspended, labels)
         else:

@@ -40,12 +40,14 @@ class Builtins:
         self._catalog = catalog
         self._policy = policy
         self._agent = agent
-        self.calls: Mapping[str, Callable[[list[Any]], Any]] = {
+        calls: Mapping[str, Callable[[list[Any]], Any]] = {
             "search": self._search,
             "describe": self._describe,
             "sources": self._sources,
             "executor.sources.list": self._sources,
         }
+        # A caller's own tools may have these names.
+        self.calls = {name: built_in for name, built_in in calls.items() if catalog.entry(name) is None}
         self.sync_calls: Mapping[str, Callable[[list[Any]], Any]] = {
             **self.calls,
             "names": self._names,

@@ -33,7 +33,7 @@ from gloveport.errors import CallLimit, StoreError, ToolError, label
 from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.rules.labels import LabelledRead, decision_after
 from gloveport.sources.functions.threads import left_running
-from gloveport.types import CallEvent, CallRecord, CallRequest, Decision, Failure, Limits, Tool, ToolCall
+from gloveport.types import CALLER_KIND, CallEvent, CallRecord, CallRequest, Decision, Failure, Limits, Tool, ToolCall
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gloveport.bridge.plans import ApprovedPlan, PlanDraft
     from gloveport.rules.budgets import Budget
     from gloveport.sandbox.history import PastCall, RunHistory
+    from gloveport.sources.caller import CallCaller
     from gloveport.store.run_audit import RunAudit
 
 OnCall = Callable[[CallEvent, CallRecord], None]
@@ -57,7 +58,7 @@ class RunContext:
 
     `line_of` returns the line of the program that calls a tool, where only one can be meant. `plan` is the plan that the
     run makes, or the one that it follows. The calls of a snippet belong to the run that called it: `call_base` tells their
-    numbers from those of its own. `run_snippet` runs one.
+    numbers from those of its own. `run_snippet` runs one. `call_caller` makes a call of a tool that the caller has brought.
     """
 
     run: str = ""
@@ -69,6 +70,7 @@ class RunContext:
     plan: PlanDraft | ApprovedPlan | None = None
     call_base: int = 0
     run_snippet: Callable[[RunBridge, MadeCall, dict[str, Any]], Awaitable[Any]] | None = None
+    call_caller: CallCaller | None = None
 
 
 class RunBridge:
@@ -190,6 +192,9 @@ class RunBridge:
         run_snippet = self._context.run_snippet
         if run_snippet is not None and contract.tool.kind == "snippet":
             return run_snippet(self, made, sent)
+        call_caller = self._context.call_caller
+        if call_caller is not None and contract.tool.kind == CALLER_KIND:
+            return call_caller(contract.tool, made.id, sent if contract.tool.takes == "object" else sent["args"])
         if contract.call_with_key is not None:
             return contract.call_with_key(contract.tool, sent, made.key(self._context.run))
         return contract.call(contract.tool, sent)
@@ -260,7 +265,7 @@ class RunBridge:
         made.status = "waiting"
         self._tell("call-waiting", made)
         try:
-            if desk is None:
+            if desk is None or contract.tool.kind == CALLER_KIND:  # a caller that is gone can't be asked again
                 raise outcome_unknown(contract.path)
             request = self._request_of(call, admitted)
             reason = "the host ended during this call: nobody knows whether it was made"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gloveport.catalog.confusables import find_confusable, skeleton
 from gloveport.catalog.descriptions import ToolDescription, describe_tool
@@ -18,7 +18,14 @@ from gloveport.catalog.words import words
 from gloveport.errors import OptionError
 from gloveport.sources import Source
 from gloveport.suggestions import Sieve, distance, fold, tolerated
-from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
+from gloveport.tool_names import (
+    CALLER_SOURCE,
+    REPLACEABLE_NAMES,
+    RESERVED_ROOT_NAMES,
+    RESERVED_SOURCE_NAMES,
+    ROOT_SOURCE,
+    problem_with,
+)
 from gloveport.types import Problem, Tool
 
 MAX_SUGGESTIONS = 3
@@ -46,12 +53,14 @@ class Catalog:
         seen: ToolFilter | None = None,
         *,
         snippets: Source | None = None,
+        caller: Source | None = None,
     ) -> None:
         """Index the tools of the sources.
 
         `suspended` gives, by address, why a tool can't be called, and `pinned` the definition to show meanwhile. `broken`
         gives the problems of the sources that could not be opened, by name. What `seen` does not
-        take, and sources without any other tool, are left out. `snippets` become `tools.snippets`.
+        take, and sources without any other tool, are left out. `snippets` become `tools.snippets`, the tools of a `caller`
+        `tools.caller` and more.
         """
         self._searchable = False  # until the search index is loaded
         self._loading: asyncio.Future[None] | None = None
@@ -75,13 +84,19 @@ class Catalog:
             self._children[source.name] = {}
             for tool in tools:
                 self._add(self._pinned.get(tool.address, tool), source)
-        if snippets is not None:
-            self._children[""][snippets.name] = None
-            for tool in snippets.tools():
-                self._add(tool, snippets)
+        self._snippets = snippets
+        for source in (snippets, caller):
+            if source is not None:
+                self._children[""][source.name] = None
+                self._children[source.name] = {}
+                for tool in source.tools():
+                    self._add(tool, source)
         self._mount_root(names)
+        roots = frozenset(names)
+        if caller is not None:
+            roots |= {caller.name, *self._mount_caller(names)}
         self.tools: tuple[Tool, ...] = tuple({id(e): e.tool for e in self._entries.values()}.values())
-        self.roots: frozenset[str] = frozenset(names) - GUEST_GLOBALS
+        self.roots: frozenset[str] = roots - GUEST_GLOBALS
         self.declaration_cache: dict[tuple[object, ...], str] = {}  # filled by `declarations`
         pair = find_confusable([*self._children, *self._entries, *RESERVED_ROOT_NAMES])
         if pair:
@@ -90,6 +105,11 @@ class Catalog:
     def with_snippets(self, snippets: Source) -> Catalog:
         """Return the same catalog with `tools.snippets`, whatever its filter takes."""
         return Catalog(self._all_sources, self._suspended, self._pinned, self._broken, self._seen, snippets=snippets)
+
+    def with_caller(self, caller: Source) -> Catalog:
+        """Return the same catalog with the tools of a caller, whatever its filter takes."""
+        about = self._all_sources, self._suspended, self._pinned, self._broken, self._seen
+        return Catalog(*about, snippets=self._snippets, caller=caller)
 
     def only(self, seen: ToolFilter) -> Catalog:
         """Return the catalog of the tools that a filter takes. Nothing in it tells of the others."""
@@ -113,8 +133,8 @@ class Catalog:
 
     def _mount_root(self, names: Mapping[str, Source]) -> None:
         for name in self._children.get(ROOT_SOURCE, ()):
-            if name in RESERVED_ROOT_NAMES or name in names:
-                what = "a built-in" if name in RESERVED_ROOT_NAMES else "the source of that name"
+            if name in RESERVED_SOURCE_NAMES or name in names:
+                what = "a built-in" if name in RESERVED_SOURCE_NAMES else "the source of that name"
                 raise OptionError(f"{ROOT_SOURCE}.{name} and {what} would both be tools.{name}", hint="rename one of them")
             if entry := self._entries.get(f"{ROOT_SOURCE}.{name}"):
                 self._entries[name] = entry
@@ -131,12 +151,21 @@ class Catalog:
             source, _, name = entry.tool.address.partition(".")
             if entry.tool.kind == "function" and source != ROOT_SOURCE and "." not in name:
                 found.setdefault(name, []).append(entry)
-        taken = {skeleton(name) for name in (*self._children[""], *names, *self._broken, *RESERVED_ROOT_NAMES)}
+        taken = {skeleton(name) for name in (*self._children[""], *names, *self._broken, *RESERVED_SOURCE_NAMES)}
         free = Counter(skeleton(name) for name in found)
         for name, entries in found.items():
             if len(entries) == 1 and skeleton(name) not in taken and free[skeleton(name)] == 1:
                 self._entries[name] = entries[0]
                 self._children[""][name] = None
+
+    def _mount_caller(self, names: Mapping[str, Source]) -> list[str]:
+        """Also mount a caller's tools at the root, where the port has nothing of that name. Return the namespaces."""
+        taken = {*self._children[""], *names, *self._broken, *(RESERVED_ROOT_NAMES - REPLACEABLE_NAMES)}
+        free = self._children[CALLER_SOURCE].keys() - taken
+        self._children[""] |= dict.fromkeys(name for name in self._children[CALLER_SOURCE] if name in free)
+        _mount(self._entries, free)
+        _mount(self._children, free)
+        return [name for name in free if name in self._children]
 
     def entry(self, name: str) -> CatalogEntry | None:
         """Return the tool of exactly this name and its source, or None."""
@@ -184,7 +213,9 @@ class Catalog:
     def path_of(self, tool: Tool) -> str:
         """Return the path that a program writes after `tools.`: the tool's address, or its root-mounted name."""
         source, _, rest = tool.address.partition(".")
-        return rest if source == ROOT_SOURCE and rest in self._entries else tool.address
+        if source not in (ROOT_SOURCE, CALLER_SOURCE) or (mounted := self._entries.get(rest)) is None:
+            return tool.address
+        return rest if mounted.tool.address == tool.address else tool.address
 
     def fingerprint(self, name: str) -> str | None:
         """Return the fingerprint of the tool of this name, or None."""
@@ -245,13 +276,21 @@ class Catalog:
         return Sieve([fold(path.rpartition(".")[2]) for path in self._paths])
 
 
+def _mount(table: dict[str, Any], roots: Collection[str]) -> None:
+    """Add what a table has below `caller.` under its name without that, if it begins with one of the roots."""
+    for name in [name for name in table if name.startswith(f"{CALLER_SOURCE}.")]:
+        path = name.partition(".")[2]
+        if path.partition(".")[0] in roots:
+            table[path] = table[name]
+
+
 def _check_source(source: Source, names: Mapping[str, Source]) -> None:
     if problem := problem_with(source.name):
         raise OptionError(f"the source name {source.name!a} {problem}")
-    if source.name in RESERVED_ROOT_NAMES:
+    if source.name in RESERVED_SOURCE_NAMES:
         raise OptionError(
             f"a source can't be called {source.name}",
-            hint=f"these names are reserved: {', '.join(sorted(RESERVED_ROOT_NAMES))}",
+            hint=f"these names are reserved: {', '.join(sorted(RESERVED_SOURCE_NAMES))}",
         )
     if source.name in names:
         raise OptionError(f"two sources are called {source.name}", hint="give one of them another name")

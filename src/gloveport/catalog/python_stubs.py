@@ -83,6 +83,8 @@ def _method(name: str, path: str, tool: Tool, types: PythonTypes, *, checked: bo
     rest = "**more: Any" if root.get("additionalProperties") not in (None, False) or is_cut or not all_writable else ""
     writable = [(key, kind) for key, kind, _ in rows if key.isidentifier() and not keyword.iskeyword(key)]
     listed = _checked_parameters(writable, all_writable) if checked else [f"{key}: {kind}" for key, kind in writable]
+    if tool.takes != "object":
+        listed, rest = ["*args: Any"] if checked else [], "" if checked else "*args: Any"
     given = ", ".join([*(["*"] if listed and not checked else []), *listed, *([rest] if rest else [])])
     text = "\n".join([clean(tool_comment(tool)), *(f"{key}: {note}" for key, _, note in rows if note)]).strip()
     doc = f'    """{_quoted(text)}"""' if text else "    ..."

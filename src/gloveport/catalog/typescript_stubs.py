@@ -84,6 +84,8 @@ def _callable(tool: Tool, indent: str, *, checked: bool) -> str:
 def signature(tool: Tool, indent: str = "") -> str:
     """Return `(args: {…}): Promise<…>` for a tool."""
     taken, result = _taken(tool), result_type(tool, indent)
+    if tool.takes != "object":
+        return f"(...args: unknown[]): Promise<{result}>"
     if not tool.parameters and not tool.input_schema.get("additionalProperties"):
         return f"(): Promise<{result}>"
     optional = "" if tool.input_schema.get("required") else "?"
@@ -96,6 +98,8 @@ def checked_signature(tool: Tool, indent: str = "") -> str:
     It is one signature, not overloads: a type checker names the wrong value only where one signature could be meant.
     """
     taken, result = _taken(tool, "any"), result_type(tool, indent, "any")
+    if tool.takes != "object":
+        return f"(...args: any[]): Promise<{result}>"
     properties = list(islice(tool.input_schema.get("properties", {}).values(), MAX_PROPERTIES))
     values = [taken.of(schema, indent) for schema in properties]
     first = " | ".join([taken.of(taken.root, indent), *values[:1]])

@@ -28,9 +28,18 @@ class EnginePools:
         self.hosted = tuple(engine.connected(connect) for engine in REMOTE_ENGINES.values()) if connect else ()
         self._engines: dict[str, Engine] = {**ENGINES, **{engine.name: engine for engine in self.hosted}}
 
-    def options(self, language: Language, engine: str | None, limits: Limits) -> ProcessOptions:
-        """Return the options of a process; raise OptionError for one that the engine lacks."""
-        wanted = ProcessOptions(engine or "", self._allow_eval, self._allow_wasm, limits.memory_mb)
+    def options(
+        self,
+        language: Language,
+        engine: str | None,
+        limits: Limits,
+        *,
+        allow_eval: bool | None = None,
+        allow_wasm: bool | None = None,
+    ) -> ProcessOptions:
+        """Return the options of a process; raise OptionError for one that the engine lacks, or the port does not allow."""
+        allowed = _allowed("allow_eval", allow_eval, self._allow_eval), _allowed("allow_wasm", allow_wasm, self._allow_wasm)
+        wanted = ProcessOptions(engine or "", *allowed, limits.memory_mb)
         return process_options(language, engine, wanted)
 
     def find(self, options: ProcessOptions) -> Pool[RunWorker]:
@@ -68,3 +77,10 @@ class EnginePools:
         pools, self.open = list(self.open.values()), {}
         for pool in pools:
             pool.abandon()
+
+
+def _allowed(name: str, wanted: bool | None, allowed: bool) -> bool:
+    """Return whether a run is allowed something: a run may have less than its port, and never more."""
+    if wanted and not allowed:
+        raise OptionError(f"{name} is off here", code="forbidden", hint=f"ask the user to set {name} under [sandbox]")
+    return allowed if wanted is None else wanted

@@ -43,6 +43,7 @@ from gloveport.rules.rules import Rules
 from gloveport.sandbox.engines.registry import ENGINES, preferred_engines
 from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sources import OpenedSource
+from gloveport.sources.caller import CallerTools
 from gloveport.sources.functions import functions
 from gloveport.store.run_audit import RunAudit
 from gloveport.types import (
@@ -52,7 +53,6 @@ from gloveport.types import (
     Limits,
     Outcome,
     Problem,
-    Program,
     Recording,
     RunMode,
     Strength,
@@ -161,6 +161,15 @@ class Gloveport:
             self._governance.use_snippets(snippets)
         return await off_loop_if(self._governance.is_slow(agent), self._governance.bridge, agent)
 
+    async def _bridge_of(self, request: RunRequest) -> Bridge:
+        """Return the bridge of a run: that of its agent, with the tools that its caller brings."""
+        bridge = await self._bridge(request.agent)
+        return bridge if request.tools is None else await bridge.with_caller(request.tools.source)
+
+    async def _catalog_of(self, request: RunRequest) -> Catalog | None:
+        """Return what a run can call now; None once the port is closed."""
+        return None if self._closed else (await self._bridge_of(request)).catalog
+
     async def _opened_bridge(self, agent: str, naming: str) -> Bridge:
         await self._sources.open(naming=naming)
         return await self._bridge(agent)
@@ -199,19 +208,27 @@ class Gloveport:
         attach: bool = False,
         mode: RunMode = "run",
         id: str | None = None,
+        tools: CallerTools | None = None,
+        allow_eval: bool | None = None,
+        allow_wasm: bool | None = None,
+        log_code: bool = False,
     ) -> Outcome:
         """Run a program and return its outcome. It never raises for what the program did. Cancelling it cancels the run.
 
         The outcome is `waiting` when the run waits for a person who answers elsewhere; `resume` returns the next one. With
         `attach`, the same program of the same agent is not started again while it waits. With the mode `plan`, writes are
         held back, and the outcome has a plan. `id` is that of the run: raises OptionError if the store has one with it.
+        `tools` are those that the caller brings to this run. `allow_eval` and `allow_wasm` may be less than the port's.
         """
         check_run(code, language, id)
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
         engine = engine or self._engines.get(language)
-        options = self._pools.options(language, engine, wanted)
+        options = self._pools.options(language, engine, wanted, allow_eval=allow_eval, allow_wasm=allow_wasm)
+        self._pools.find(options)  # raises OptionError where there are too many pools
         given = input, wanted, env_from(env), on_event, agent
         request = RunRequest(id or secrets.token_hex(16), code, language, options, engine is None, *given)
+        if tools is not None or log_code:
+            request = replace(request, tools=tools, log_code=log_code)
         request = self._plans.begun(request, mode)
         self._check_open()
         return await self._loop.run(lambda: self._begin(request, attach=attach, is_named=id is not None))
@@ -235,10 +252,14 @@ class Gloveport:
         return await self._loop.run(follow)
 
     async def _begin(self, request: RunRequest, *, attach: bool, is_named: bool = False) -> Outcome:
+        if request.tools is not None:
+            await self._bridge_of(request)  # raises OptionError for tools that do not fit in
         if attach and self._durable is not None and (found := await self._durable.attach(request)) is not None:
             return found
         if is_named and self._store is not None:
             await self._store.claim(self._desk, request)
+        if request.tools is not None:
+            request.tools.on_start()
         if self._held is None:
             return await self._run(request)
         return await self._held.start(request, lambda run: self._run(request, run))
@@ -258,6 +279,11 @@ class Gloveport:
         if (durable := self._durable) is None:
             raise OptionError(f"no run {run[:40]!r} waits here", hint="runs are kept with store=")
         return await self._loop.run(lambda: durable.resume(run, agent, on_event))
+
+    async def followed(self, run: str, agent: str) -> Outcome | None:
+        """Return the end of a run that waits for a person here; None once it is released to the store."""
+        held = self._held
+        return None if held is None else await self._loop.run(lambda: held.followed(run, agent))
 
     def run_sync(self, code: str, **options: Any) -> Outcome:
         """Run a program, for callers without an event loop. It takes the same options as `run`."""
@@ -279,15 +305,15 @@ class Gloveport:
         return await self._plans.keep(request, outcome)
 
     async def _run_program(self, request: RunRequest, held: HeldRun | None) -> Outcome:
-        if self._log_code:
+        if self._log_code or request.log_code:
             logger.info("run %s: %s program %r", request.run, request.language, request.code)
         pool = self._pools.find(request.options)
         pool.warm()
         try:
-            program, waits = await self._prepare(request)
+            program, waits = await self._programs.prepare_run(request, self._sources, lambda: self._catalog_of(request))
             if self._closed:
                 return closed_outcome(request)
-            bridge = await self._bridge(request.agent)
+            bridge = await self._bridge_of(request)
             type_report = TypeReport()
             if self._types is not None:
                 type_report = await self._types.check(program, bridge.catalog, request)
@@ -308,35 +334,9 @@ class Gloveport:
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
             await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
             # In a thread: the first suggestion of a catalog builds an index.
-            bridge = await self._bridge(request.agent)
+            bridge = await self._bridge_of(request)
             outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, bridge.catalog))
         return replace(outcome, warnings=(*outcome.warnings, *type_report.advice)) if type_report.advice else outcome
-
-    async def _prepare(self, request: RunRequest) -> tuple[Program, bool]:
-        """Return the checked program, and whether it can reach a source, and so had to wait for the sources."""
-
-        async def read(catalog: Catalog | None) -> Program:
-            return await self._programs.prepare(
-                request.code,
-                language=request.language,
-                subset=request.subset,
-                max_code_bytes=request.limits.max_code_bytes,
-                catalog=catalog,
-                agent=request.agent,
-            )
-
-        if request.resumed is not None:  # its text was checked when it began; tools may be gone since
-            await self._sources.open(naming=request.code)
-            return await read(None), True
-        if not self._sources.opening:
-            await self._sources.build()
-            program = await read((await self._bridge(request.agent)).catalog)
-            return program, self._sources.may_concern(program.tool_access)
-        program = await read(None)
-        waits = self._sources.may_concern(program.tool_access)
-        if waits:
-            await self._sources.open(naming=request.code)
-        return (await read((await self._bridge(request.agent)).catalog) if not self._closed else program), waits
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None, *, agent: str = DEFAULT_AGENT) -> Any:
         """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""

@@ -7,7 +7,7 @@ reads texts of one agent alone, and its answer is untrusted: at worst, that agen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +16,8 @@ from gloveport.advice import KINDS, MAX_FINDINGS_OF_A_KIND, ProgramFinding
 from gloveport.catalog import Catalog
 from gloveport.catalog.declarations import mentioned
 from gloveport.errors import GloveportError, ProgramError, SandboxError, TooComplexError
+from gloveport.host.runs.run_request import RunRequest
+from gloveport.host.source_set import SourceSet
 from gloveport.large_values import LARGE_BYTES, off_loop_if
 from gloveport.prepare import TypeReport, check_text
 from gloveport.prepare.diagnostics import line_and_column
@@ -33,6 +35,7 @@ MAX_SCHEMA_BYTES = 64 * 1024  # of a tool: of a larger one, the process gets the
 MAX_NAME_CHARS = 300
 MAX_INLINE_TOOLS = 500  # of a catalog that is asked on the event loop: the first suggestion builds an index
 MAX_FINDINGS = 1000
+ANY_ARGUMENTS = {"anyOf": [{}]}  # a schema that says nothing certain about the arguments
 CODES = frozenset(
     {"syntax-error", "code-too-large", "program-too-complex", "unknown-tool", "bad-arguments", "type-error"}
     | {"import-refused", "engine-lacks", "source-failed", "auth-required"}
@@ -64,6 +67,35 @@ class ProgramReader:
         )
         self._catalog: Catalog | None = None
         self._known: dict[str, bytes] = {}  # what a process is told about a tool of `_catalog`, by path
+
+    async def prepare_run(
+        self, request: RunRequest, sources: SourceSet, catalog_now: Callable[[], Awaitable[Catalog | None]]
+    ) -> tuple[Program, bool]:
+        """Return the checked program, and whether it can reach a source, and so had to wait for the sources."""
+
+        async def read(catalog: Catalog | None) -> Program:
+            return await self.prepare(
+                request.code,
+                language=request.language,
+                subset=request.subset,
+                max_code_bytes=request.limits.max_code_bytes,
+                catalog=catalog,
+                agent=request.agent,
+            )
+
+        if request.resumed is not None:  # its text was checked when it began; tools may be gone since
+            await sources.open(naming=request.code)
+            return await read(None), True
+        if not sources.opening:
+            await sources.build()
+            program = await read(await catalog_now())
+            return program, sources.may_concern(program.tool_access)
+        program = await read(None)
+        waits = sources.may_concern(program.tool_access)
+        if waits:
+            await sources.open(naming=request.code)
+        catalog = await catalog_now()
+        return (program if catalog is None else await read(catalog)), waits
 
     async def prepare(
         self,
@@ -189,6 +221,8 @@ def _look_up(catalog: Catalog, name: str) -> bytes:
 
 
 def _shown(tool: Tool) -> dict[str, Any]:
+    if tool.takes != "object":
+        return {"address": tool.address, "named": (), "schema": ANY_ARGUMENTS, "pages": False}
     schema = dict(tool.input_schema)
     if len(msgspec.json.encode(schema)) > MAX_SCHEMA_BYTES:
         schema = {"properties": {name: {} for name in tool.parameters}, "required": schema.get("required", ())}

@@ -20,7 +20,7 @@ from gloveport.rules.conditions import Condition
 from gloveport.rules.rule import VERDICTS, EgressRule, Rule
 from gloveport.rules.source_writes import SourceWrites, opening_setting
 from gloveport.suggestions import did_you_mean
-from gloveport.types import FETCH_KIND, CallRequest, Decision, Tool, Verdict
+from gloveport.types import CALLER_KIND, FETCH_KIND, CallRequest, Decision, Tool, Verdict
 from gloveport.urls import Url, parse
 
 Preset = Literal["strict", "standard", "open"]
@@ -195,6 +195,8 @@ class Rules:
 
     def _default(self, tool: Tool) -> Decision:
         """Return the decision of the preset."""
+        if self.preset == "standard" and tool.kind == CALLER_KIND:  # the caller makes the call itself
+            return Decision("allow")
         if self.preset == "open" or (not tool.writes and (self.preset == "standard" or tool.kind == "function")):
             return Decision("allow")
         does = "may write" if tool.kind == "mcp" else "writes"  # an MCP server that does not state it may do either

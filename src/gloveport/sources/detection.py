@@ -14,7 +14,7 @@ from gloveport.config import SourceConfig, SourceKind
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.policy.egress import Reach, Reply, Request
 from gloveport.sources.context import SourceContext
-from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
+from gloveport.tool_names import RESERVED_SOURCE_NAMES, ROOT_SOURCE, problem_with
 from gloveport.urls import shown
 
 KIND_OF_SUFFIX: dict[str, SourceKind] = {
@@ -148,7 +148,7 @@ def name_for(text: str, title: str = "") -> str:
     found = found[-1 if label == host else 0 :] or _distinctive_words(title, COMMON_DOCUMENT_WORDS)
     word = "_".join(found).lower()
     word = word if word[:1].isalpha() else f"{DEFAULT_NAME}{'_' if word else ''}{word}"
-    return f"{word}_" if word in RESERVED_ROOT_NAMES or word == ROOT_SOURCE or problem_with(word) else word
+    return f"{word}_" if word in RESERVED_SOURCE_NAMES or word == ROOT_SOURCE or problem_with(word) else word
 
 
 def _distinctive_words(text: str, common: frozenset[str]) -> list[str]:

@@ -12,9 +12,11 @@ from gloveport.errors import OptionError
 from gloveport.store.database import StoreFile
 from gloveport.store.event_log import EventLog, Statement
 
-Role = Literal["agent", "approver", "admin"]
-"""An agent runs programs. An approver answers for people. An admin may do both, and sees what everybody does."""
-ROLES: tuple[Role, ...] = ("agent", "approver", "admin")
+Role = Literal["agent", "host", "approver", "admin"]
+"""An agent runs programs. A host does too, and brings tools of its own. An approver answers for people. An admin may do all
+of this, and sees what everybody does.
+"""
+ROLES: tuple[Role, ...] = ("agent", "host", "approver", "admin")
 TOKEN_PREFIX = "gp_"
 
 

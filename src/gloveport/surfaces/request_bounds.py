@@ -16,6 +16,7 @@ from gloveport.large_values import LARGE_BYTES, off_loop_if
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 MAX_REQUEST_DEPTH = 64
 REQUEST_LIMITS = bounded_json.JsonLimits(containers=10_000, items=25_000, depth=MAX_REQUEST_DEPTH)
+RESULT_LIMITS = bounded_json.JsonLimits(depth=MAX_REQUEST_DEPTH)  # of a value that a caller's tool returns
 MAX_NUMBER_DIGITS = 64
 MAX_MESSAGE_MEMBERS = 8  # JSON-RPC defines six
 
@@ -31,6 +32,23 @@ async def read_message(data: bytes) -> dict[str, Any]:
 async def read_document(data: bytes) -> dict[str, Any]:
     """Return a JSON object. Raise ValueError, with a text that begins with a verb, for anything else or too much."""
     return await off_loop_if(len(data) > LARGE_BYTES, _read_document, data)
+
+
+async def read_host_message(data: bytes) -> dict[str, Any]:
+    """Return a message of a host, a JSON object. One that starts a run is bounded as a request; a result may hold more."""
+    return await off_loop_if(len(data) > LARGE_BYTES, _read_host_message, data)
+
+
+def _read_host_message(data: bytes) -> dict[str, Any]:
+    try:
+        if _has_overlong_number(data) and _has_overlong_number(_without_strings(data)):
+            raise ValueError(f"has a number of more than {MAX_NUMBER_DIGITS} digits")
+        message = bounded_json.read(data, RESULT_LIMITS)
+    except (bounded_json.JsonLimitError, RecursionError) as problem:
+        raise ValueError(str(problem)) from None
+    if not isinstance(message, dict):
+        raise ValueError("is not a JSON object")
+    return _read_document(data) if message.get("type") == "run" else message
 
 
 def _read_document(data: bytes) -> dict[str, Any]:

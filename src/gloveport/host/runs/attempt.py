@@ -43,6 +43,8 @@ async def attempt(
     if snippets is not None and request.plan is None:
         called = SnippetCalls(snippets, bridge, request.run, request.limits, caller=caller, held=held)
         context = replace(context, run_snippet=called.call)
+    if request.tools is not None:
+        context = replace(context, call_caller=request.tools.call)
     if caller is not None:
         # Whoever is asked has the text of the caller's program, so a line of the snippet would mislead.
         context = replace(context, run=caller.run, call_base=caller.call_base, line_of=lambda tool: None)

@@ -180,6 +180,14 @@ class HeldRuns:
             await self._desk.take_stored_answers()
         return await self._outcome(held)
 
+    async def followed(self, run: str, agent: str) -> Outcome | None:
+        """Return the end of a run that is held here; None once it is released."""
+        held = self.find(run, agent)
+        if held is None or held.task is None:
+            return None
+        await asyncio.wait([held.task])
+        return None if held.is_released else held.outcome
+
     async def close(self) -> None:
         """Release every run that waits, and end the others."""
         runs, self._runs = list(self._runs.values()), {}

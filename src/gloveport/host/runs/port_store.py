@@ -32,6 +32,7 @@ from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import process_options
 from gloveport.sandbox.history import RunHistory
+from gloveport.sources.caller import CallerTools
 from gloveport.store.budget_uses import BudgetUses, HourlyBudget
 from gloveport.store.contents import digest
 from gloveport.store.event_log import EventLog
@@ -261,6 +262,7 @@ class PortStore:
             env={},
             on_event=None,
             agent=run.agent,
+            tools=CallerTools.stored(given["caller_tools"]) if "caller_tools" in given else None,
         )
 
     async def outcome(self, run: StoredRun) -> Outcome:
@@ -309,6 +311,7 @@ def _request_fields(request: RunRequest) -> dict[str, Any]:
         "allow_wasm": options.allow_wasm,
         "memory_mb": request.limits.memory_mb,
         "version": version("gloveport"),
+        **({} if request.tools is None else {"caller_tools": request.tools.source.stored}),
         **_plan_fields(request.plan),
     }
 

@@ -16,6 +16,7 @@ from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.history import RunHistory
 from gloveport.sandbox.run_attempt import AttemptResult
+from gloveport.sources.caller import CallerTools
 from gloveport.store.run_audit import RunAudit
 from gloveport.store.run_recorder import RunRecorder
 from gloveport.store.stored_runs import StoredRun
@@ -65,7 +66,10 @@ class SnippetCaller:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The request for one run. `plan` is the plan that it makes, or the one that it follows."""
+    """The request for one run. `plan` is the plan that it makes, or the one that it follows.
+
+    `caller` is set for the run of a snippet; `tools` are those that whoever started the run has brought along.
+    """
 
     run: str
     code: str
@@ -83,6 +87,8 @@ class RunRequest:
     plan: PlanDraft | ApprovedPlan | None = None
     seed: bytes = b""
     caller: SnippetCaller | None = None
+    tools: CallerTools | None = None
+    log_code: bool = False
 
     @property
     def subset(self) -> str | None:

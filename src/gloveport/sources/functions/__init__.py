@@ -27,7 +27,7 @@ from gloveport.sources.functions.framework_tools import FrameworkTool, framework
 from gloveport.sources.functions.signatures import BoundArguments, signature_of
 from gloveport.sources.functions.threads import FunctionThreads
 from gloveport.sources.source import SourceInfo
-from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
+from gloveport.tool_names import RESERVED_SOURCE_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -225,7 +225,7 @@ def _from_framework(source: str, name: str, given: FrameworkTool) -> _FunctionTo
 
 def _check_name(source: str, name: str, whose: str) -> None:
     problem = problem_with(name)
-    if source == ROOT_SOURCE and name in RESERVED_ROOT_NAMES:
+    if source == ROOT_SOURCE and name in RESERVED_SOURCE_NAMES:
         problem = f"is the name of the built-in tools.{name}"
     if problem:
         raise OptionError(f"the tool name {name!r} of {whose} {problem}", hint=RENAME)

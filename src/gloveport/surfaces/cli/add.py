@@ -41,7 +41,7 @@ from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, stream, visible, visible_line
 from gloveport.surfaces.waiting_line import WaitingLine
-from gloveport.tool_names import RESERVED_ROOT_NAMES, ROOT_SOURCE, problem_with
+from gloveport.tool_names import RESERVED_SOURCE_NAMES, ROOT_SOURCE, problem_with
 from gloveport.types import Tool
 
 MAX_SHOWN_ROWS = 8  # of tools, and of warnings
@@ -156,7 +156,7 @@ def _tools(opened: OpenedSource, config: SourceConfig) -> list[Tool]:
 async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource:
     if options.name is not None and (problem := problem_with(options.name)):
         raise OptionError(f"the name {options.name!a} {problem}")
-    if options.name in RESERVED_ROOT_NAMES or options.name == ROOT_SOURCE:
+    if options.name in RESERVED_SOURCE_NAMES or options.name == ROOT_SOURCE:
         raise OptionError(
             f"a source can't be called {options.name}: Gloveport uses that name itself", hint="choose another name"
         )

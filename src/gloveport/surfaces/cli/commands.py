@@ -244,6 +244,13 @@ def connect(**options: Any) -> int:
     help=f"The port ({DEFAULT_PORT}); 0 for any.",
 )
 @click.option("--token-file", metavar="FILE", help="Read the token from this file instead of creating one.")
+@click.option(
+    "--role",
+    type=OneOf(["agent", "host"]),
+    default="agent",
+    metavar="ROLE",
+    help="What the token allows: agent (the default), or host, which also brings tools of its own.",
+)
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Accept this name in the Host header; repeatable.")
 @click.option("--at-once", type=click.IntRange(1, 10_000), metavar="N", help="Run at most N programs at the same time.")
 @click.option("--waiting", type=click.IntRange(0, 10_000), metavar="N", help="Let at most N wait; others get status 429.")

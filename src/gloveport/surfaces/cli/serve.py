@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gloveport.host.port import Gloveport
 from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport
+from gloveport.store.tokens import Role
 from gloveport.surfaces.activity_log import ActivityLog, LogFormat
 from gloveport.surfaces.documents import to_text, write_document
 from gloveport.surfaces.http import MCP_PATH
@@ -45,6 +46,7 @@ class ServeOptions:
     allow_host: tuple[str, ...]
     at_once: int | None
     waiting: int | None
+    role: Role
     grace: float
     until_eof: bool
     quiet: bool
@@ -76,7 +78,8 @@ def serve_command(options: ServeOptions) -> int:
     ready = None if options.as_json else partial(_show_ready, out, err, port, document)
     try:
         with redirect_stdout(sys.stderr):  # shows at once what tools print
-            check = TokenCheck(token, port.store_path, port.agent, resource_from(settings.serve))
+            resource = resource_from(settings.serve)
+            check = TokenCheck(token, port.store_path, port.agent, resource, own_role=options.role)
             serving = _serve(options, port, listening, check, log.record if log else None, ready)
             run_interruptible(serving, grace_seconds=options.grace)
     finally:

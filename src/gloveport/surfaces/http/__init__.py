@@ -1,7 +1,7 @@
 """The HTTP server: MCP at `/mcp` and the API at `/v1` behind a guard, and health checks.
 
 `server` runs the application · `guard` checks each request before anything parses it · `token` makes, reads and compares
-bearer tokens · `admission` limits concurrent and waiting runs · `idle_timeout` closes silent connections.
+bearer tokens · `admission` limits concurrent and waiting runs · `connections` closes silent connections.
 
 The default address is defined here, without imports, because the command line needs it for `--help`.
 """
@@ -16,4 +16,5 @@ CALLER_SCOPE_KEY = "gloveport.caller"
 """Where the guard notes the caller whose token a request has."""
 MCP_PATH = "/mcp"
 API_PATH = "/v1"
+HOST_PATH = "/v1/host"
 DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}{MCP_PATH}"

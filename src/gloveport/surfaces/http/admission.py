@@ -23,6 +23,14 @@ class Admission:
         self._runs = 0
         self._idle = asyncio.Event()
         self._idle.set()
+        self.stopping = False
+
+    def check(self) -> None:
+        """Raise GloveportError when no further run is admitted: `stopping` or `busy`."""
+        if self.stopping:
+            raise GloveportError("the server is about to stop", code="stopping", hint=CODES["stopping"].fix)
+        if self.full:
+            raise GloveportError("too many runs are waiting", code="busy", hint=CODES["busy"].fix)
 
     @property
     def full(self) -> bool:

@@ -84,6 +84,13 @@ class _Connection(H11Protocol):
             self._timer.cancel()
         super().connection_lost(exc)
 
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """Hand the connection over. The guard decides on it at once, and the protocol of WebSockets has pings."""
+        self.unauthenticated.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        super().handle_websocket_upgrade(event)
+
     def _start_timer(self) -> None:
         seconds = UNAUTHENTICATED_TIMEOUT_SECONDS if self in self.unauthenticated else IDLE_TIMEOUT_SECONDS
         self._timer = self.loop.call_later(seconds, self._check, self.cycle, self._idle)

@@ -2,7 +2,7 @@
 
 In this order: its headers are unambiguous, the Host header names this server, the Origin is not another site, the token is
 right, the path is one of ours, the content type is JSON, the body is small and shallow, and the server can admit another
-run.
+run. A WebSocket is refused before the upgrade; its messages are checked where they are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gloveport.surfaces.documents import problem_document
 from gloveport.surfaces.http import AGENT_SCOPE_KEY, API_PATH, CALLER_SCOPE_KEY, MCP_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import mark_authenticated
-from gloveport.surfaces.http.token import TokenCheck
+from gloveport.surfaces.http.token import HOST_ROLES, TokenCheck
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_document, read_message
 
 BODY_TIMEOUT_SECONDS = 30.0
@@ -68,7 +68,6 @@ class Guard:
         known = token.resource
         self._public = PUBLIC_PATHS | (known.paths if known is not None else frozenset())
         self._challenge = 'Bearer realm="gloveport"' + (f", {known.challenge}" if known is not None else "")
-        self.stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -77,17 +76,21 @@ class Guard:
             return
         try:
             headers = _headers(scope)
-            if scope["path"] in self._public:
+            if scope["path"] in self._public and scope["type"] == "http":
                 await self._app(scope, receive, send)
                 return
             await self._check(scope, headers)
+            if scope["type"] == "websocket":
+                self._admission.check()
+                await self._app(scope, receive, send)
+                return
             body = await _body(headers, receive) if scope["method"] == "POST" else b""
             is_run = scope["method"] == "POST" and await _is_run(scope["path"], body)
             await asyncio.sleep(0)  # the library parses the body again: let the loop turn between the two
             if is_run:
-                self._check_admission()
+                self._admission.check()
         except GloveportError as error:
-            await _refuse(send, error, self._challenge)
+            await _refuse(scope, send, error, self._challenge)
             return
         with self._admission.request() if is_run else nullcontext():
             await self._app(scope, _replay(body, receive), send)
@@ -115,16 +118,14 @@ class Guard:
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.name, scopes=[]))
         elif not scope["path"].startswith(f"{API_PATH}/"):
             raise _refusal("not-found", "there is nothing at this path")
+        if scope["type"] == "websocket":  # all of them serve hosts
+            if caller.role not in HOST_ROLES:
+                raise _refusal("forbidden", f"the role {caller.role!r} may not open a WebSocket")
+            return
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
         is_empty = not media and headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
         if scope["method"] == "POST" and media != "application/json" and not is_empty:
             raise _refusal("not-json", "the body must be application/json")
-
-    def _check_admission(self) -> None:
-        if self.stopping:
-            raise _refusal("stopping", "the server is about to stop")
-        if self._admission.full:
-            raise _refusal("busy", "too many runs are waiting")
 
 
 def _headers(scope: Scope) -> dict[str, str]:
@@ -186,7 +187,7 @@ def _refusal(code: str, message: str) -> GloveportError:
     return GloveportError(message, code=code, hint=CODES[code].fix)
 
 
-async def _refuse(send: Send, error: GloveportError, challenge: str) -> None:
+async def _refuse(scope: Scope, send: Send, error: GloveportError, challenge: str) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"cache-control", b"no-store"),
@@ -198,5 +199,6 @@ async def _refuse(send: Send, error: GloveportError, challenge: str) -> None:
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
     body = orjson.dumps(problem_document(error))
     headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": http_status(error.code), "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"  # before the upgrade
+    await send({"type": f"{kind}.start", "status": http_status(error.code), "headers": headers})
+    await send({"type": f"{kind}.body", "body": body})

@@ -32,6 +32,7 @@ from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES
 MAX_SESSIONS, MAX_CONNECTIONS = 1000, 2000
 MAX_ACCEPTED_AT_ONCE = 128  # connections between two turns of the event loop
 MAX_PENDING_CONNECTIONS = 4096  # in the kernel, until the event loop accepts them; the kernel may keep fewer
+PING_SECONDS, PONG_SECONDS = 30.0, 120.0  # a caller whose tool blocks its own loop for a while is not gone
 FLUSH_SECONDS = 1  # to send responses, after runs have ended or were cancelled
 
 
@@ -76,7 +77,11 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            ws="none",
+            ws="websockets-sansio",
+            ws_max_size=MAX_REQUEST_BYTES,
+            ws_per_message_deflate=False,  # a small message must not become a large one
+            ws_ping_interval=PING_SECONDS,
+            ws_ping_timeout=PONG_SECONDS,
             http=cast(Any, UnauthenticatedConnections().protocol),
             limit_concurrency=MAX_CONNECTIONS + MAX_UNAUTHENTICATED,
             backlog=MAX_ACCEPTED_AT_ONCE,
@@ -86,7 +91,7 @@ class HttpServer:
         serving = asyncio.create_task(server.serve([listening]))
         try:
             await _first(serving, self._stop_requested.wait())
-            self.app.stopping = True
+            self._admission.stopping = True
             for listener in server.servers:
                 listener.close()
             await _first(self._stop_now.wait(), self._admission.wait_until_idle(), seconds=self._grace)
@@ -116,7 +121,7 @@ class HttpServer:
 
     async def _readiness(self, request: Request) -> JSONResponse:
         """Report ready once sandboxes have started and sources were opened. Broken sources are counted, not named."""
-        ready = self._agents.ready and not self.app.stopping
+        ready = self._agents.ready and not self._admission.stopping
         broken = sum(problem.broken for problem in self._port.problems)
         sources = {"connected": len(self._port.catalog.sources) - 1, "broken": broken}  # without `local`
         return JSONResponse({"ok": ready, "sources": sources}, status_code=200 if ready else 503)

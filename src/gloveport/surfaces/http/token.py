@@ -25,6 +25,8 @@ from gloveport.types import DEFAULT_AGENT
 
 TOKEN_FILE_NAME = "token"
 READ_SECONDS = 1.0
+HOST_ROLES: frozenset[Role] = frozenset({"host", "admin"})
+"""The roles that may bring tools of their own to a run."""
 MIN_TOKEN_CHARS, MAX_TOKEN_CHARS = 32, 4096
 
 logger = logging.getLogger("gloveport")
@@ -78,8 +80,8 @@ class Caller:
 
     @property
     def runs_programs(self) -> bool:
-        """Whether it is an agent."""
-        return self.role == "agent"
+        """Whether it runs programs as the agent of its name."""
+        return self.role in ("agent", "host")
 
 
 class TokenCheck:
@@ -94,10 +96,12 @@ class TokenCheck:
         store: Path | None = None,
         check_agent: Callable[[str], object] = lambda name: None,
         resource: ProtectedResource | None = None,
+        *,
+        own_role: Role = "agent",
     ) -> None:
         self.resource = resource
         self._check_agent = check_agent  # raises OptionError for an agent that the settings don't name
-        self._own = (Caller(DEFAULT_AGENT), token_digest(token.reveal()))
+        self._own = (Caller(DEFAULT_AGENT, own_role), token_digest(token.reveal()))
         self._store = store
         self._stored: list[tuple[Caller, bytes]] = []
         self._read_at = -math.inf

@@ -153,7 +153,6 @@ for (
     "constructor",
     "prototype",
     "__proto__",
-    "caller",
     "arguments",
     "inspect",
     "$$typeof",

@@ -37,7 +37,7 @@ def list_command(view: ViewOptions) -> int:
     """List the agents; return the exit code."""
     configured = view.settings(quiet=True).governance.agents
     with closing(TokenStore(view.store_path)) as tokens:
-        created = dict(tokens.names("agent"))
+        created = dict([*tokens.names("agent"), *tokens.names("host")])
         people = [(name, role) for role in ("approver", "admin") for name, _ in tokens.names(role)]
     names = sorted({*configured, *created})
     if view.as_json:

@@ -15,9 +15,9 @@ agents = PageGroup(
 
 ROLE = click.option(
     "--role",
-    type=click.Choice(["agent", "approver", "admin"]),
+    type=click.Choice(["agent", "host", "approver", "admin"]),
     default="agent",
-    help="What its holder may do: run programs, answer requests, or both and see everything. [default: agent]",
+    help="What its holder may do: run programs, run them with tools of its own, answer requests, or all. [default: agent]",
 )
 
 

@@ -24,7 +24,8 @@ from gloveport.surfaces.http import CALLER_SCOPE_KEY
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.api.approvals import ApprovalsApi
 from gloveport.surfaces.http.api.catalog import CatalogApi
-from gloveport.surfaces.http.api.endpoint import ApiCall, ApiEndpoint, ApiReply, forbidden
+from gloveport.surfaces.http.api.endpoint import ApiCall, ApiEndpoint, ApiReply, forbidden, json_bytes
+from gloveport.surfaces.http.api.host import HostApi
 from gloveport.surfaces.http.api.openapi import openapi_endpoint
 from gloveport.surfaces.http.api.records import RecordsApi
 from gloveport.surfaces.http.api.runs import RunsApi
@@ -126,14 +127,8 @@ async def _serve(served: Mapping[str, _Served], request: Request) -> Response:
 
 
 def to_response(document: Mapping[str, Any], status: int = 200) -> Response:
-    """Return a JSON document as a response. Lone surrogates, which JavaScript strings may have, become U+FFFD."""
-    try:
-        body = orjson.dumps(document)
-    except TypeError:
-        from gloveport.surfaces.agents.tools import replace_surrogates
-
-        body = orjson.dumps(replace_surrogates(dict(document)))
-    return Response(body, status, HEADERS, "application/json")
+    """Return a JSON document as a response."""
+    return Response(json_bytes(document), status, HEADERS, "application/json")
 
 
 async def nowhere(request: Request, problem: Exception) -> Response:
@@ -151,7 +146,8 @@ class Api:
         parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store))
         endpoints = [endpoint for part in parts for endpoint in part.endpoints]
         self.endpoints = [*endpoints, openapi_endpoint(endpoints)]
-        self.routes = routes(self.endpoints)
+        self._host = HostApi(port, admission, self._runs)
+        self.routes = [*routes(self.endpoints), *self._host.routes]
 
     async def close(self) -> None:
         """End the runs that callers wait for, and close the store."""

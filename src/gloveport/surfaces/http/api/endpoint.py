@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 from starlette.responses import Response
 
 from gloveport.errors import CODES, GloveportError
@@ -13,7 +14,7 @@ from gloveport.store.tokens import ROLES, Role
 from gloveport.surfaces.http.token import Caller
 
 Schema = Mapping[str, Any]
-AGENTS: frozenset[Role] = frozenset({"agent", "admin"})
+AGENTS: frozenset[Role] = frozenset({"agent", "host", "admin"})
 PEOPLE: frozenset[Role] = frozenset({"approver", "admin"})
 EVERYBODY: frozenset[Role] = frozenset(ROLES)
 ADMINS: frozenset[Role] = frozenset({"admin"})
@@ -57,6 +58,16 @@ class ApiEndpoint:
     query: Mapping[str, Schema] = field(default_factory=dict)
     body: Schema | None = None
     media: str = "application/json"
+
+
+def json_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return a document as JSON. Lone surrogates, which JavaScript strings may have, become U+FFFD."""
+    try:
+        return orjson.dumps(document)
+    except TypeError:
+        from gloveport.surfaces.agents.tools import replace_surrogates
+
+        return orjson.dumps(replace_surrogates(dict(document)))
 
 
 def no_such(what: str, id: str) -> GloveportError:

@@ -12,7 +12,9 @@ from typing import Any
 from gloveport.errors import OptionError
 from gloveport.host.port import NO_INPUT, Gloveport
 from gloveport.host.runs.past_outcome import past_outcome
+from gloveport.host.runs.run_request import OnEvent
 from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sources.caller import MAX_CALLER_TOOLS, CallerSources, CallerTools
 from gloveport.store.stored_runs import StoredRun
 from gloveport.surfaces.documents import outcome_document
 from gloveport.surfaces.http.admission import Admission
@@ -41,32 +43,52 @@ def _limit_schema(name: str, kind: Any) -> schemas.Schema:
     return whole if kind == "int" else {"type": "number", "minimum": 0.001}
 
 
+RUN_OPTIONS: schemas.Schema = {
+    "language": {"enum": ["typescript", "javascript", "python"], "default": "typescript"},
+    "input": schemas.ANYTHING,
+    "limits": {
+        "type": "object",
+        "properties": {name: _limit_schema(name, kind) for name, kind in LIMIT_TYPES.items()},
+        "additionalProperties": False,
+    },
+    "timeoutMs": {"type": "number", "minimum": 1, "description": "the wall-clock limit, in milliseconds"},
+    "engine": {"enum": list(ENGINES)},
+    "env": {"type": "object", "additionalProperties": schemas.TEXT},
+    "allowEval": {**schemas.FLAG, "description": "as the settings have it; never more"},
+    "allowWasm": {**schemas.FLAG, "description": "as the settings have it; never more"},
+    "logCode": {**schemas.FLAG, "description": "write the program into the server's log"},
+    "agent": {**schemas.TEXT, "description": "the agent whose run it is; only an admin may name one"},
+}
+ENGINE_LANGUAGES: list[schemas.Schema] = [
+    {
+        "if": {"properties": {"engine": {"const": name}}, "required": ["engine"]},
+        "then": {"properties": {"language": {"enum": list(engine.languages)}}}
+        | ({} if "typescript" in engine.languages else {"required": ["language"]}),
+    }
+    for name, engine in ENGINES.items()
+]
+CALLER_TOOLS: schemas.Schema = {
+    "type": "array",
+    "maxItems": MAX_CALLER_TOOLS,
+    "description": "the tools that the caller brings: programs call each as tools.<name>",
+    "items": schemas.record(
+        {"name": {**schemas.TEXT, "maxLength": 300, "minLength": 1}},
+        description=schemas.TEXT,
+        inputSchema={"type": "object"},
+        outputSchema={"type": "object"},
+        readOnly={**schemas.FLAG, "description": "a call may be made again when nobody knows whether it was made"},
+        positional={**schemas.FLAG, "description": "it gets the array of the values that the program passed"},
+    ),
+}
 CREATE: schemas.Schema = {
     **schemas.record(
         {"code": schemas.TEXT},
-        language={"enum": ["typescript", "javascript", "python"], "default": "typescript"},
-        input=schemas.ANYTHING,
         id=schemas.RUN_NAME,
-        limits={
-            "type": "object",
-            "properties": {name: _limit_schema(name, kind) for name, kind in LIMIT_TYPES.items()},
-            "additionalProperties": False,
-        },
-        timeoutMs={"type": "number", "minimum": 1, "description": "the wall-clock limit, in milliseconds"},
-        engine={"enum": list(ENGINES)},
-        env={"type": "object", "additionalProperties": schemas.TEXT},
         mode={"enum": ["run", "plan"], "default": "run"},
         wait={"type": "boolean", "default": True, "description": "false: answer as soon as the run is accepted"},
-        agent={**schemas.TEXT, "description": "the agent whose run it is; only an admin may name one"},
+        **RUN_OPTIONS,
     ),
-    "allOf": [
-        {
-            "if": {"properties": {"engine": {"const": name}}, "required": ["engine"]},
-            "then": {"properties": {"language": {"enum": list(engine.languages)}}}
-            | ({} if "typescript" in engine.languages else {"required": ["language"]}),
-        }
-        for name, engine in ENGINES.items()
-    ],
+    "allOf": ENGINE_LANGUAGES,
 }
 _OUTCOME = schemas.ref("Outcome")
 _DETAILS = schemas.found(run=schemas.ref("Run"), code=schemas.TEXT, outcome=_OUTCOME)
@@ -95,6 +117,7 @@ class RunsApi:
         self._store = store
         self._started: dict[str, _StartedRun] = {}
         self.events = RunEvents(store)
+        self.caller_sources = CallerSources()
 
     @property
     def endpoints(self) -> list[ApiEndpoint]:
@@ -136,25 +159,25 @@ class RunsApi:
     # Starting a run.
 
     async def _create(self, call: ApiCall) -> ApiReply:
-        body, agent = call.body, self._agent(call)
+        body, agent = call.body, self.agent(call.caller, call.body.get("agent"))
         run = body.get("id") or secrets.token_hex(16)
         owner = agent, hashlib.sha256(body["code"].encode("utf-8", "surrogatepass")).hexdigest()
-        limits = self._limits(agent, body)
+        options = self.options(agent, body)
         known = await self._stored_owner(run, owner) if "id" in body else None
         if run in self._started:  # a request with the same id may have come meanwhile
             known = self._started[run].owner
         if known not in (None, owner):
             raise OptionError(f"there is another run {run!r}", code="run-id-taken", hint="choose another id")
         if known is None:
-            self._start(run, _StartedRun(owner, asyncio.ensure_future(self._run(run, agent, limits, body))))
+            self._start(run, _StartedRun(owner, asyncio.ensure_future(self._run(run, body, options))))
         return await self._answer(run, call.caller, wait=body.get("wait", True))
 
-    def _agent(self, call: ApiCall) -> str:
-        given = call.body.get("agent")
-        if call.caller.runs_programs:
-            if given not in (None, call.caller.name):
-                raise forbidden("an agent starts runs of its own")
-            return call.caller.name
+    def agent(self, caller: Caller, given: str | None) -> str:
+        """Return the agent of a caller's run; raise GloveportError if the caller may not name the given one."""
+        if caller.runs_programs:
+            if given not in (None, caller.name):
+                raise forbidden(f"an {caller.role} starts runs of its own")
+            return caller.name
         try:
             return self._port.agent(given or DEFAULT_AGENT).name
         except OptionError:
@@ -172,19 +195,23 @@ class RunsApi:
         whole = {name: int(value) for name, value in given.items() if value == int(value)}
         return given | whole
 
-    async def _run(self, run: str, agent: str, limits: Mapping[str, Any], body: Mapping[str, Any]) -> Outcome:
+    def options(self, agent: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a run as the port takes them; raise GloveportError for what the agent may not have."""
+        return {
+            "language": body.get("language", "typescript"),
+            "input": body.get("input", NO_INPUT),
+            "limits": self._limits(agent, body),
+            "env": body.get("env"),
+            "engine": body.get("engine"),
+            "agent": agent,
+            "allow_eval": body.get("allowEval"),
+            "allow_wasm": body.get("allowWasm"),
+            "log_code": body.get("logCode", False),
+        }
+
+    async def _run(self, run: str, body: Mapping[str, Any], options: Mapping[str, Any]) -> Outcome:
         async with self._admission.run_slot():
-            return await self._port.run(
-                body["code"],
-                language=body.get("language", "typescript"),
-                input=body.get("input", NO_INPUT),
-                limits=limits,
-                env=body.get("env"),
-                engine=body.get("engine"),
-                agent=agent,
-                mode=body.get("mode", "run"),
-                id=run,
-            )
+            return await self._port.run(body["code"], mode=body.get("mode", "run"), id=run, **options)
 
     async def _stored_owner(self, run: str, owner: tuple[str, str]) -> tuple[str, str] | None:
         """Return the agent and the digest of the program of a run in the store."""
@@ -200,7 +227,7 @@ class RunsApi:
     async def _answer(self, run: str, caller: Caller, *, wait: bool) -> ApiReply:
         """Return the outcome of a run, or that it goes on."""
         if run not in self._started:
-            return ApiReply(_shown(await self._stored_outcome(await self._find(run, caller)), caller))
+            return ApiReply(shown_outcome(await self._stored_outcome(await self._find(run, caller)), caller))
         task = self._started[run].task
         if wait:
             await asyncio.wait([task])
@@ -209,7 +236,24 @@ class RunsApi:
         if not task.done():
             return ApiReply({"ok": True, "run": run, "status": "running"}, 202)
         outcome = task.result()
-        return ApiReply(_shown(outcome, caller), 202 if outcome.status == "waiting" else 200)
+        return ApiReply(shown_outcome(outcome, caller), 202 if outcome.status == "waiting" else 200)
+
+    async def run_hosted(
+        self, run: str, code: str, tools: CallerTools, on_event: OnEvent, options: Mapping[str, Any]
+    ) -> Outcome:
+        """Run a program with the tools of its caller, who waits for it. Cancelling this cancels the run."""
+        with self._admission.request():
+            async with self._admission.run_slot():
+                return await self._port.run(code, id=run, tools=tools, on_event=on_event, **options)
+
+    async def followed(self, run: str, agent: str) -> Outcome | None:
+        """Return the end of a run that waits for a person; None if it is not held here any more."""
+        return await self._port.followed(run, agent)
+
+    async def cancel(self, run: str, caller: Caller) -> None:
+        """End a run that the caller may see."""
+        stored = await self._find(run, caller)
+        await self._store.runs(lambda runs: cancel_run(runs, stored, f"{caller.role} {caller.name}"))
 
     # Runs that exist.
 
@@ -234,19 +278,19 @@ class RunsApi:
     async def _get(self, call: ApiCall) -> ApiReply:
         stored = await self._find(call.path["run"], call.caller)
         code = await self._store.runs(lambda runs: runs.code(stored))
-        outcome = _shown(await self._stored_outcome(stored), call.caller)
+        outcome = shown_outcome(await self._stored_outcome(stored), call.caller)
         return ApiReply({"ok": True, "run": run_document(stored), "code": code, "outcome": outcome})
 
     async def _cancel(self, call: ApiCall) -> ApiReply:
-        stored = await self._find(call.path["run"], call.caller)
-        await self._store.runs(lambda runs: cancel_run(runs, stored, f"{call.caller.role} {call.caller.name}"))
-        return ApiReply(_shown(await self._stored_outcome(await self._find(stored.id, call.caller)), call.caller))
+        run = call.path["run"]
+        await self.cancel(run, call.caller)
+        return ApiReply(shown_outcome(await self._stored_outcome(await self._find(run, call.caller)), call.caller))
 
     async def _resume(self, call: ApiCall) -> ApiReply:
         stored = await self._find(call.path["run"], call.caller)
         async with self._admission.run_slot():
             outcome = await self._port.resume(stored.id, agent=stored.agent)
-        return ApiReply(_shown(outcome, call.caller), 202 if outcome.status == "waiting" else 200)
+        return ApiReply(shown_outcome(outcome, call.caller), 202 if outcome.status == "waiting" else 200)
 
     async def _follow(self, call: ApiCall) -> Any:
         stored = await self._find(call.path["run"], call.caller)
@@ -276,7 +320,7 @@ def _find(runs: Any, run: str) -> StoredRun | None:
     return found if found.id == run else None
 
 
-def _shown(outcome: Outcome, caller: Caller) -> dict[str, Any]:
+def shown_outcome(outcome: Outcome, caller: Caller) -> dict[str, Any]:
     """Return an outcome as the caller may see it: what a person could change is not for agents."""
     document: dict[str, Any] = outcome_document(outcome) | {"waiting": list(outcome.waiting)}
     if caller.runs_programs:

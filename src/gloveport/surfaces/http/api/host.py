@@ -1,0 +1,171 @@
+"""The WebSocket of a sandbox host at `/v1/host`: programs run here, and their tool calls go back to the caller.
+
+Messages are JSON texts; docs/api.md lists them. One socket carries many runs at once. When it closes, its runs end: a call
+that was sent and that is not read-only is `outcome-unknown` then, and is never sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from gloveport.bridge.validation_errors import describe_errors
+from gloveport.errors import GloveportError, OptionError
+from gloveport.host.port import Gloveport
+from gloveport.surfaces.documents import problem_document
+from gloveport.surfaces.http import CALLER_SCOPE_KEY, HOST_PATH
+from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.api import schemas
+from gloveport.surfaces.http.api.hosted_run import HostedRun
+from gloveport.surfaces.http.api.outbox import Outbox
+from gloveport.surfaces.http.api.runs import CALLER_TOOLS, ENGINE_LANGUAGES, RUN_OPTIONS, RunsApi
+from gloveport.surfaces.http.token import Caller
+from gloveport.surfaces.request_bounds import read_host_message
+from gloveport.types import Tool
+
+MAX_SOCKETS = 500
+BROKEN_PROTOCOL, SERVER_BUSY = 1008, 1013  # codes of RFC 6455 that close a socket
+
+logger = logging.getLogger("gloveport")
+
+RUN: schemas.Schema = {
+    **schemas.record(
+        {"type": {"const": "run"}, "run": schemas.RUN_NAME, "code": schemas.TEXT},
+        tools=CALLER_TOOLS,
+        values={"enum": ["json", "tagged"], "default": "json"},
+        **RUN_OPTIONS,
+    ),
+    "allOf": ENGINE_LANGUAGES,
+}
+_CALL = {"run": schemas.RUN_NAME, "call": {"type": "integer", "minimum": 1}}
+MESSAGES: Mapping[str, schemas.Schema] = {
+    "run": RUN,
+    "result": schemas.record({"type": schemas.TEXT, **_CALL}, value=schemas.ANYTHING),
+    "error": schemas.record(
+        {
+            "type": schemas.TEXT,
+            **_CALL,
+            "error": schemas.record({"message": schemas.TEXT}, code=schemas.TEXT, data=schemas.ANYTHING),
+        }
+    ),
+    "cancel": schemas.record({"type": schemas.TEXT, "run": schemas.RUN_NAME}),
+}
+_VALIDATORS = {kind: jsonschema_rs.validator_for(dict(schema)) for kind, schema in MESSAGES.items()}
+
+
+class HostApi:
+    """The sockets of a server."""
+
+    def __init__(self, port: Gloveport, admission: Admission, runs: RunsApi) -> None:
+        self.port = port
+        self.admission = admission
+        self.runs = runs
+        self._sockets = 0
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """The route of the WebSocket."""
+        return [WebSocketRoute(HOST_PATH, self._serve)]
+
+    async def _serve(self, socket: WebSocket) -> None:
+        await socket.accept()
+        if self._sockets >= MAX_SOCKETS:
+            await socket.close(SERVER_BUSY, f"{MAX_SOCKETS} callers are connected")
+            return
+        self._sockets += 1
+        try:
+            await _HostSocket(self, socket, socket.scope[CALLER_SCOPE_KEY]).serve()
+        finally:
+            self._sockets -= 1
+
+
+class _HostSocket:
+    """One socket: reads messages in their order, and ends its runs when it closes."""
+
+    def __init__(self, api: HostApi, socket: WebSocket, caller: Caller) -> None:
+        self._api = api
+        self._socket = socket
+        self._caller = caller
+        self._runs: dict[str, HostedRun] = {}
+        self._outbox = Outbox(socket)
+
+    async def serve(self) -> None:
+        sending = asyncio.create_task(self._outbox.send_all())
+        reading = asyncio.create_task(self._read_all())
+        try:
+            await asyncio.wait([sending, reading], return_when=asyncio.FIRST_COMPLETED)
+            for run in self._runs.values():
+                run.caller_is_gone()
+            if reading.done() and (problem := reading.exception()) is not None:
+                await self._close(problem)
+        finally:
+            sending.cancel()
+            reading.cancel()
+            tasks = [run.task for run in self._runs.values() if run.task is not None]
+            await asyncio.gather(sending, reading, *tasks, return_exceptions=True)
+
+    async def _close(self, problem: BaseException) -> None:
+        """Close the socket, because of a message that is none of the protocol, or a defect of ours."""
+        if isinstance(problem, WebSocketDisconnect):
+            return
+        if not isinstance(problem, ValueError):
+            logger.error("a socket at %s failed", HOST_PATH, exc_info=problem)
+        reason = f"the message {problem}" if isinstance(problem, ValueError) else "internal error"
+        await self._socket.close(BROKEN_PROTOCOL, reason.encode()[:120].decode(errors="ignore"))
+
+    async def _read_all(self) -> None:
+        while True:
+            event = await self._socket.receive()
+            if event["type"] == "websocket.disconnect":
+                return
+            text = event.get("text")
+            if text is None:
+                raise ValueError("is not a text")
+            await self._take(await read_host_message(text.encode("utf-8", "replace")))
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        """Handle a message; raise ValueError for one that is none of the protocol."""
+        kind = message.get("type")
+        validator = _VALIDATORS.get(kind) if isinstance(kind, str) else None
+        if kind == "run":
+            self._start(message)
+            return
+        if validator is None or not validator.is_valid(message):
+            raise ValueError(f"is none that a caller sends: {kind!r:.40}")
+        run = self._runs.get(message["run"])
+        if run is None:
+            return  # it has ended meanwhile: what is said to it counts for nothing
+        if kind == "cancel":
+            await run.cancel()
+        elif kind == "result":
+            run.answered(message["call"], message.get("value"))
+        else:
+            run.failed(message["call"], message["error"])
+
+    def _start(self, message: dict[str, Any]) -> None:
+        name = message.get("run")
+        if not isinstance(name, str):
+            raise ValueError("starts a run without a name")
+        try:
+            if not _VALIDATORS["run"].is_valid(message):
+                tool = Tool("host.run", "", dict(RUN))
+                raise OptionError(describe_errors(_VALIDATORS["run"], message, tool), code="bad-request")
+            if name in self._runs:
+                raise OptionError(f"the run {name!r} goes on already", code="run-id-taken", hint="choose another id")
+            self._api.admission.check()
+        except GloveportError as error:
+            self._outbox.put({"type": "refused", "run": name[:64], "error": problem_document(error)["error"]})
+            return
+        run = self._runs[name] = HostedRun(name, self._caller, self._outbox, self._api.runs, tagged=_is_tagged(message))
+        run.task = asyncio.create_task(run.serve(message))
+        run.task.add_done_callback(lambda _: self._runs.pop(name, None))
+
+
+def _is_tagged(message: Mapping[str, Any]) -> bool:
+    return message.get("values") == "tagged"
