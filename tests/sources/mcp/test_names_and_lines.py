@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gloveport.sources.mcp.compile.names import RESERVED_GROUP_NAMES, identifiers
 from gloveport.sources.mcp.line_splitter import LineSplitter, OverlongLine
-from gloveport.surfaces.mcp import stdio
+from gloveport.surfaces.mcp import stdio_transport
 from gloveport.tool_names import problem_with
 
 NAMES = st.lists(st.text(max_size=200) | st.from_regex(r"[a-c._-]{1,4}", fullmatch=True), max_size=30)
@@ -82,4 +82,4 @@ def test_the_bytes_of_a_long_line_are_joined_once() -> None:
 
 
 def test_our_own_server_reads_its_lines_with_the_same_splitter() -> None:
-    assert stdio.LineSplitter is LineSplitter
+    assert stdio_transport.LineSplitter is LineSplitter
