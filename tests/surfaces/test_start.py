@@ -29,6 +29,7 @@ def test_alone_in_a_terminal_it_says_what_it_is_what_is_here_and_what_to_do_next
     assert "Gloveport runs programs" in shown
     assert "No sources are configured here" in shown
     assert "gloveport add --help" in shown
+    assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines())) <= columns
     (folder / "gloveport.toml").write_text('[sources.shop]\nopenapi = "shop.json"\n')
     with terminal(columns=columns) as opened:
         _, shown = opened.rest()
@@ -40,6 +41,7 @@ def test_a_broken_file_is_part_of_the_page(folder: Path) -> None:
     (folder / "gloveport.toml").write_text("[sources\n")
     with terminal() as opened:
         code, shown = opened.rest()
+    shown = " ".join(shown.split())
     assert (code, "is not valid TOML" in shown, "gloveport config show" in shown) == (0, True, True)
 
 

@@ -107,7 +107,8 @@ def _report(err: Stream, client: Client, path: Path, backup: Path | None, warnin
 
 def _warn(err: Stream, warnings: list[str]) -> None:
     for warning in warnings:
-        err.line(f"  {err.paint('!', 'yellow')} {as_typed(warning)}")
+        first, *commands = f"  {err.paint('!', 'yellow')} {as_typed(warning)}".split("\n")
+        err.line("\n".join((err.fold(first, " " * 4), *commands)))  # a command is pasted as one line
 
 
 # The server in the entry.

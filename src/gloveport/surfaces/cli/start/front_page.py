@@ -22,7 +22,7 @@ def show_front_page() -> None:
     try:
         settings = load_settings(None)
     except GloveportError as error:
-        out.line(f"{out.paint('✗', 'red')} {visible_line(error.message)}")
+        out.line(out.fold(f"{out.paint('✗', 'red')} {visible_line(error.message)}", " " * 4))
         settings = None
     if settings is not None:
         _show_sources(out, settings)
@@ -32,12 +32,13 @@ def show_front_page() -> None:
         if len(command) + len(text) + 6 <= out.columns:
             out.line(f"  {out.paint(command, 'bold')}  {text}")
         else:
-            out.line(f"  {out.paint(command, 'bold')}\n    {text}")
+            out.line(f"  {out.paint(command, 'bold')}")
+            out.line(out.fold(f"    {text}", " " * 4))
 
 
 def _show_sources(out: Stream, settings: Config) -> None:
     if not settings.sources:
-        out.line("No sources are configured here: programs have no tools yet.\n")
+        out.line(out.fold("No sources are configured here: programs have no tools yet.") + "\n")
         return
     files = " and ".join(visible_line(str(path)) for path in settings.files)
     out.line(clip(f"Sources in {files}:", out.columns))
