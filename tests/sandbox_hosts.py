@@ -15,8 +15,10 @@ from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
 
+from gloveport import Gloveport
 from gloveport.config import Config
-from tests.surfaces.agents import TOKEN
+from gloveport.store.tokens import Role
+from tests.surfaces.agents import TOKEN, http_server
 
 TOKEN_VARIABLE = "GLOVEPORT_TEST_SANDBOX_TOKEN"
 START_SECONDS = 60
@@ -36,9 +38,9 @@ class SandboxHostProcess:
 
 
 @contextlib.contextmanager
-def sandbox_host(**options: Any) -> Iterator[SandboxHostProcess]:
-    """Start a sandbox host with these options of `Gloveport`, and end it afterwards."""
-    code = f"from tests.sandbox_hosts import serve_sandboxes; serve_sandboxes({options!r})"
+def sandbox_host(role: Role = "host", **options: Any) -> Iterator[SandboxHostProcess]:
+    """Start a sandbox host with these options of `Gloveport` and a token of this role, and end it afterwards."""
+    code = f"from tests.sandbox_hosts import serve_sandboxes; serve_sandboxes({options!r}, {role!r})"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -49,32 +51,15 @@ def sandbox_host(**options: Any) -> Iterator[SandboxHostProcess]:
         process.stdout.close()
 
 
-def serve_sandboxes(options: dict[str, Any]) -> None:
-    """Serve until a signal comes, in a process of its own; print the URL first."""
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.routing import WebSocketRoute
-
-    from gloveport import Gloveport
-    from gloveport.surfaces.http.admission import Admission
-    from gloveport.surfaces.http.sandbox import SandboxHost
-    from gloveport.surfaces.http.server import listen
+def serve_sandboxes(options: dict[str, Any], role: Role = "host") -> None:
+    """Serve until SIGTERM, in a process of its own; print the URL first."""
 
     async def main() -> None:
-        async with Gloveport(**options) as port:
-            inner = Starlette(routes=[WebSocketRoute("/v1/sandbox", SandboxHost(port, Admission()).serve)])
-
-            async def app(scope: Any, receive: Any, send: Any) -> None:
-                if scope["type"] == "websocket" and (b"authorization", f"Bearer {TOKEN}".encode()) not in scope["headers"]:
-                    await send({"type": "websocket.http.response.start", "status": 401, "headers": []})
-                    await send({"type": "websocket.http.response.body", "body": b""})
-                    return
-                await inner(scope, receive, send)
-
-            listening = listen("127.0.0.1", 0, None)
-            print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
-            config = uvicorn.Config(app, ws="websockets-sansio", ws_per_message_deflate=False, log_config=None)
-            await uvicorn.Server(config).serve([listening])
+        stopped = asyncio.Event()
+        async with http_server(Gloveport(**options), role=role) as url:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+            print(url, flush=True)
+            await stopped.wait()
 
     asyncio.run(main())
 

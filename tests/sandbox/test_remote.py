@@ -115,6 +115,15 @@ async def test_a_wrong_token_or_none_gets_no_sandbox(host: SandboxHostProcess, t
     assert "token" in outcome.error.message
 
 
+async def test_an_agent_gets_no_sandbox_of_its_own() -> None:
+    with sandbox_host("agent", spare=0) as own:
+        port = Gloveport(config=caller_settings(own.url))
+        outcome = await port.run("1")
+        await port.close()
+    assert outcome.error is not None
+    assert outcome.error.message == "the sandbox host gave no sandbox: the role of the token may not use sandboxes"
+
+
 async def test_a_private_address_needs_a_grant() -> None:
     port = Gloveport(config=caller_settings("https://127.0.0.1:1", allow_private=False))
     outcome = await port.run("1")

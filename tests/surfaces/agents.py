@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gloveport import Gloveport
 from gloveport.policy.credentials import Secret
+from gloveport.store.tokens import Role
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.protected_resource import ProtectedResource
@@ -50,10 +51,11 @@ async def http_server(
     admission: Admission | None = None,
     names: ServerNames | None = None,
     resource: ProtectedResource | None = None,
+    role: Role = "agent",
 ) -> AsyncIterator[str]:
     """Yield the URL of a server on loopback; it closes the port."""
     listening = listen("127.0.0.1", 0, None)
-    token = TokenCheck(Secret(TOKEN, "token"), None, port.agent, resource)
+    token = TokenCheck(Secret(TOKEN, "token"), None, port.agent, resource, own_role=role)
     server = HttpServer(port, names or ServerNames(), token, admission or Admission(), 30)
     serving = asyncio.create_task(server.serve(listening))
     try:

@@ -13,11 +13,12 @@ import jsonschema_rs
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from gloveport.bridge.validation_errors import describe_errors
 from gloveport.errors import CODES, GloveportError, OptionError, http_status
 from gloveport.host.port import Gloveport
+from gloveport.host.sandbox_host import SANDBOX_PATH
 from gloveport.large_values import is_large, off_loop_if
 from gloveport.surfaces.documents import problem_document
 from gloveport.surfaces.http import CALLER_SCOPE_KEY
@@ -30,6 +31,7 @@ from gloveport.surfaces.http.api.openapi import openapi_endpoint
 from gloveport.surfaces.http.api.records import RecordsApi
 from gloveport.surfaces.http.api.runs import RunsApi
 from gloveport.surfaces.http.api.store_reader import StoreReader
+from gloveport.surfaces.http.sandbox import SandboxHost
 from gloveport.surfaces.http.token import Caller
 from gloveport.types import Tool
 
@@ -147,7 +149,8 @@ class Api:
         endpoints = [endpoint for part in parts for endpoint in part.endpoints]
         self.endpoints = [*endpoints, openapi_endpoint(endpoints)]
         self._host = HostApi(port, admission, self._runs)
-        self.routes = [*routes(self.endpoints), *self._host.routes]
+        lending = WebSocketRoute(SANDBOX_PATH, SandboxHost(port, admission).serve)
+        self.routes = [*routes(self.endpoints), *self._host.routes, lending]
 
     async def close(self) -> None:
         """End the runs that callers wait for, and close the store."""
