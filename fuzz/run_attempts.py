@@ -15,6 +15,7 @@ from gloveport.errors import CODES, ToolError
 from gloveport.host.failures import run_failure
 from gloveport.prepare import prepare
 from gloveport.sandbox import wire
+from gloveport.sandbox.exit_reason import exit_error
 from gloveport.sandbox.guest import Exit
 from gloveport.sandbox.run_attempt import RunAttempt, RunSetup
 from gloveport.types import Limits, LogLine, ToolCall
@@ -52,7 +53,8 @@ class _Worker:
 
         asyncio.get_running_loop().call_soon(speak)
 
-    def limit_of(self, exit_: Exit) -> None: ...
+    def death(self, exit_: Exit, stderr: str, limits: Limits) -> dict[str, Any]:
+        return exit_error(exit_, stderr, limits, self.idle_mb)
 
     def run_cpu_seconds(self) -> float:
         return 0.0
