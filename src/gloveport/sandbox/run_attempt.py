@@ -35,7 +35,8 @@ MAX_SLICE_SECONDS = 0.01  # for handling frames in one turn of the loop
 HIGH_WATER_BYTES = 8 * MIB  # unread replies; above this, no more frames of the guest are handled
 MAX_UNSENT_BYTES = 128 * MIB
 MAX_IN_FLIGHT_BYTES = 64 * MIB
-FRAME_OVERHEAD_BYTES = 64  # charged for each queued frame, beside its size: a small one takes more memory than it has bytes
+MAX_BATCH_BYTES = MIB  # events that are gathered for one write
+FRAME_OVERHEAD_BYTES = 96  # charged for each queued frame, beside its size: a small one takes more memory than it has bytes
 MAX_TIMERS = 1_000_000
 MAX_TOTAL_BYTES = 512 * MIB
 LOG_LEVELS = frozenset({"debug", "log", "info", "warn", "error"})
@@ -163,7 +164,7 @@ class RunAttempt:
             self._loop.call_soon(self._flush)
         frame = wire.pack(payload)
         self._outgoing.append(frame)
-        self._outgoing_bytes += len(frame)
+        self._outgoing_bytes += len(frame) + FRAME_OVERHEAD_BYTES
 
     def _flush(self) -> None:
         if self._outgoing:
@@ -238,7 +239,7 @@ class RunAttempt:
                 self._decode_large(frame)
                 return
             self._handle(frame)
-            if frames and (self._loop.time() > until or self._outgoing_bytes > HIGH_WATER_BYTES):
+            if frames and (self._loop.time() > until or self._outgoing_bytes > MAX_BATCH_BYTES):
                 self._worker.pause()
                 self._loop.call_soon(self._resume)
                 return
