@@ -33,13 +33,15 @@ class HostClient:
         """Send a message."""
         await self._socket.send(message if isinstance(message, str) else json.dumps(message))
 
-    async def start(self, run: str, code: str, tools: Mapping[str, Any] | None = None, **more: Any) -> None:
+    async def start(
+        self, run: str, code: str, tools: Mapping[str, Any] | None = None, listed: list[Any] | None = None, **more: Any
+    ) -> None:
         """Start a run. A tool is a function, or a pair of a function and what else its definition has."""
         pairs = {name: tool if isinstance(tool, tuple) else (tool, {}) for name, tool in (tools or {}).items()}
         self._tools[run] = {name: function for name, (function, _) in pairs.items()}
         self._ends.setdefault(run, asyncio.Queue())
-        listed = [{"name": name, **about} for name, (_, about) in pairs.items()]
-        await self.send({"type": "run", "run": run, "code": code, "tools": listed, **more})
+        defined = [{"name": name, **about} for name, (_, about) in pairs.items()] if listed is None else listed
+        await self.send({"type": "run", "run": run, "code": code, "tools": defined, **more})
 
     async def end(self, run: str) -> dict[str, Any]:
         """Return the next outcome of a run, or why it was refused."""
@@ -58,6 +60,8 @@ class HostClient:
     async def close(self) -> None:
         """Close the socket as a caller does that has finished."""
         await self._socket.close()
+        for task in self._answering:
+            task.cancel()
         await asyncio.gather(self._reading, *self._answering, return_exceptions=True)
 
     def vanish(self) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from typing import Any
 
+import httpx2
 import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
-from gloveport import Gloveport
+from gloveport import Gloveport, OptionError
+from gloveport.approvals.request import Answer
 from gloveport.policy.credentials import Secret
 from gloveport.store.tokens import TokenStore
 from gloveport.surfaces.http.admission import Admission
@@ -118,3 +124,130 @@ async def test_a_callers_error_is_the_programs_to_catch(caller: HostClient) -> N
     outcome = await caller.run("errors-2", "await tools.boom()", {"boom": boom})
     assert (outcome["status"], outcome["error"]["message"]) == ("failed", "tool error")
     assert outcome["error"]["origin"] == "tool"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "status"),
+    [
+        ("nobody", {}, 401),
+        ("agent", {}, 403),
+        ("approver", {}, 403),
+        ("host", {"origin": "https://elsewhere.example"}, 403),
+    ],
+)
+async def test_who_may_not_bring_tools_is_refused_before_the_upgrade(
+    served: Served, name: str, options: dict[str, Any], status: int
+) -> None:
+    token = served.tokens.get(name, "no-token-that-the-server-knows-of")
+    headers = {"Authorization": f"Bearer {token}"}
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(served.url.replace("http", "ws", 1) + "/v1/host", additional_headers=headers, proxy=None, **options)
+    assert refused.value.response.status_code == status
+    assert b'"ok":false' in (refused.value.response.body or b"")
+
+
+async def test_a_run_counts_as_running_only_after_its_whole_configuration_is_valid(
+    served: Served, caller: HostClient
+) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"timeoutMs": "90s"}, "bad-request"),
+        ({"timeoutMs": -1}, "bad-request"),
+        ({"timeoutMs": 3_600_000}, "forbidden"),
+        ({"engine": "none"}, "bad-request"),
+        ({"allowEval": True}, "forbidden"),
+        ({"agent": "somebody"}, "forbidden"),
+        ({"env": {"A": 1}}, "bad-request"),
+        ({"unknown": 1}, "bad-request"),
+        ({"listed": [{"name": "constructor"}]}, "bad-option"),
+        ({"listed": [{"name": "a", "inputSchema": {"type": "array"}}]}, "bad-option"),
+        ({"listed": [{"name": "a"}, {"name": "a"}]}, "bad-option"),
+    ]
+    for at, (options, code) in enumerate(wrong):
+        run = f"refused-{at}"
+        refusal = await caller.run(run, "1", **options)
+        assert refusal.get("code") == code, (options, refusal)
+        assert [message["type"] for message in caller.of(run)] == ["refused"]
+        with pytest.raises(OptionError):
+            await served.port.recording(run)
+    await caller.send('{"type": "run", "run": "nan", "code": "1", "timeoutMs": NaN}')  # which is no JSON
+    await caller.closed()
+    assert caller.close_code == 1008
+
+
+async def test_the_given_timeout_is_the_one_that_counts_from_end_to_end(caller: HostClient) -> None:
+    never = asyncio.Event()
+    began = time.monotonic()
+    outcome = await caller.run("timeout-1", "await tools.wait()", {"wait": lambda args: never.wait()}, timeoutMs=700)
+    assert outcome["error"]["code"] == "time-limit", outcome["error"]
+    assert 0.7 <= time.monotonic() - began < 5
+    assert 0.7 <= outcome["usage"]["wall_seconds"] < 3
+
+
+async def test_calls_and_output_of_a_run_that_is_over_are_refused(caller: HostClient) -> None:
+    release = asyncio.Event()
+
+    async def late(args: Any) -> str:
+        await release.wait()
+        return "late"
+
+    code = "setInterval(() => console.log('on'), 10); await tools.late()"
+    outcome = await caller.run("over-1", code, {"late": late}, timeoutMs=600)
+    assert outcome["error"]["code"] == "time-limit"
+    heard = len(caller.of("over-1"))
+    release.set()
+    assert (await caller.run("over-2", "await tools.late()", {"late": late}))["value"] == "late"
+    assert len(caller.of("over-1")) == heard
+    assert caller.of("over-1")[-1]["type"] == "outcome"
+
+
+async def test_a_program_that_erases_to_nothing_completes_with_nothing(caller: HostClient) -> None:
+    for at, code in enumerate(("interface A { b: string }", "", "// a comment")):
+        outcome = await caller.run(f"nothing-{at}", code)
+        assert (outcome["status"], outcome["value"], outcome["calls"]) == ("completed", None, [])
+
+
+async def test_a_caller_that_is_killed_in_mid_call_ends_its_run_and_the_write_is_unknown(served: Served) -> None:
+    caller = await served.caller()
+    called = asyncio.Event()
+
+    async def hang(args: Any) -> None:
+        if args.get("n") == 2:
+            called.set()
+        await asyncio.Event().wait()
+
+    tools = {"pay": hang, "read": (hang, {"readOnly": True})}
+    await caller.start(
+        "gone-1", "await Promise.allSettled([tools.pay({n: 1}), tools.read({n: 2})]); await tools.own({})", tools
+    )
+    await called.wait()
+    caller.vanish()
+    async with httpx2.AsyncClient(base_url=served.url, trust_env=False) as client:
+        client.headers["Authorization"] = f"Bearer {served.tokens['host']}"
+        async with asyncio.timeout(30):
+            while (found := (await client.get("/v1/runs/gone-1")).json())["run"]["status"] == "running":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        audit = await client.get("/v1/audit?run=gone-1", headers={"Authorization": f"Bearer {served.tokens['admin']}"})
+    assert found["run"]["status"] == "cancelled", found
+    ended = [json.dumps(event["body"]) for event in audit.json()["events"] if event["kind"] == "call-ended"]
+    assert sorted("outcome-unknown" in text for text in ended) == [False, True], audit.text
+    assert sorted("caller-gone" in text for text in ended) == [False, True]
+
+
+async def test_rules_hold_for_the_tools_of_a_caller(served: Served, caller: HostClient) -> None:
+    tools = {"forbidden": lambda args: 1, "careful": lambda args: 2}
+    outcome = await caller.run("rules-1", "await tools.forbidden()", tools)
+    assert outcome["error"]["code"] == "denied"
+    await caller.start("rules-2", "await tools.careful({a: 1})", tools)
+    assert (await caller.end("rules-2"))["status"] == "waiting"
+    assert not [message for message in caller.of("rules-2") if message["type"] == "call"]
+    (asked,) = (one for one in served.port.approvals.waiting if one.run == "rules-2")
+    served.port.approvals.answer(asked.id, asked.digest, Answer(True, "oncall"))
+    outcome = await caller.end("rules-2")
+    assert (outcome["status"], outcome["value"]) == ("completed", 2)
+
+
+async def test_tagged_values_stay_what_they_are(caller: HostClient) -> None:
+    code = "const back = await tools.echo(new Uint8Array([1, 2]), undefined); [input, back]"
+    tools = {"echo": (lambda args: args[0], {"positional": True})}
+    outcome = await caller.run("tagged-1", code, tools, values="tagged", input={"$": "bytes", "v": "AQI="})
+    assert outcome["value"] == [{"$": "bytes", "v": "AQI="}] * 2, outcome
