@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Self
 
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 
 class HostClient:
@@ -79,7 +81,7 @@ class HostClient:
             await self._socket.wait_closed()
 
     async def _read(self) -> None:
-        async for text in self._socket:
+        async for text in _texts(self._socket):
             message = json.loads(text)
             self.heard.append(message)
             if message["type"] == "call":
@@ -98,3 +100,10 @@ class HostClient:
             await self.send({"type": "error", **about, "error": {"message": str(error)}})
         else:
             await self.send({"type": "result", **about, "value": value})
+
+
+async def _texts(socket: ClientConnection) -> AsyncIterator[str | bytes]:
+    """Yield what arrives until the connection is closed, in whatever way."""
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            yield await socket.recv()

@@ -232,7 +232,7 @@ def connect(**options: Any) -> int:
 @cli.command(
     cls=PageCommand,
     help="Serve search, describe and execute over HTTP: MCP at /mcp, for clients that have the token.",
-    examples=("gloveport serve", "gloveport serve https://api.example.com/openapi.json other_tools.py"),
+    examples=("gloveport serve https://api.example.com/openapi.json other_tools.py",),
 )
 @SOURCES
 @click.option("--host", default=DEFAULT_HOST, metavar="ADDRESS", help=f"Listen on this address ({DEFAULT_HOST}).")
@@ -249,7 +249,7 @@ def connect(**options: Any) -> int:
     type=OneOf(["agent", "host"]),
     default="agent",
     metavar="ROLE",
-    help="What the token allows: agent (the default), or host, which also brings tools of its own.",
+    help="What the token allows: agent (the default), or host: also to bring tools.",
 )
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Accept this name in the Host header; repeatable.")
 @click.option("--at-once", type=click.IntRange(1, 10_000), metavar="N", help="Run at most N programs at the same time.")
