@@ -208,18 +208,18 @@ async def test_a_program_that_erases_to_nothing_completes_with_nothing(caller: H
 
 async def test_a_caller_that_is_killed_in_mid_call_ends_its_run_and_the_write_is_unknown(served: Served) -> None:
     caller = await served.caller()
-    called = asyncio.Event()
+    called = asyncio.Semaphore(0)
 
     async def hang(args: Any) -> None:
-        if args.get("n") == 2:
-            called.set()
+        called.release()
         await asyncio.Event().wait()
 
     tools = {"pay": hang, "read": (hang, {"readOnly": True})}
     await caller.start(
         "gone-1", "await Promise.allSettled([tools.pay({n: 1}), tools.read({n: 2})]); await tools.own({})", tools
     )
-    await called.wait()
+    await called.acquire()
+    await called.acquire()  # both calls have reached the caller, in any order
     caller.vanish()
     async with httpx2.AsyncClient(base_url=served.url, trust_env=False) as client:
         client.headers["Authorization"] = f"Bearer {served.tokens['host']}"
