@@ -88,7 +88,8 @@ def _advice(failure: Failure, catalog: Catalog) -> tuple[str | None, str | None]
     if mistake := _language_hint(failure, name):
         return mistake, None
     similar = [path for path in catalog.suggest(name) if fold(path.rpartition(".")[2]) == fold(name)] if name else []
-    return question([f"tools.{path}(…)" for path in similar]) if similar else None, None
+    named = [catalog.path_of(tool) for path in similar if (tool := catalog.find(path))]  # as a search shows them
+    return question([f"tools.{path}(…)" for path in named]) if named else None, None
 
 
 def _platform_hint(failure: Failure) -> str | None:
