@@ -210,6 +210,31 @@ async def test_an_agent_sees_only_snippets_whose_tools_it_may_use(store: Path, t
         assert outcome.value == "unknown-tool" or (outcome.error and outcome.error.code == "unknown-tool")
 
 
+async def test_a_snippet_gives_a_weak_agent_nothing_that_it_does_not_have(store: Path, tmp_path: Path) -> None:
+    """Whoever saved it: tools, rules, budgets and questions are those of the agent that calls it."""
+    save(store, "any", "return await tools[input.a]({n: 1}).catch((e) => e.code)", "local.look", parameters=("a",))
+    save(store, "pays", "return await tools.pay({n: 1}).catch((e) => e.code)", "local.pay", parameters=())
+    settings = tmp_path / "gloveport.toml"
+    settings.write_text(
+        '[agents.strong]\nallow = "*"\n[agents.reader]\ntools = ["local.look"]\ncalls_per_hour = 4\n'
+        '[agents.denied]\ndeny = "local.pay"\n[agents.asked]\n'
+    )
+    async with port_at(store, config=config_from(settings), rules=None) as port:
+
+        async def value(code: str, agent: str) -> Any:
+            return (await port.run(f"return {code}", agent=agent)).value
+
+        assert await value("await tools.snippets.any({a: 'pay'})", "strong") == "paid 1"
+        assert await value("await tools.snippets.any({a: 'pay'})", "reader") == "unknown-tool"
+        assert await value("await tools.snippets.any({a: 'local.pay'})", "reader") == "unknown-tool"
+        assert await value("await tools.snippets.any({a: 'look'})", "reader") == 2
+        assert await value("await tools.look({n: 1}).catch((e) => e.code)", "reader") == "denied"
+        assert await value("await tools.snippets.pays()", "denied") == "denied"
+        assert (await port.run("return await tools.snippets.pays()", agent="asked")).status == "waiting"
+        assert [request.agent for request in port.approvals.waiting] == ["asked"]
+    assert PAID == [1]
+
+
 async def test_a_snippet_waits_for_a_person_as_its_caller(store: Path) -> None:
     save(store, "payer", "const s = await tools.look({n: input.a}); return await tools.pay({n: s})", "local.pay")
     code = "const paid = await tools.snippets.payer({a: 4}); return [paid, await tools.look({n: 1})]"
