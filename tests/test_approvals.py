@@ -314,3 +314,20 @@ async def test_a_program_that_has_ended_asks_nobody_any_more() -> None:
     assert [call.status for call in outcome.calls] == ["failed"] * 3
     assert [warning for warning in outcome.warnings if "ended before tools.pay did (it failed, 2 ×)" in warning]
     assert len(outcome.warnings) == 2  # the same about each call is said once
+
+
+async def test_an_approval_for_a_run_does_not_cover_a_later_run_of_the_same_id() -> None:
+    asked: list[str] = []
+
+    def once(request: ApprovalRequest) -> Answer | bool:
+        asked.append(request.run)
+        return Answer(True, "ada", scope="run") if len(asked) == 1 else False
+
+    async with Gloveport(tools=[pay], on_approval=once, spare=1) as port:
+        code = "await tools.pay({amount: 1}); return await tools.pay({amount: 2}).catch((e) => e.code)"
+        assert (await port.run(code, id="mine")).status == "completed"
+        assert len(asked) == 1
+        again = await port.run(code, id="mine")
+        assert again.error is not None
+        assert again.error.code == "denied"
+    assert asked == ["mine", "mine"]

@@ -257,3 +257,27 @@ def test_a_value_that_is_too_deep_has_the_shape_of_no_other() -> None:
     for _ in range(50):
         deep = [deep]
     assert shape_of({"a": deep}) != shape_of({"a": deep})
+
+
+async def test_an_approval_for_a_run_ends_with_the_run() -> None:
+    """A later run may have the same id, and approvals of runs that have ended must not use up the places of others."""
+    desk, one = ApprovalDesk(), request()
+    (task,) = await asked(desk, one)
+    desk.answer(one.id, one.digest, Answer(True, "ada", scope="run"))
+    await task
+    assert (await desk.ask(request(2))).scope == "run"
+    desk.end_run("run2")
+    assert await desk.find_standing(request(3)) is not None
+    desk.end_run("run1")
+    assert await desk.find_standing(request(3)) is None
+    assert desk.standing == ()
+
+
+async def test_calls_of_a_group_are_not_said_to_have_happened_unless_nobody_knows() -> None:
+    desk, one, two = ApprovalDesk(), request(), request(2, is_unknown=True)
+    tasks = await asked(desk, one, two)
+    with pytest.raises(ApprovalError, match="nobody knows"):
+        desk.answer_group({each.id: each.digest for each in (one, two)}, Answer(True, "ada", happened=True, value=1))
+    assert desk.waiting == (one, two)
+    for task in tasks:
+        task.cancel()

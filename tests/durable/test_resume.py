@@ -439,6 +439,25 @@ async def test_an_approval_is_void_when_the_definition_has_changed(store: Path) 
     assert made == [1]
 
 
+@pytest.mark.parametrize("wrong", [{"args": {"n": "many"}}, {"args": {"n": 5}, "scope": "always"}, {"happened": True}])
+async def test_an_answer_that_can_not_be_followed_lets_a_released_call_wait_on(store: Path, wrong: dict[str, Any]) -> None:
+    """The same as for a call that is held: the next answer counts, and the approver is told why the first did not."""
+    made: list[Any] = []
+    run = await paused(store, made)
+    answer(store, **wrong)
+    async with Gloveport(tools=[paying(made)], store=store, spare=1) as port:
+        assert (await port.resume(run)).status == "waiting"
+        with closing(ApprovalShelf(store)) as shelf:
+            await eventually(lambda: bool(shelf.waiting()))
+            (one,) = shelf.waiting()
+            assert one.problem
+            assert shelf.standing() == []
+        assert made == []
+        answer(store, args={"n": 7})
+        assert (await port.resume(run)).value == 7
+    assert made == [7]
+
+
 async def test_an_agent_that_is_gone_makes_no_call_any_more(store: Path) -> None:
     made: list[Any] = []
     settings = store.parent / "gloveport.toml"

@@ -63,6 +63,7 @@ class ApprovalDesk:
         self.keep_standing: Callable[[StandingApproval], None] | None = None
         self.take_stored_answers: Callable[[], Awaitable[None]] | None = None
         self.find_stored: Callable[[ApprovalRequest], Awaitable[StoredRequest | None]] | None = None
+        self.refuse_stored: Callable[[str, str], Awaitable[None]] | None = None
 
     @property
     def waiting(self) -> tuple[ApprovalRequest, ...]:
@@ -104,13 +105,7 @@ class ApprovalDesk:
         found = await self.find_stored(request) if again and self.find_stored is not None else None
         if found is not None:
             request, answer = found
-            if answer is not None:
-                _check_answer(request, answer)
-                if answer.args is not None:
-                    check(answer.args)
-                if answer.approved and answer.scope != "once":
-                    self._stand(request, answer)
-                self._tell("answered", request)
+            if answer is not None and await self._takes_stored(request, answer, check):
                 return answer
         if standing := await self.find_standing(request):
             return Answer(True, standing.approver, "always" if standing.run is None else "run")
@@ -140,6 +135,19 @@ class ApprovalDesk:
         self._tell("answered", request)
         return answer
 
+    async def _takes_stored(self, request: ApprovalRequest, answer: Answer, check: ArgumentCheck) -> bool:
+        """Take an answer to a request of an earlier host. One that can't be followed is refused, and the call waits on."""
+        try:
+            self._check_answer(request, answer, check)
+        except (ApprovalError, ToolError) as error:
+            if self.refuse_stored is not None:
+                await self.refuse_stored(request.id, error.message)
+            return False
+        if answer.approved and answer.scope != "once":
+            self._stand(request, answer)
+        self._tell("answered", request)
+        return True
+
     async def _ask_owner(self, on_approval: OnApproval, request: ApprovalRequest) -> None:
         """Let the function of the port's owner answer. One that raises has not approved."""
         try:
@@ -164,13 +172,7 @@ class ApprovalDesk:
         Raise ApprovalError for one that does not wait, that asks about another call, or that has expired.
         """
         found = self._check(id, digest)
-        _check_answer(found.request, answer)
-        if answer.scope != "once" and len(self._standing) >= MAX_STANDING_APPROVALS:
-            raise ApprovalError(f"there are {MAX_STANDING_APPROVALS:,} standing approvals: revoke some")
-        if answer.args is not None:
-            if answer.scope != "once":
-                raise ApprovalError("arguments can be changed for one call only, not for later ones")
-            found.check(answer.args)
+        self._check_answer(found.request, answer, found.check)
         found.answered.set_result(answer)
         if answer.approved and answer.scope != "once":
             standing = self._stand(found.request, answer)
@@ -195,6 +197,8 @@ class ApprovalDesk:
             raise ApprovalError("one answer for several calls can neither change arguments nor stand for later calls")
         found = [self._check(id, digest) for id, digest in seen.items()]
         for one in found:
+            self._check_answer(one.request, answer, one.check)
+        for one in found:
             one.answered.set_result(answer)
         return tuple(one.request for one in found)
 
@@ -208,6 +212,11 @@ class ApprovalDesk:
         """Leave the requests of a run in the store: whoever goes on with the run takes the answers."""
         for one in self._waiting.values():
             one.stays = one.stays or one.request.run == run
+
+    def end_run(self, run: str) -> None:
+        """End the approvals that were given for the rest of a run: a later run may have the same id."""
+        for one in [one for one in self._standing.values() if one.run == run]:
+            del self._standing[one.id]
 
     def revoke(self, id: str) -> StandingApproval:
         """End a standing approval, and return it."""
@@ -225,6 +234,21 @@ class ApprovalDesk:
         if self._clock() >= found.request.expires:
             raise ApprovalError(f"the request {id} has expired")
         return found
+
+    def _check_answer(self, request: ApprovalRequest, answer: Answer, check: ArgumentCheck) -> None:
+        """Raise ApprovalError or ToolError for an answer that this request can't have."""
+        if answer.happened and not request.is_unknown:
+            raise ApprovalError("only a call of which nobody knows whether it was made can be said to have happened")
+        if request.is_unknown and (answer.args is not None or answer.scope != "once"):
+            raise ApprovalError("a call that may have been made is answered by itself, with its own arguments")
+        if request.reads and answer.scope != "once":
+            raise ApprovalError("a call that could send out private data is approved by itself, not for later calls")
+        if answer.scope != "once" and len(self._standing) >= MAX_STANDING_APPROVALS:
+            raise ApprovalError(f"there are {MAX_STANDING_APPROVALS:,} standing approvals: revoke some")
+        if answer.args is not None:
+            if answer.scope != "once":
+                raise ApprovalError("arguments can be changed for one call only, not for later ones")
+            check(answer.args)
 
     def _stand(self, request: ApprovalRequest, answer: Answer) -> StandingApproval:
         run = request.run if answer.scope == "run" else None
@@ -246,12 +270,3 @@ class ApprovalDesk:
     def _tell(self, what: Literal["asked", "answered", "expired", "withdrawn"], request: ApprovalRequest) -> None:
         for listener in list(self._listeners):
             listener(what, request)
-
-
-def _check_answer(request: ApprovalRequest, answer: Answer) -> None:
-    if answer.happened and not request.is_unknown:
-        raise ApprovalError("only a call of which nobody knows whether it was made can be said to have happened")
-    if request.is_unknown and (answer.args is not None or answer.scope != "once"):
-        raise ApprovalError("a call that may have been made is answered by itself, with its own arguments")
-    if request.reads and answer.scope != "once":
-        raise ApprovalError("a call that could send out private data is approved by itself, not for later calls")

@@ -42,6 +42,7 @@ class ShelfLink:
         desk.keep_standing = self._keep_standing
         desk.take_stored_answers = self._take_answers
         desk.find_stored = self._find_same
+        desk.refuse_stored = self._refuse_answer
 
     async def close(self) -> None:
         """Write what is left, and close the file."""
@@ -113,7 +114,10 @@ class ShelfLink:
                 raise ApprovalError("the answer can't be read")
             self._desk.answer(given.id, given.digest, given.answer)
         except (ApprovalError, ToolError) as error:
-            await self._do(self._refuse, given.id, error.message)
+            await self._refuse_answer(given.id, error.message)
+
+    async def _refuse_answer(self, id: str, problem: str) -> None:
+        await self._do(self._refuse, id, problem)
 
     async def _standing(self, request: ApprovalRequest) -> list[StandingApproval]:
         return await self._do(self._find_standing, request.tool)

@@ -297,11 +297,12 @@ class Gloveport:
         if request.any_engine:
             options = await self._pools.held(request.language, request.options, request.limits)
             request = replace(request, options=options)
-        if self._store is None:
-            outcome = await self._run_program(request, held)
-        else:
-            run = partial(self._run_program, held=held)
-            outcome = await self._store.record(self._desk, request, held, run)
+        run = partial(self._run_program, held=held)
+        try:
+            outcome = await (self._store.record(self._desk, request, held, run) if self._store else run(request))
+        finally:
+            if self._desk is not None and (held is None or not held.is_released):
+                self._desk.end_run(request.run)
         return await self._plans.keep(request, outcome)
 
     async def _run_program(self, request: RunRequest, held: HeldRun | None) -> Outcome:
