@@ -28,7 +28,7 @@ def imported(tree: ast.Module) -> set[str]:
 
 def test_the_public_names_are_these() -> None:
     assert gloveport.__all__ == [
-        "Answer", "ApprovalRequest", "Budget", "CallRecord", "Divergence", "EgressRule", "ErrorValue", "Event", "Failure", "Gloveport", "GloveportError", "Limits", "LogLine", "OptionError",
+        "Answer", "ApprovalRequest", "Budget", "CallRecord", "Divergence", "EgressRule", "ErrorValue", "Event", "ExecuteResult", "Executor", "Failure", "Gloveport", "GloveportError", "GloveportExecutor", "Limits", "LogLine", "OptionError",
         "Outcome", "Rule", "Rules", "SandboxError", "SourceConfig", "SourceError", "ToolError", "Usage", "code_tool", "tool",
     ]  # fmt: skip
     assert gloveport.__all__ == sorted(gloveport.__all__)

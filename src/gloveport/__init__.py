@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gloveport.rules.rules import Rules
     from gloveport.sources.functions import tool
     from gloveport.surfaces.agents.code_tool import code_tool
+    from gloveport.surfaces.agents.executor import ExecuteResult, Executor, GloveportExecutor
     from gloveport.types import CallRecord, Divergence, ErrorValue, Event, Failure, Limits, LogLine, Outcome, Usage
 
 __all__ = [
@@ -31,9 +32,12 @@ __all__ = [
     "EgressRule",
     "ErrorValue",
     "Event",
+    "ExecuteResult",
+    "Executor",
     "Failure",
     "Gloveport",
     "GloveportError",
+    "GloveportExecutor",
     "Limits",
     "LogLine",
     "OptionError",
@@ -64,6 +68,7 @@ _HOMES = {
     "load_ipython_extension": "surfaces.notebook",  # `%load_ext gloveport` calls it
     "unload_ipython_extension": "surfaces.notebook",
     "tool": "sources.functions",
+    **dict.fromkeys(("ExecuteResult", "Executor", "GloveportExecutor"), "surfaces.agents.executor"),
 } | dict.fromkeys(("GloveportError", "OptionError", "SandboxError", "SourceError", "ToolError"), "errors")
 
 
