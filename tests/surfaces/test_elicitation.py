@@ -100,6 +100,30 @@ async def test_a_user_denies(tmp_path: Path, way: str, mode: str) -> None:
     assert PAID == []
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        ElicitResult(action="decline", content={"decision": "approve"}),
+        ElicitResult(action="accept"),
+        ElicitResult(action="accept", content={"decision": "Approve"}),
+        ElicitResult(action="accept", content={"approve": True, "approved": "yes"}),
+        ElicitResult(action="accept", content={"decision": ["approve"]}),
+    ],
+)
+async def test_what_is_no_clear_approval_approves_nothing(tmp_path: Path, odd: ElicitResult) -> None:
+    async with asking(tmp_path, User(odd), "memory", "legacy") as client:
+        await client.call_tool("execute", {"code": CODE})
+    assert PAID == []
+
+
+async def test_an_approval_by_a_client_is_for_the_calls_that_it_showed_whatever_it_adds(tmp_path: Path) -> None:
+    more = {"decision": "approve", "scope": "always", "args": ["9"]}
+    user = User(ElicitResult(action="accept", content=more), NO)
+    async with asking(tmp_path, user, "memory", "legacy") as client:
+        await client.call_tool("execute", {"code": CODE})
+    assert (len(user.asked), PAID) == (2, [1])
+
+
 @pytest.mark.parametrize(("way", "mode"), WAYS)
 async def test_a_client_that_is_not_trusted_can_answer_nothing(tmp_path: Path, way: str, mode: str) -> None:
     user = User(YES, YES)

@@ -107,7 +107,7 @@ async def test_no_access_token_approves_or_administers(url: str, issuer: Issuer)
     everything: Any = {"role": "admin", "roles": ["admin", "approver"], "scope": "run admin approver"}
     for path in ("/v1/approvals", "/v1/agents", "/v1/audit", "/v1/approvals/standing"):
         assert (await ask(url, issuer.token(**everything), path)).status_code == 403
-    answer = {"approved": True, "calls": [{"id": "1", "digest": "0"}]}
+    answer = {"approve": True, "requests": {"1": "0"}}
     assert (await ask(url, issuer.token(**everything), "/v1/approvals/answer", "POST", json=answer)).status_code == 403
 
 
