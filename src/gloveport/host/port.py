@@ -28,6 +28,7 @@ from gloveport.host.runs.attempt import attempt
 from gloveport.host.runs.durable_runs import DurableRuns
 from gloveport.host.runs.held_runs import HeldRun, HeldRuns
 from gloveport.host.runs.live_reads import live_agent, replay_recorded, replay_with_live_reads
+from gloveport.host.runs.observers import RunObservers
 from gloveport.host.runs.plans import Plans
 from gloveport.host.runs.port_store import PortStore
 from gloveport.host.runs.rollback import RunUndo
@@ -96,9 +97,9 @@ class Gloveport:
         self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum, settings)
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
+        self.observers = RunObservers()
         governance = settings.governance
-        path = governance.store if store is None else Path(store)
-        self.store_path = path
+        path = self.store_path = governance.store if store is None else Path(store)
         self._store = None if path is None else PortStore(path, governance.notify, governance.store_config)
         self._desk = desk_from(settings, on_approval, path)
         self._governance = Governance(settings, rules, self._desk, self._store)
@@ -297,7 +298,7 @@ class Gloveport:
         if request.any_engine:
             options = await self._pools.held(request.language, request.options, request.limits)
             request = replace(request, options=options)
-        run = partial(self._run_program, held=held)
+        run = partial(self.observers.watch, partial(self._run_program, held=held))
         try:
             outcome = await (self._store.record(self._desk, request, held, run) if self._store else run(request))
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -68,6 +68,11 @@ class SandboxLender:
     def __init__(self, pools: EnginePools, limits: Limits) -> None:
         self._pools = pools
         self.limits = limits
+
+    def states(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Yield the engine and the states of the workers of each pool."""
+        for options, pool in self._pools.open.items():
+            yield options.engine, pool.states
 
     async def report(self, wanted: ProcessOptions) -> JailReport:
         """Return the report on the jail of an engine; raise GloveportError for one that can't be had."""

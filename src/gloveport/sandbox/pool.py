@@ -200,6 +200,11 @@ class Pool(Generic[W]):
         if not self._closed:  # no caller waits: the next take() tries again and raises its own error
             logger.warning("a sandbox could not be started in advance: %s", error)
 
+    @property
+    def states(self) -> dict[str, int]:
+        """The number of workers that are ready and that are being started, and of callers that wait for one."""
+        return {"ready": len(self._ready), "starting": len(self._starting), "wanted": len(self._waiting)}
+
     async def close(self) -> None:
         """End every process of this pool, and the fork server."""
         self._closed = True

@@ -57,7 +57,7 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE TABLE tokens (
         name TEXT NOT NULL,
-        role TEXT NOT NULL,        -- agent, host, approver or admin
+        role TEXT NOT NULL,        -- agent, host, approver, admin or monitor
         hash BLOB NOT NULL,        -- of the token, which has 256 random bits
         created REAL NOT NULL,
         PRIMARY KEY (role, name)

@@ -12,11 +12,11 @@ from gloveport.errors import OptionError
 from gloveport.store.database import StoreFile
 from gloveport.store.event_log import EventLog, Statement
 
-Role = Literal["agent", "host", "approver", "admin"]
+Role = Literal["agent", "host", "approver", "admin", "monitor"]
 """An agent runs programs. A host does too, and brings tools of its own. An approver answers for people. An admin may do all
-of this, and sees what everybody does.
+of this, and sees what everybody does. A monitor reads the metrics, and nothing else.
 """
-ROLES: tuple[Role, ...] = ("agent", "host", "approver", "admin")
+ROLES: tuple[Role, ...] = ("agent", "host", "approver", "admin", "monitor")
 TOKEN_PREFIX = "gp_"
 
 

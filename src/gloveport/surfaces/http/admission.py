@@ -17,7 +17,7 @@ class Admission:
     """Counts requests and runs. A request can end before its run does (its client went away), so both are counted."""
 
     def __init__(self, max_concurrent: int = MAX_CONCURRENT_RUNS, max_waiting: int = MAX_WAITING_RUNS) -> None:
-        self._max_admitted = max_concurrent + max_waiting
+        self.max_runs = max_concurrent + max_waiting
         self._slots = asyncio.Semaphore(max_concurrent)
         self._requests = 0
         self._runs = 0
@@ -33,9 +33,14 @@ class Admission:
             raise GloveportError("too many runs are waiting", code="busy", hint=CODES["busy"].fix)
 
     @property
+    def runs(self) -> int:
+        """The number of runs that run, or wait for a slot."""
+        return self._runs
+
+    @property
     def full(self) -> bool:
         """True when no further run is admitted."""
-        return max(self._requests, self._runs) >= self._max_admitted
+        return max(self._requests, self._runs) >= self.max_runs
 
     @contextmanager
     def request(self) -> Iterator[None]:
@@ -51,7 +56,7 @@ class Admission:
     @asynccontextmanager
     async def run_slot(self) -> AsyncIterator[None]:
         """Wait for a slot and hold it while the block runs; raises `busy` when too many runs wait already."""
-        if self._runs >= self._max_admitted:
+        if self._runs >= self.max_runs:
             raise GloveportError("too many runs are waiting", code="busy", hint=CODES["busy"].fix)
         self._runs += 1
         self._update_idle()

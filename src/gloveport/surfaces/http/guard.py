@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gloveport.errors import CODES, GloveportError, OptionError, http_status
 from gloveport.surfaces.documents import problem_document
-from gloveport.surfaces.http import AGENT_SCOPE_KEY, API_PATH, CALLER_SCOPE_KEY, MCP_PATH
+from gloveport.surfaces.http import AGENT_SCOPE_KEY, API_PATH, CALLER_SCOPE_KEY, MCP_PATH, METRICS_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import mark_authenticated
 from gloveport.surfaces.http.token import HOST_ROLES, TokenCheck
@@ -112,11 +112,11 @@ class Guard:
         mark_authenticated(scope)
         if scope["path"] == MCP_PATH:
             if not caller.runs_programs:
-                raise _refusal("forbidden", f"an {caller.role} has no agent's tools")
+                raise _refusal("forbidden", f"the role {caller.role!r} has no agent's tools")
             scope[AGENT_SCOPE_KEY] = caller.name
             # The library gives a session to nobody but its principal: another agent that has its id gets a 404 (M11).
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.name, scopes=[]))
-        elif not scope["path"].startswith(f"{API_PATH}/"):
+        elif not scope["path"].startswith(f"{API_PATH}/") and scope["path"] != METRICS_PATH:
             raise _refusal("not-found", "there is nothing at this path")
         if scope["type"] == "websocket":  # all of them serve hosts
             if caller.role not in HOST_ROLES:

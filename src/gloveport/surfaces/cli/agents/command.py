@@ -21,6 +21,8 @@ def add_command(view: ViewOptions, name: str, role: Role = "agent") -> int:
     if role in ("approver", "admin"):
         approver_of(view, f"making the token of an {role}")
         return add_token(view, name, role, "keep it where no agent reads it: it is for the HTTP API")
+    if role == "monitor":
+        return add_token(view, name, role, "Prometheus sends it as its bearer token for `/metrics`")
     if name == DEFAULT_AGENT:
         raise OptionError(f"the agent {name} has the server's token", hint="choose another name")
     known = name in view.settings(quiet=True).governance.agents
@@ -38,7 +40,7 @@ def list_command(view: ViewOptions) -> int:
     configured = view.settings(quiet=True).governance.agents
     with closing(TokenStore(view.store_path)) as tokens:
         created = dict([*tokens.names("agent"), *tokens.names("host")])
-        people = [(name, role) for role in ("approver", "admin") for name, _ in tokens.names(role)]
+        others = [(name, role) for role in ("approver", "admin", "monitor") for name, _ in tokens.names(role)]
     names = sorted({*configured, *created})
     if view.as_json:
         rows = [
@@ -46,17 +48,17 @@ def list_command(view: ViewOptions) -> int:
             | ({"tools": list(configured[name].tools)} if name in configured else {})
             for name in names
         ]
-        others = [{"name": name, "role": role} for name, role in people]
-        write_document(view.out, {"ok": True, "agents": rows, "others": others})
+        listed = [{"name": name, "role": role} for name, role in others]
+        write_document(view.out, {"ok": True, "agents": rows, "others": listed})
         return 0
     for name in names:
         since = time.strftime("%Y-%m-%d", time.localtime(created[name])) if name in created else ""
         token = f"token of {since}" if since else "no token"
         tools = ", ".join(configured[name].tools) if name in configured else "not in gloveport.toml: refused"
         view.out.line(f"{view.out.paint(name, 'bold')}  {token}  {visible_line(tools)}")
-    for name, role in people:
+    for name, role in others:
         view.out.line(f"{view.out.paint(name, 'bold')}  {role}")
-    if not names and not people:
+    if not names and not others:
         view.err.line("there are no named agents: `gloveport agents add NAME` makes a token for one")
     return 0
 

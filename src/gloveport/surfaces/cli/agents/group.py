@@ -15,9 +15,9 @@ agents = PageGroup(
 
 ROLE = click.option(
     "--role",
-    type=click.Choice(["agent", "host", "approver", "admin"]),
+    type=click.Choice(["agent", "host", "approver", "admin", "monitor"]),
     default="agent",
-    help="What its holder may do: run programs, run them with tools of its own, answer requests, or all. [default: agent]",
+    help="May run programs, run them with own tools, answer requests, do all, or read metrics. [default: agent]",
 )
 
 

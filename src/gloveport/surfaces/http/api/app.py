@@ -31,6 +31,7 @@ from gloveport.surfaces.http.api.openapi import openapi_endpoint
 from gloveport.surfaces.http.api.records import RecordsApi
 from gloveport.surfaces.http.api.runs import RunsApi
 from gloveport.surfaces.http.api.store_reader import StoreReader
+from gloveport.surfaces.http.metrics import Metrics
 from gloveport.surfaces.http.sandbox import SandboxHost
 from gloveport.surfaces.http.token import Caller
 from gloveport.types import Tool
@@ -145,7 +146,8 @@ class Api:
     def __init__(self, port: Gloveport, admission: Admission) -> None:
         self._store = StoreReader(port.store_path)
         self._runs = RunsApi(port, admission, self._store)
-        parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store))
+        metrics = Metrics(port, admission, self._store)
+        parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store), metrics)
         endpoints = [endpoint for part in parts for endpoint in part.endpoints]
         self.endpoints = [*endpoints, openapi_endpoint(endpoints)]
         self._host = HostApi(port, admission, self._runs)

@@ -10,14 +10,15 @@ import orjson
 from starlette.responses import Response
 
 from gloveport.errors import CODES, GloveportError
-from gloveport.store.tokens import ROLES, Role
+from gloveport.store.tokens import Role
 from gloveport.surfaces.http.token import Caller
 
 Schema = Mapping[str, Any]
 AGENTS: frozenset[Role] = frozenset({"agent", "host", "admin"})
 PEOPLE: frozenset[Role] = frozenset({"approver", "admin"})
-EVERYBODY: frozenset[Role] = frozenset(ROLES)
+EVERYBODY: frozenset[Role] = AGENTS | PEOPLE
 ADMINS: frozenset[Role] = frozenset({"admin"})
+MONITORS: frozenset[Role] = frozenset({"approver", "admin", "monitor"})
 
 
 @dataclass(frozen=True, slots=True)
