@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import orjson
 
 from gloveport.store.database import StoreFile
 from gloveport.store.event_log import EventLog, Statement
+from gloveport.store.process_mark import lives, process_mark
 from gloveport.store.reading import find_content
 from gloveport.store.stored_runs import StoredRun
 from gloveport.values import from_wire
@@ -37,6 +39,22 @@ class UndoRecords(StoreFile):
         with self.reading() as connection:
             rows = connection.execute("SELECT call, attempt, state FROM undone WHERE run = ?", (run,))
             return {call: Attempt(number, state) for call, number, state in rows}
+
+    def begin(self, run: str, chain: str) -> bool:
+        """Make a host the owner of a run that it rolls back; return False while one that lives owns it."""
+        with self.writing() as connection:
+            sql = "SELECT process, seen FROM runs JOIN hosts ON chain = host WHERE id = ?"
+            owner = connection.execute(sql, (run,)).fetchone()
+            if owner is not None and lives(*owner):
+                return False
+            connection.execute("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?)", (chain, process_mark(), time.time()))
+            connection.execute("UPDATE runs SET host = ? WHERE id = ?", (chain, run))
+            return True
+
+    def end(self, run: str, chain: str) -> None:
+        """Leave a run that a host has rolled back."""
+        with self.writing() as connection:
+            connection.execute("UPDATE runs SET host = NULL WHERE id = ? AND host = ?", (run, chain))
 
     def sent(self, run: StoredRun) -> dict[int, SentWrite]:
         """Return the writes of a run as they were sent, by call."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 from gloveport.approvals.desk import ApprovalDesk
@@ -16,6 +16,7 @@ from gloveport.host.runs.snippet_calls import snippet_run
 from gloveport.host.source_set import SourceSet
 from gloveport.sandbox.history import PastCall
 from gloveport.sources.inverses import inverse_arguments
+from gloveport.store.event_log import EventLog
 from gloveport.store.run_audit import RunAudit
 from gloveport.store.snippets import SOURCE
 from gloveport.store.stored_runs import StoredRun
@@ -50,9 +51,24 @@ class RunUndo:
         if not run.is_final:
             raise OptionError(f"the run {run.id} has not ended", hint="cancel it first: `gloveport runs cancel`")
         await self._sources.open()
+        log = self._store.open(self._desk)
+        async with self._alone(run, log):
+            return await self._undo_all(run, log, limits, on_event)
+
+    @asynccontextmanager
+    async def _alone(self, run: StoredRun, log: EventLog) -> AsyncIterator[None]:
+        """Keep other rollbacks of a run away: what another one has begun must not look like what a dead one has left."""
+        with closing(UndoRecords(self._store.path)) as records:
+            if not await asyncio.to_thread(records.begin, run.id, log.chain):
+                raise OptionError(f"the run {run.id} is being rolled back", hint="wait for that rollback to end")
+            try:
+                yield
+            finally:
+                await asyncio.to_thread(records.end, run.id, log.chain)
+
+    async def _undo_all(self, run: StoredRun, log: EventLog, limits: Limits, on_event: OnEvent | None) -> Rollback:
         history = await self._store.history(run)
         sent, attempts = await asyncio.to_thread(self._read, run)
-        log = self._store.open(self._desk)
         guard = UndoGuard(log, run.id, attempts)
         name = f"{run.id}-undo"
 
