@@ -52,11 +52,12 @@ async def http_server(
     names: ServerNames | None = None,
     resource: ProtectedResource | None = None,
     role: Role = "agent",
+    direct: tuple[str, ...] = (),
 ) -> AsyncIterator[str]:
     """Yield the URL of a server on loopback; it closes the port."""
     listening = listen("127.0.0.1", 0, None)
     token = TokenCheck(Secret(TOKEN, "token"), None, port.agent, resource, own_role=role)
-    server = HttpServer(port, names or ServerNames(), token, admission or Admission(), 30)
+    server = HttpServer(port, names or ServerNames(), token, admission or Admission(), 30, direct=direct)
     serving = asyncio.create_task(server.serve(listening))
     try:
         yield url_of(listening)
@@ -79,13 +80,15 @@ async def http_client(url: str, mode: str, **options: Any) -> AsyncIterator[Clie
 
 
 @contextlib.asynccontextmanager
-async def client_of(port: Gloveport, way: str, mode: str, **options: Any) -> AsyncIterator[Client]:
+async def client_of(
+    port: Gloveport, way: str, mode: str, *, direct: tuple[str, ...] = (), **options: Any
+) -> AsyncIterator[Client]:
     """Yield a client of a server over the port, in memory or over HTTP."""
     if way == "http":
-        async with http_server(port) as url, http_client(url, mode, **options) as client:
+        async with http_server(port, direct=direct) as url, http_client(url, mode, **options) as client:
             yield client
         return
-    server = AgentServer(port)
+    server = AgentServer(port, direct=direct)
     try:
         async with Client(server.protocol, mode=mode, **options) as client:
             yield client

@@ -25,7 +25,7 @@ from gloveport.types import Limits
 
 MAX_RULES = 2000
 MAX_AGENTS = 1000
-AGENT_KEYS = ("tools", *reversed(VERDICTS), *BUDGET_KEYS, "limits", "elicitation")
+AGENT_KEYS = ("tools", "direct", *reversed(VERDICTS), *BUDGET_KEYS, "limits", "elicitation")
 MAX_EXPIRY_MINUTES = 60 * 24 * 30
 DEFAULT_HOLD_SECONDS = 60.0
 MAX_HOLD_SECONDS = 7 * 86400
@@ -41,12 +41,14 @@ class AgentConfig:
     """One `[agents.NAME]`: the tools that it sees, and limits of its runs.
 
     Its rules and budgets are among those of `GovernanceConfig`. With `elicitation`, its client is trusted to ask its user.
+    `direct` are patterns of tools that it gets as MCP tools of their own, in place of `execute`.
     """
 
     name: str
     tools: tuple[str, ...] = ("*",)
     limits: Mapping[str, Any] = field(default_factory=dict)
     elicitation: bool = False
+    direct: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,10 @@ def _agent(name: str, table: Any, origins: Mapping[str, str]) -> tuple[AgentConf
         place = place_prefix(origins, where).removesuffix(": ")
         budgets = [Budget("*", name, **counts, place=place)] if counts else []
         tools, limits, elicitation = table.get("tools", ["*"]), table.get("limits", {}), table.get("elicitation", False)
-        if not isinstance(tools, list) or not all(isinstance(one, str) and one for one in tools):
-            raise OptionError(f"tools of [{where}] must be a list of patterns, not {tools!r:.60}")
+        direct = table.get("direct", [])
+        for key, value in (("tools", tools), ("direct", direct)):
+            if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+                raise OptionError(f"{key} of [{where}] must be a list of patterns, not {value!r:.60}")
         if not isinstance(elicitation, bool):
             raise OptionError(f"elicitation of [{where}] must be true or false, not {elicitation!r:.60}")
         if not isinstance(limits, Mapping):
@@ -168,7 +172,7 @@ def _agent(name: str, table: Any, origins: Mapping[str, str]) -> tuple[AgentConf
             if key not in LIMIT_KEYS:
                 raise unknown_key(f"{where}.limits", key, LIMIT_KEYS, origins)
         Limits(**limits)
-        return AgentConfig(name, tuple(tools), limits, elicitation), rules, budgets
+        return AgentConfig(name, tuple(tools), limits, elicitation, tuple(direct)), rules, budgets
 
     return _checked(origins, where, read)
 

@@ -54,10 +54,13 @@ class AgentAnswer:
 class AgentTools:
     """The tools of one agent over a port. Results that are too long for one text are stored here, for this agent alone."""
 
-    def __init__(self, port: Gloveport, *, agent: str = DEFAULT_AGENT, max_chars: int = MAX_TEXT_CHARS) -> None:
+    def __init__(
+        self, port: Gloveport, *, agent: str = DEFAULT_AGENT, max_chars: int = MAX_TEXT_CHARS, reads_on: bool = True
+    ) -> None:
         self._port = port
         self._agent = agent
         self._max_chars = max_chars
+        self._reads_on = reads_on  # whether the agent has `execute`, with which it reads on in a long result
         self._results = ResultStore()
 
     def descriptions(self, catalog: Catalog | None = None, *, opening: bool = False) -> tuple[AgentTool, ...]:
@@ -78,11 +81,21 @@ class AgentTools:
             return await off_loop(self._search, catalog, args)
         return await off_loop(self._describe, catalog, args)
 
+    async def run_with(self, program: str, args: Mapping[str, Any], on_event: OnEvent | None = None) -> AgentAnswer:
+        """Run a program of ours with these arguments as input, for a client that writes none itself."""
+        self._check_waiting()
+        outcome = await self._port.run(program, input=dict(args), agent=self._agent, on_event=on_event, attach=True)
+        if outcome.error is not None:  # a place in a text that the client has not seen says nothing
+            outcome = replace(outcome, error=replace(outcome.error, line=None, column=None, frame=None))
+        return await self._outcome_answer(outcome)
+
     def fit(self, text: str) -> tuple[str, dict[str, Any]]:
         """Return the text, or its beginning and how to read on if it is too long."""
         text = replace_surrogates(text)
         if len(text) <= self._max_chars:
             return text, {}
+        if not self._reads_on:
+            return text[: self._max_chars], {"length": len(text)}
         result_id = self._results.put(text)
         return text[: self._max_chars], {"result_id": result_id, "next_offset": self._max_chars, "length": len(text)}
 
@@ -301,6 +314,8 @@ def _first_rows(texts: Sequence[str]) -> list[str]:
 def _read_on_text(rest: Mapping[str, Any]) -> str:
     if not rest:
         return ""
+    if "result_id" not in rest:
+        return f"\n[cut: the whole has {rest['length']:,} characters; ask for less]"
     shown = f"{rest['next_offset']:,} of {rest['length']:,} characters"
     return f'\n[{shown}; read on with execute({{result_id: "{rest["result_id"]}", offset: {rest["next_offset"]}}})]'
 

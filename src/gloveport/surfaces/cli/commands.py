@@ -17,6 +17,7 @@ from gloveport.surfaces.cli.help import PageCommand, PageGroup, RareOption, help
 from gloveport.surfaces.cli.options import (
     COLOR,
     CONFIG,
+    DIRECT,
     JSON,
     NO_INPUT,
     PAGER,
@@ -261,10 +262,11 @@ def connect(**options: Any) -> int:
     metavar="SECONDS",
     help="Let running programs finish for this long when it stops (30).",
 )
-@click.option("--until-eof", is_flag=True, help="Stop when standard input ends, with the program that started it.")
+@click.option("--until-eof", cls=RareOption, is_flag=True, help="stop when input ends")
 @PRIVATE
 @WRITES
 @TRUST_ANNOTATIONS
+@DIRECT
 @CONFIG
 @minimum_option(default=None)
 @click.option("--quiet", is_flag=True, help="Print no line for each run and call.")
@@ -295,6 +297,7 @@ def serve(**options: Any) -> int:
 @PRIVATE
 @WRITES
 @TRUST_ANNOTATIONS
+@DIRECT
 @CONFIG
 @minimum_option(default=None)
 @click.option("--agent", default="default", metavar="NAME", help="Serve the agent of [agents.NAME]: its tools and rules.")

@@ -9,6 +9,7 @@ import click
 
 from gloveport.errors import OptionError
 from gloveport.suggestions import did_you_mean
+from gloveport.surfaces.cli.help import RareOption
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -93,6 +94,9 @@ SOURCES = click.argument("sources", nargs=-1, metavar="[URL|FILE|COMMAND]…", s
 PRIVATE = click.option("--private", is_flag=True, help="Let these sources reach loopback and private addresses.")
 WRITES = click.option(
     "--writes", is_flag=True, help="Let programs call the tools of these sources that write without asking."
+)
+DIRECT = click.option(
+    "--direct", cls=RareOption, multiple=True, metavar="PATTERN", help="offer these tools instead of execute"
 )
 TRUST_ANNOTATIONS = click.option(
     "--trust-annotations", is_flag=True, help="Let these MCP servers say which of their tools only read."

@@ -99,7 +99,8 @@ async def _serve(  # noqa: PLR0917 - one call, of the function above
     names = ServerNames(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
     waiting = MAX_WAITING_RUNS if options.waiting is None else options.waiting
     admission = Admission(options.at_once or MAX_CONCURRENT_RUNS, waiting)
-    server = HttpServer(port, names, token, admission, options.grace, on_activity=on_activity, on_ready=on_ready)
+    shown = {"on_activity": on_activity, "on_ready": on_ready}
+    server = HttpServer(port, names, token, admission, options.grace, direct=options.what.direct, **shown)
     await server.serve(listening)
 
 

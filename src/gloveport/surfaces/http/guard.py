@@ -30,6 +30,8 @@ from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_document, 
 BODY_TIMEOUT_SECONDS = 30.0
 RETRY_AFTER_SECONDS = 2
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
+QUICK_TOOLS = ("search", "describe", "resume")
+"""The MCP tools that start no program; every other one does, in direct mode too."""
 RUNS_PATH = f"{API_PATH}/runs"
 UNIQUE_HEADERS = ("host", "origin", "authorization", "content-type", "content-length")
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(:[0-9]{1,5})?")
@@ -170,7 +172,7 @@ async def _is_run(path: str, body: bytes) -> bool:
         message = await read_message(body)
     except ValueError as problem:
         raise _refusal("bad-request", f"the body {problem}") from None
-    return message.get("method") == "tools/call" and message.get("params", {}).get("name") == "execute"
+    return message.get("method") == "tools/call" and message.get("params", {}).get("name") not in QUICK_TOOLS
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -47,11 +47,12 @@ class HttpServer:
         admission: Admission,
         grace_seconds: float,
         *,
+        direct: tuple[str, ...] = (),
         on_activity: OnActivity | None = None,
         on_ready: OnReady | None = None,
     ) -> None:
         self._port = port
-        self._agents = AgentServer(port, admission, on_activity=on_activity, on_ready=on_ready)
+        self._agents = AgentServer(port, admission, direct=direct, on_activity=on_activity, on_ready=on_ready)
         self._admission = admission
         self._grace = grace_seconds
         self._stop_requested, self._stop_now = asyncio.Event(), asyncio.Event()

@@ -37,7 +37,7 @@ from mcp_types import (
 import gloveport
 from gloveport.errors import GloveportError
 from gloveport.host.port import Gloveport
-from gloveport.large_values import is_large, off_loop_if
+from gloveport.large_values import is_large, off_loop, off_loop_if
 from gloveport.sandbox.jail.strength import JailReport
 from gloveport.surfaces.activity_log import Activity
 from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS, INSTRUCTIONS, AgentTool
@@ -45,6 +45,7 @@ from gloveport.surfaces.agents.tools import AgentAnswer, AgentTools
 from gloveport.surfaces.http import AGENT_SCOPE_KEY
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.mcp.content import to_content
+from gloveport.surfaces.mcp.direct import MAX_ANSWER_CHARS, RESUME, DirectTools, program_of
 from gloveport.surfaces.mcp.elicitation import ApprovalElicitation, state_boundary
 from gloveport.surfaces.mcp.progress import ProgressReporter
 from gloveport.types import DEFAULT_AGENT, Event
@@ -71,11 +72,14 @@ class AgentServer:
         admission: Admission | None = None,
         *,
         agent: str = DEFAULT_AGENT,
+        direct: tuple[str, ...] = (),
         on_activity: OnActivity | None = None,
         on_ready: OnReady | None = None,
     ) -> None:
         self._port = port
         self._agent = agent
+        self._given_direct = direct
+        self._direct: dict[str, DirectTools] = {}  # by agent
         self._on_activity = on_activity
         self._on_ready = on_ready
         self._tools: dict[str, AgentTools] = {}
@@ -89,7 +93,7 @@ class AgentServer:
             "gloveport",
             version=gloveport.__version__,
             title="Gloveport",
-            instructions=INSTRUCTIONS,
+            instructions=None if direct or port.agent(agent).direct else INSTRUCTIONS,
             get_tool_input_schema=INPUT_SCHEMAS.get,
             on_list_tools=self._list,
             on_call_tool=self._call,
@@ -128,10 +132,17 @@ class AgentServer:
         self._session(context).change_listener = context.session
         catalog = await self._port.catalog_of(self._agent_of(context))
         described = self._tools_of(context).descriptions(catalog, opening=not connecting.done())
+        if (direct := await self._direct_tools(context)) is not None:
+            resume = [_to_mcp_tool(tool) for tool in described if tool.name == RESUME]
+            return ListToolsResult(tools=[*direct.listed(), *resume])
         return ListToolsResult(tools=[_to_mcp_tool(tool) for tool in described])
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        if params.name not in INPUT_SCHEMAS:
+        direct = await self._direct_tools(context)
+        if direct is not None and params.name not in direct.by_name and not self.open()[0].done():
+            await self._port.connect()  # its source may be opening
+            direct = await self._direct_tools(context)
+        if params.name not in (INPUT_SCHEMAS if direct is None else (*direct.by_name, RESUME)):
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!a:.80}")
         progress = ProgressReporter(context, self._session(context).level)
         try:
@@ -164,13 +175,32 @@ class AgentServer:
 
     async def _answer(self, params: CallToolRequestParams, progress: ProgressReporter, context: Context) -> AgentAnswer:
         args, tools = params.arguments or {}, self._tools_of(context)
-        if "code" not in args:
+        direct = await self._direct_tools(context)
+        chosen = None if direct is None else direct.by_name.get(params.name)
+        if chosen is None and "code" not in args:
             return await tools.call(params.name, args)
+        run = partial(tools.call, params.name, args)
+        if chosen is not None:
+            run = partial(tools.run_with, program_of(chosen), args)
         async with self._admission.run_slot():
             if self._on_activity is None:
-                return await tools.call(params.name, args, progress.on_event if progress.wanted else None)
+                return await run(on_event=progress.on_event if progress.wanted else None)
             activity = _RunActivity(self._shown_agent(context), self._on_activity)
-            return await _run_logged(tools, params.name, args, progress, activity)
+            return await _run_logged(run, progress, activity)
+
+    async def _direct_tools(self, context: Context) -> DirectTools | None:
+        """Return the tools that the agent gets directly; None for an agent that writes programs."""
+        agent = self._agent_of(context)
+        patterns = self._patterns(agent)
+        if not patterns:
+            return None
+        catalog, known = await self._port.catalog_of(agent), self._direct.get(agent)
+        if known is None or known.catalog is not catalog or known.patterns != patterns:
+            known = self._direct[agent] = await off_loop(DirectTools, catalog, patterns)
+        return known
+
+    def _patterns(self, agent: str) -> tuple[str, ...]:
+        return self._given_direct or self._port.agent(agent).direct
 
     def _agent_of(self, context: Context) -> str:
         """Return the agent whose token came with the request; over stdio, the one that the command line names."""
@@ -180,7 +210,9 @@ class AgentServer:
     def _tools_of(self, context: Context) -> AgentTools:
         agent = self._agent_of(context)
         if agent not in self._tools:
-            self._tools[agent] = AgentTools(self._port, agent=agent)
+            direct = bool(self._patterns(agent))
+            bounds = {"max_chars": MAX_ANSWER_CHARS, "reads_on": False} if direct else {}
+            self._tools[agent] = AgentTools(self._port, agent=agent, **bounds)
         return self._tools[agent]
 
     def _shown_agent(self, context: Context) -> str:
@@ -189,7 +221,8 @@ class AgentServer:
 
     def _fit(self, context: Context, text: str) -> str:
         shown, rest = self._tools_of(context).fit(text)
-        return f"{shown}\n[the rest: result_id {rest['result_id']}]" if rest else shown
+        more = f"[the rest: result_id {rest['result_id']}]" if "result_id" in rest else "[the rest is left out]"
+        return f"{shown}\n{more}" if rest else shown
 
     async def _set_level(self, context: Context, params: SetLevelRequestParams) -> EmptyResult:
         self._session(context).level = params.level
@@ -250,7 +283,7 @@ class _RunActivity:
 
 
 async def _run_logged(
-    tools: AgentTools, name: str, args: dict[str, Any], progress: ProgressReporter, activity: _RunActivity
+    run: Callable[..., Coroutine[Any, Any, AgentAnswer]], progress: ProgressReporter, activity: _RunActivity
 ) -> AgentAnswer:
     def on_event(event: Event) -> None:
         activity.on_event(event)
@@ -258,7 +291,7 @@ async def _run_logged(
             progress.on_event(event)
 
     try:
-        answer = await tools.call(name, args, on_event)
+        answer = await run(on_event=on_event)
     except GloveportError as error:
         activity.ended("failed", error.code)
         raise

@@ -31,7 +31,7 @@ class ServedSources:
 
     With `private`, the sources in `sources` may reach loopback and private addresses. With `writes`, programs may call the
     tools of theirs that write. With `trust_annotations`, MCP servers among them say which of their tools only read. `agent`
-    is the agent on the other side of standard input and output.
+    is the agent on the other side of standard input and output. `direct` are the tools that clients get as MCP tools.
     """
 
     sources: tuple[str, ...]
@@ -41,6 +41,7 @@ class ServedSources:
     writes: bool = False
     trust_annotations: bool = False
     agent: str = DEFAULT_AGENT
+    direct: tuple[str, ...] = ()
 
     def settings(self) -> Config:
         """Return the settings. Text that can't be a source is refused here."""
@@ -69,14 +70,13 @@ def mcp_command(serving: ServedSources) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with redirect_stdout(sys.stderr):  # what tools print is shown at once
         port = serving.port(serving.settings())
-        run_interruptible(_serve(port, requests, out, serving.agent))
+        run_interruptible(_serve(port, requests, out, AgentServer(port, agent=serving.agent, direct=serving.direct)))
     return 0
 
 
-async def _serve(port: Gloveport, requests: int, out: TextIO, agent: str) -> None:
+async def _serve(port: Gloveport, requests: int, out: TextIO, server: AgentServer) -> None:
     if os.isatty(requests):
         stream(sys.stderr).line(TERMINAL_NOTICE)  # only now does Ctrl-C end it cleanly
-    server = AgentServer(port, agent=agent)
     try:
         async with StdioTransport(requests, out).open() as (incoming, outgoing):
             server.open()
