@@ -296,3 +296,24 @@ async def test_a_person_is_told_about_each_new_request(kind: str, store: Path, t
     notice = json.loads(requests[0] if requests else told.read_bytes())
     assert (notice["id"], notice["tool"], notice["agent"]) == (request.id, "local.pay", "default")
     assert "args" not in notice
+
+
+async def test_a_notice_that_is_redirected_goes_nowhere_else_and_its_owner_is_told(
+    store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    paths: list[bytes] = []
+
+    async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        paths.append(await reader.readline())
+        writer.write(b"HTTP/1.1 307 Moved\r\nLocation: /other\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(redirect, "127.0.0.1", 0)
+    settings = tmp_path / "gloveport.toml"
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/asked"
+    await asyncio.to_thread(settings.write_text, f'[approvals]\nnotify = "{url}"\n')
+    async with server, Gloveport(tools=[pay], store=store, config=settings, spare=1) as port:
+        await port.run(PROGRAM)
+        await eventually(lambda: "could not be sent: it answered with status 307" in caplog.text)
+    assert paths == [b"POST /asked HTTP/1.1\r\n"]

@@ -57,6 +57,9 @@ def test_a_run_that_waits_is_listed_shown_resumed_and_replayed(home: dict[str, s
     (run,) = gloveport("runs", "--waiting", "--json", **home).document["runs"]
     assert f"gloveport runs resume {run['run'][:8]} --tools shop.py" in refused.err
     assert (run["status"], run["agent"], run["calls"], made(tmp_path)) == ("waiting", "default", 1, [])
+    (tmp_path / "own.toml").write_text('[store]\npath = "own.sqlite"\n')  # whose runs only --config finds
+    elsewhere = gloveport("run", "--tools", "shop.py", "--config", "own.toml", "--no-input", "-e", PROGRAM, **home)
+    assert "--tools shop.py --config own.toml`" in elsewhere.err
     shown = gloveport("runs", "show", run["run"][:6], **home).out
     assert "tools.shop.look  ok" in shown
     assert "tools.shop.pay  waiting" in shown

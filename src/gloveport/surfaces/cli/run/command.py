@@ -79,7 +79,7 @@ def run_command(options: RunOptions) -> int:
     mode: RunMode = "plan" if options.plan else "run"
     asked = {"language": language, "engine": options.engine, "input": input_, "env": env, "mode": mode, "id": options.id}
     work = _run(port, view, lambda: port.run(code, **asked, on_event=view.event))
-    outcome = with_pending(run_interruptible(work), port, options.tools)
+    outcome = with_pending(run_interruptible(work), port, options.tools, options.config)
     if not as_json and (plan := outcome.plan) is not None:
         for line in plan_lines(out, plan):
             out.line(line)
@@ -90,7 +90,7 @@ def run_command(options: RunOptions) -> int:
         following_as, prompt = prompt.approver, ApprovalPrompt(err, view.paused, code, name)
         port = following = _port(options, settings, limits, prompt)
         work = _run(port, view, lambda: following.apply(plan, approver=following_as, on_event=view.event))
-        outcome = with_pending(run_interruptible(work), port, options.tools)
+        outcome = with_pending(run_interruptible(work), port, options.tools, options.config)
     if as_json:
         problems = [asdict(problem) for problem in port.problems]
         write_document(out, select({**outcome_document(outcome), **({"problems": problems} if problems else {})}, fields))

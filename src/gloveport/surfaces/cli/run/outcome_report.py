@@ -49,14 +49,13 @@ def _was_asked(outcome: Outcome, tool: str | None) -> bool:
     return any(call.tool == tool and call.approval is not None and call.status == "failed" for call in outcome.calls)
 
 
-def with_pending(outcome: Outcome, port: Gloveport, tools: Sequence[str]) -> Outcome:
+def with_pending(outcome: Outcome, port: Gloveport, tools: Sequence[str], config: str | None) -> Outcome:
     """Return the outcome of a run that waited where nobody can answer, with the error that says what to do."""
     if outcome.status != "waiting":
         return outcome
     waiting = [(call.tool, call.args) for call in outcome.calls if call.status == "waiting"]
-    resume = shlex.join(
-        ["gloveport", "runs", "resume", outcome.run[:8], *(word for one in tools for word in ("--tools", one))]
-    )
+    options = [*(("--tools", one) for one in tools), *([("--config", config)] if config else [])]
+    resume = shlex.join(["gloveport", "runs", "resume", outcome.run[:8], *(word for option in options for word in option)])
     error = pending_error(waiting, port, outcome.run, resume)
     failure = Failure(error.code, "ToolError", error.message, hint=error.hint, setting=error.setting)
     return replace(outcome, error=failure)

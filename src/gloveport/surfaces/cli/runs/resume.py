@@ -76,7 +76,7 @@ def run_stored(
             await port.close()
             progress.close()
 
-    outcome = with_pending(run_interruptible(goes_on()), port, tools)
+    outcome = with_pending(run_interruptible(goes_on()), port, tools, view.config)
     if view.as_json:
         write_document(out, outcome_document(outcome))
     else:
