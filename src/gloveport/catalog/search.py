@@ -13,12 +13,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from gloveport.catalog.semantic import EmbeddingIndex, embed_tools
 from gloveport.catalog.words import SYNONYMS, SearchedText, joined, significant, split, words
 from gloveport.suggestions import Sieve, distance, tolerated
 from gloveport.types import Tool
+
+if TYPE_CHECKING:
+    from gloveport.catalog.semantic import EmbeddingIndex
 
 SATURATION = 1.2
 WEIGHT_LEVELS = 256
@@ -231,7 +233,11 @@ class SearchIndex(Generic[T]):
 
     @cached_property
     def _embeddings(self) -> EmbeddingIndex | None:
-        return None if self._is_stored else embed_tools(cast(Sequence[Tool], self._tools))
+        if self._is_stored:
+            return None
+        from gloveport.catalog.semantic import embed_tools
+
+        return embed_tools(cast(Sequence[Tool], self._tools))
 
     @cached_property
     def _sieve(self) -> Sieve:

@@ -68,8 +68,7 @@ def load_index(path: Path) -> tuple[list[StoredTool], StoredPostings] | None:
         return None
     try:
         database = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
-        rows = database.execute("SELECT * FROM tools ORDER BY rowid")
-        tools = [StoredTool(address, text, kind, bool(writes), bool(shut)) for address, text, kind, writes, shut in rows]
+        tools = list(map(StoredTool._make, database.execute("SELECT * FROM tools ORDER BY rowid")))
         return tools, StoredPostings(database)
     except (sqlite3.Error, ValueError, TypeError):
         with suppress(OSError):

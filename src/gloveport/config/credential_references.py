@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from importlib.metadata import entry_points
 
 from gloveport.errors import OptionError
 from gloveport.suggestions import did_you_mean
@@ -48,4 +47,6 @@ def _argv(text: str) -> list[str]:
 
 
 def _is_plugin(scheme: str) -> bool:
+    from importlib.metadata import entry_points  # here: it takes 8 ms, and few settings name a plugin
+
     return bool(entry_points(group=PROVIDER_GROUP, name=scheme))

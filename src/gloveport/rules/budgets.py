@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from gloveport.errors import OptionError
+
+if TYPE_CHECKING:
+    import asyncio
 
 HOUR_SECONDS = 3600.0
 MAX_BUDGET = 100_000
@@ -61,10 +64,12 @@ class BudgetCounts:
 
         Return a budget that has nothing left; then nothing is counted.
         """
+        from asyncio import get_running_loop  # here: a command that only reads the settings does not load it
+
         keys = [(str(budget), agent) for budget in budgets]
         counted = list(zip(budgets, keys, strict=True))
         while any(one.concurrent and self._running[key] >= one.concurrent for one, key in counted):
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            turn: asyncio.Future[None] = get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
         for budget, key in counted:
