@@ -64,7 +64,7 @@ from gloveport.undo import Rollback
 
 logger = logging.getLogger("gloveport")
 
-PYTHON_DELAY_SECONDS = 3.0  # a port that is closed before need not start the engine
+PYTHON_DELAY_SECONDS = 0.25  # a port that is closed before need not start the engine
 
 
 class Gloveport:
@@ -420,9 +420,9 @@ class Gloveport:
     async def _open(self, naming: str | None) -> JailReport:
         pool = self._pools.find(self._pools.options("typescript", self._engines.get("typescript"), self.limits))
         report, _ = await asyncio.gather(pool.open(), self._programs.tasks.open())
-        await self._sources.open(naming)
         if self._warming is None:
             self._warming = asyncio.get_running_loop().call_later(PYTHON_DELAY_SECONDS, self._warm_python)
+        await self._sources.open(naming)
         return report
 
     def _warm_python(self) -> None:
