@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
@@ -19,6 +21,7 @@ from gloveport import Gloveport
 from gloveport.config import Config
 from gloveport.store.tokens import Role
 from tests.surfaces.agents import TOKEN, http_server
+from tests.surfaces.command import COMMAND, environment
 
 TOKEN_VARIABLE = "GLOVEPORT_TEST_SANDBOX_TOKEN"
 START_SECONDS = 60
@@ -49,6 +52,21 @@ def sandbox_host(role: Role = "host", **options: Any) -> Iterator[SandboxHostPro
         process.terminate()
         process.wait(START_SECONDS)
         process.stdout.close()
+
+
+@contextlib.contextmanager
+def served_sandbox_host(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the URL and the token of a real `gloveport serve --role host`, with its folders below this one."""
+    folders = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CONFIG", "DATA", "CACHE", "STATE")}
+    command = [*COMMAND, "serve", "--role", "host", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(**folders), cwd=folder) as process:
+        try:
+            assert process.stdout is not None
+            about = json.loads(process.stdout.readline())
+            yield about["url"], Path(about["token_file"]).read_text().strip()
+        finally:
+            process.terminate()
+            process.wait(START_SECONDS)
 
 
 def serve_sandboxes(options: dict[str, Any], role: Role = "host") -> None:

@@ -11,7 +11,7 @@ import pytest
 from gloveport import Event, Gloveport, Outcome
 from tests.conftest import TOOLS, children_of
 from tests.engines import AS_LANGUAGE, ENGINES, LACKS, REMOTE_ENGINES, Engine, Per, assert_lacks, program_of, said
-from tests.sandbox_hosts import caller_settings, sandbox_host
+from tests.sandbox_hosts import caller_settings, served_sandbox_host
 
 pytestmark = pytest.mark.integration
 
@@ -24,9 +24,9 @@ EVERYWHERE = (
 
 
 @pytest.fixture(scope="module")
-async def port() -> AsyncIterator[Gloveport]:
-    with sandbox_host() as host:
-        async with Gloveport(tools=TOOLS, config=caller_settings(host.url)) as opened:
+async def port(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gloveport]:
+    with served_sandbox_host(tmp_path_factory.mktemp("host")) as (url, token):
+        async with Gloveport(tools=TOOLS, config=caller_settings(url, token=token)) as opened:
             yield opened
 
 

@@ -10,16 +10,20 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from websockets.asyncio.server import ServerConnection
 
 from gloveport import Gloveport, tool
 from gloveport.errors import OptionError
+from gloveport.store.tokens import Role
 from gloveport.types import Language
 from tests.conftest import children_of
 from tests.durable.test_resume import answer, is_released, only_run
 from tests.sandbox_hosts import SandboxHostProcess, caller_settings, cuttable, hostile_host, sandbox_host, until
 from tests.sources.mcp.support import eventually
+from tests.surfaces.agents import AUTHORIZATION, TOKEN, http_server
+from tests.surfaces.command import gloveport
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -246,6 +250,45 @@ async def test_a_host_that_falls_silent_ends_the_run_at_its_time_limit() -> None
     outcome = await hostile_run(nothing, limits={"wall_seconds": 0.2})
     assert outcome.error.code == "time-limit"
     assert outcome.usage.wall_seconds < 10
+
+
+# What is listed.
+
+
+def listed_engines(folder: Path, url: str) -> tuple[Any, str]:
+    """Return the engines by name as `gloveport engines` lists them with this sandbox host, and as text."""
+    file = folder / "gloveport" / "gloveport.toml"
+    file.parent.mkdir(exist_ok=True)
+    remote = f'url = "{url}"\ntoken = "env:HOST_TOKEN"\nallow_private = true\n'
+    file.write_text(f'[sandbox]\nengines = ["remote"]\n[sandbox.remote]\n{remote}')
+    env = {"XDG_CONFIG_HOME": str(folder), "HOST_TOKEN": TOKEN}
+    document = gloveport("engines", "--json", cwd=folder, **env).document
+    return {row["name"]: row for row in document["engines"]}, gloveport("engines", cwd=folder, **env).out
+
+
+async def test_the_engines_of_the_sandbox_host_are_listed_with_their_state(
+    host: SandboxHostProcess, tmp_path: Path
+) -> None:
+    rows, text = await asyncio.to_thread(listed_engines, tmp_path, host.url)
+    remote = rows["remote-deno"]
+    assert (remote["available"], remote["problem"], remote["chosen"]) == (True, None, ["typescript", "javascript"])
+    assert remote["strength"] == rows["deno"]["strength"]
+    assert rows["deno"]["chosen"] == []
+    assert "✓ remote-cpython" in text
+    rows, text = await asyncio.to_thread(listed_engines, tmp_path, "http://127.0.0.1:9")
+    assert (rows["remote-deno"]["available"], rows["deno"]["available"]) == (False, True)
+    assert "the sandbox host gave no sandbox" in rows["remote-deno"]["problem"]
+    assert "✗ remote-quickjs" in text
+
+
+@pytest.mark.parametrize("role", ["agent", "admin"])
+async def test_the_api_lists_them_too_and_tells_people_alone_what_is_wrong(role: Role) -> None:
+    port = Gloveport(config=caller_settings("http://127.0.0.1:9"), spare=0)
+    async with http_server(port, role=role) as url, httpx2.AsyncClient(headers=AUTHORIZATION, trust_env=False) as client:
+        found = (await client.get(f"{url}/v1/engines", timeout=60)).json()["engines"]
+    problems = {row["name"]: row["problem"] for row in found}
+    assert problems["deno"] is None
+    assert ("127.0.0.1" in problems["remote-deno"]) is (role == "admin")
 
 
 # What is recorded.

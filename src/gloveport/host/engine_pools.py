@@ -25,7 +25,7 @@ class EnginePools:
         self._jailed: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
         self.open: dict[ProcessOptions, Pool[RunWorker]] = {}
         # Those of a sandbox host can be used only with a connection to it.
-        self.hosted = tuple(engine.connected(connect) for engine in REMOTE_ENGINES.values()) if connect else ()
+        self.hosted = hosted_engines(connect)
         self._engines: dict[str, Engine] = {**ENGINES, **{engine.name: engine for engine in self.hosted}}
 
     def options(
@@ -77,6 +77,11 @@ class EnginePools:
         pools, self.open = list(self.open.values()), {}
         for pool in pools:
             pool.abandon()
+
+
+def hosted_engines(connect: Connect | None) -> tuple[Engine, ...]:
+    """Return the engines of a sandbox host; none without a connection to it."""
+    return tuple(engine.connected(connect) for engine in REMOTE_ENGINES.values()) if connect is not None else ()
 
 
 def _allowed(name: str, wanted: bool | None, allowed: bool) -> bool:

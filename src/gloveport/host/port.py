@@ -116,8 +116,8 @@ class Gloveport:
         self.sandboxes = SandboxLender(self._pools, self.limits)  # for other hosts
         parts = self._run, self._pools.options, self._opened_bridge
         self._snippets = SnippetRunner(self._store, *parts) if self._store is not None else None
-        self._engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
-        for language, engine in self._engines.items():
+        self.engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
+        for language, engine in self.engines.items():
             self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
         self._programs = ProgramReader(self._minimum)
         self._types = TypeChecks(self._minimum, self._programs) if check_types else None
@@ -223,7 +223,7 @@ class Gloveport:
         """
         check_run(code, language, id)
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
-        engine = engine or self._engines.get(language)
+        engine = engine or self.engines.get(language)
         options = self._pools.options(language, engine, wanted, allow_eval=allow_eval, allow_wasm=allow_wasm)
         self._pools.find(options)  # raises OptionError where there are too many pools
         given = input, wanted, env_from(env), on_event, agent
@@ -236,7 +236,7 @@ class Gloveport:
 
     async def warm(self) -> None:
         """Run an empty program, and record nothing of it: the first type check takes seconds."""
-        options = self._pools.options("typescript", self._engines.get("typescript"), self.limits)
+        options = self._pools.options("typescript", self.engines.get("typescript"), self.limits)
         request = RunRequest("warm-up", "", "typescript", options, False, NO_INPUT, self.limits, {}, None)
         await self._loop.run(lambda: self._run_program(request, None))
 
@@ -418,7 +418,7 @@ class Gloveport:
         return await self._loop.run(lambda: self._open(naming))
 
     async def _open(self, naming: str | None) -> JailReport:
-        pool = self._pools.find(self._pools.options("typescript", self._engines.get("typescript"), self.limits))
+        pool = self._pools.find(self._pools.options("typescript", self.engines.get("typescript"), self.limits))
         report, _ = await asyncio.gather(pool.open(), self._programs.tasks.open())
         if self._warming is None:
             self._warming = asyncio.get_running_loop().call_later(PYTHON_DELAY_SECONDS, self._warm_python)
@@ -428,7 +428,7 @@ class Gloveport:
     def _warm_python(self) -> None:
         """Start the zygote of the Python engine, without a guest: with it, the first Python program starts at once."""
         if not self._closed:
-            self._pools.find(self._pools.options("python", self._engines.get("python"), self.limits)).warm(workers=False)
+            self._pools.find(self._pools.options("python", self.engines.get("python"), self.limits)).warm(workers=False)
 
     async def connect(self, *, naming: str | None = None) -> None:
         """Open the sources in advance, as `open` does, without starting a sandbox."""

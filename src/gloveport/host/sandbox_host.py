@@ -16,11 +16,11 @@ from gloveport.policy.credentials.configured import ConfiguredCredentials
 from gloveport.policy.egress import Egress, Reach
 from gloveport.policy.egress.websocket import WebSocket
 from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.engines.registry import LOCAL_ENGINES
+from gloveport.sandbox.engines.registry import LOCAL_ENGINES, EngineStatus, try_engines
 from gloveport.sandbox.engines.remote.messages import MAX_MESSAGE_BYTES, Connect
 from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sandbox.run_worker import RunWorker
-from gloveport.types import Limits
+from gloveport.types import Language, Limits
 
 SANDBOX_PATH = "/v1/sandbox"
 CONNECT_SECONDS = 10
@@ -63,11 +63,15 @@ def _unreachable(error: ToolError) -> SandboxError:
 
 
 class SandboxLender:
-    """Lends sandboxes of this machine, with limits of this port."""
+    """Lends sandboxes of this machine, with limits of this port, and tells which engines and workers there are."""
 
     def __init__(self, pools: EnginePools, limits: Limits) -> None:
         self._pools = pools
         self.limits = limits
+
+    async def engines(self, preferred: Mapping[Language, str]) -> tuple[EngineStatus, ...]:
+        """Try every engine here, and those of the sandbox host that the settings name."""
+        return await try_engines(self._pools.hosted, preferred)
 
     def states(self) -> Iterator[tuple[str, Mapping[str, int]]]:
         """Yield the engine and the states of the workers of each pool."""

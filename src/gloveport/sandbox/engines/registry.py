@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -112,11 +113,21 @@ class EngineStatus:
         return self.problem is None
 
 
-async def try_engines(hosted: Iterable[Engine] = ()) -> tuple[EngineStatus, ...]:
-    """Start every engine of this machine once, and the given ones of a sandbox host; return what came of it."""
-    tried = [await _try(engine) for engine in (*LOCAL_ENGINES.values(), *hosted)]
+async def try_engines(
+    hosted: Iterable[Engine] = (), preferred: Mapping[Language, str] | None = None
+) -> tuple[EngineStatus, ...]:
+    """Start every engine of this machine once, and ask for the given ones of a sandbox host; return what came of it.
+
+    `preferred` are the engines that the settings choose, whether they can be used or not.
+    """
+    tried = [await _try(engine) for engine in LOCAL_ENGINES.values()]
+    tried += await asyncio.gather(*map(_try, hosted))
     usable = {engine.name for engine in tried if engine.available}
-    chosen = {language: next((name for name in engine_names(language) if name in usable), None) for language in LANGUAGES}
+    named: Mapping[Language, str] = preferred or {}
+    chosen = {
+        language: named.get(language) or next((name for name in engine_names(language) if name in usable), None)
+        for language in LANGUAGES
+    }
     return tuple(
         replace(engine, chosen=tuple(language for language in engine.languages if chosen[language] == engine.name))
         for engine in tried

@@ -329,13 +329,12 @@ def doctor(minimum: Any, as_json: bool, color: str) -> int:
     rare=True,
     examples=("gloveport engines", "gloveport engines --json"),
 )
-@JSON
-@COLOR
-def engines(as_json: bool, color: str) -> int:
+@view_options
+def engines(**view: Any) -> int:
     """List the engines."""
-    from gloveport.surfaces.cli.engines import engines_command
+    from gloveport.surfaces.cli.engines import ViewOptions, engines_command
 
-    return engines_command(as_json=as_json, color=color)
+    return engines_command(ViewOptions(**view))
 
 
 @cli.command(

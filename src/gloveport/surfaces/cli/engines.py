@@ -9,22 +9,26 @@ from dataclasses import asdict
 
 import gloveport
 from gloveport.errors import CODES, SandboxError, exit_code
+from gloveport.host.engine_pools import hosted_engines
+from gloveport.host.sandbox_host import connector
 from gloveport.sandbox.engines.engine import installed_version
-from gloveport.sandbox.engines.registry import EngineStatus, try_engines
+from gloveport.sandbox.engines.registry import REMOTE_ENGINES, EngineStatus, preferred_engines, try_engines
+from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.documents import answer_document, write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, stream
 
 
-def engines_command(*, as_json: bool, color: str) -> int:
-    """List the engines; return 0 when at least one can be used, else 8."""
-    found = run_interruptible(try_engines())
-    out = stream(sys.stdout, color)
+def engines_command(view: ViewOptions) -> int:
+    """List the engines, with those of the sandbox host in the settings; return 0 when one can be used, else 8."""
+    sandbox, out = view.settings().sandbox, view.out
+    hosted = hosted_engines(connector(sandbox))
+    found = run_interruptible(try_engines(hosted, preferred_engines(sandbox.get("engines", ()))))
     wrong = None
     if not any(engine.available for engine in found):
         wrong = SandboxError("no engine can be used here", hint=CODES["sandbox-unavailable"].fix)
-    if as_json:
+    if view.as_json:
         listed = [asdict(engine) | {"available": engine.available} for engine in found]
         write_document(out, answer_document({"engines": listed}, wrong))
     else:
@@ -41,7 +45,7 @@ def _show_engine(out: Stream, engine: EngineStatus) -> None:
     out.line(out.fold(f"{mark} {name} · {', '.join(engine.languages)} · {state}{by_name}", "    "))
     for ability in engine.abilities:
         out.line(out.fold(f"    {ability.name:<11} {ability.state:<4} {ability.detail}", " " * 21))
-    if not engine.available:
+    if not engine.available and engine.name not in REMOTE_ENGINES:
         out.line(f"    next: {as_typed('gloveport doctor')}")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from gloveport.catalog import Catalog
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
-from gloveport.sandbox.engines.registry import try_engines
+from gloveport.sandbox.engines.registry import REMOTE_ENGINES
 from gloveport.surfaces.agents.tool_descriptions import INPUT_SCHEMAS
 from gloveport.surfaces.agents.tools import AgentTools
 from gloveport.surfaces.http.api import schemas
@@ -128,7 +128,12 @@ class CatalogApi:
         return ApiReply({"ok": True, "sources": list(rows.values())})
 
     async def _engines(self, call: ApiCall) -> ApiReply:
-        listed = [asdict(engine) | {"available": engine.available} for engine in await try_engines()]
+        listed = []
+        for engine in await self._port.sandboxes.engines(self._port.engines):
+            row = asdict(engine) | {"available": engine.available}
+            if engine.problem and engine.name in REMOTE_ENGINES and call.caller.runs_programs:
+                row["problem"] = "it can't be used now"  # where the sandbox host is, is for people
+            listed.append(row)
         return ApiReply({"ok": True, "engines": listed})
 
 
