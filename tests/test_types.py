@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, TypedDict
@@ -9,7 +11,18 @@ from typing import Any, TypedDict
 import pytest
 
 from gloveport import Gloveport, ToolError
-from gloveport.sandbox.type_checkers import TypeChecker
+from gloveport.config import AgentConfig, Config, GovernanceConfig
+from gloveport.sandbox.type_checkers import (
+    MAX_CHECKERS,
+    MAX_MESSAGE_BYTES,
+    TypeChecker,
+    TypeCheckers,
+    _LanguageServer,
+    _pack,
+    python_launch,
+)
+from gloveport.types import DEFAULT_AGENT
+from tests.sources.heartbeat import assert_no_stall
 
 pytestmark = pytest.mark.integration
 
@@ -39,7 +52,8 @@ def now() -> dict:
 
 @pytest.fixture(scope="module")
 async def port() -> AsyncIterator[Gloveport]:
-    async with Gloveport(tools=[get_weather, fail, now], check_types=True) as port:
+    agents = GovernanceConfig(agents={name: AgentConfig(name) for name in ("hostile", "other")})
+    async with Gloveport(tools=[get_weather, fail, now], check_types=True, config=Config(governance=agents)) as port:
         yield port
 
 
@@ -239,6 +253,11 @@ async def test_a_checker_is_as_sealed_as_a_guest(port: Gloveport) -> None:
     assert not any("root:" in warning for warning in outcome.warnings)
 
 
+def checker_of(port: Gloveport, agent: str) -> TypeChecker:
+    assert port._types is not None
+    return port._types._checkers["typescript"]._checkers[agent]
+
+
 async def replaced(checker: TypeChecker) -> None:
     """Wait until a checker has another server, for which no check waits longer than 3 s."""
     with suppress(TimeoutError):
@@ -248,8 +267,7 @@ async def replaced(checker: TypeChecker) -> None:
 
 
 async def test_a_checker_that_was_killed_is_replaced(port: Gloveport) -> None:
-    assert port._types is not None
-    checker = port._types._checkers["typescript"]
+    checker = checker_of(port, DEFAULT_AGENT)
     server = await checker._server()
     server._guest.kill()
     await server._guest.wait()
@@ -269,8 +287,7 @@ n
 async def test_a_text_that_keeps_the_checker_busy_costs_other_runs_no_more_than_their_check(
     port: Gloveport, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert port._types is not None
-    checker = port._types._checkers["typescript"]
+    checker = checker_of(port, DEFAULT_AGENT)
     server = await checker._server()
     outcome = await port.run(ENDLESS_TYPE)
     assert outcome.ok, outcome.error
@@ -281,3 +298,79 @@ async def test_a_text_that_keeps_the_checker_busy_costs_other_runs_no_more_than_
     outcome = await port.run("const n = 1; await tools.get_weather({city: n})")
     assert outcome.error is not None
     assert outcome.error.code == "type-error"
+
+
+WRONG = "const n = 1; await tools.get_weather({city: n})"
+
+
+async def test_a_text_that_keeps_the_checker_of_its_agent_busy_costs_other_agents_nothing(port: Gloveport) -> None:
+    for agent in ("hostile", "other"):
+        await port.run("1", agent=agent)
+    server = await checker_of(port, "other")._server()
+    attacks = [asyncio.create_task(port.run(ENDLESS_TYPE, agent="hostile")) for _ in range(3)]
+    checked = 0
+    while not attacks[0].done():
+        outcome = await port.run(WRONG, agent="other")
+        assert outcome.error is not None
+        assert outcome.error.code == "type-error"  # and not skipped
+        checked += 1
+    assert checked > 1
+    assert await checker_of(port, "other")._server() is server
+    assert all(outcome.ok for outcome in await asyncio.gather(*attacks))
+
+
+async def test_no_checker_sees_texts_of_two_agents(port: Gloveport) -> None:
+    # Names of a file without imports and exports are global to every file of a TypeScript project.
+    for language, said, asked in (
+        ("typescript", "const secretly = 1; secretly", "const n = 1; await tools.get_weather({city: secretly ? n : n})"),
+        ("python", "secretly = 1\nsecretly", "n = len([1])\nawait tools.get_weather(city=n if secretly else n)"),
+    ):
+        await port.run(said, language=language, agent="other")  # pyright: ignore[reportArgumentType]
+        outcome = await port.run(asked, language=language, agent=DEFAULT_AGENT)  # pyright: ignore[reportArgumentType]
+        assert outcome.error is not None
+        assert outcome.error.code == "type-error"
+        assert (await port.run("secretly", language=language, agent=DEFAULT_AGENT)).status == "failed"  # pyright: ignore[reportArgumentType]
+    assert port._types is not None
+    for checkers in port._types._checkers.values():
+        servers = [await checkers._checkers[agent]._server() for agent in ("other", DEFAULT_AGENT)]
+        assert servers[0]._guest.pid != servers[1]._guest.pid
+
+
+async def test_the_least_recently_used_checker_makes_room_for_another_agent() -> None:
+    checkers = TypeCheckers(python_launch(), language="python", minimum="kernel")
+    try:
+        names = [str(number) for number in range(MAX_CHECKERS + 2)]
+        for name in names:
+            await checkers.check(names[0], "")
+            await checkers.check(name, "")
+        assert [*checkers._checkers] == [*names[-MAX_CHECKERS + 1 : -1], names[0], names[-1]]
+        found = await asyncio.gather(*(checkers.check(name, "x: str = 1") for name in names * 3))
+        assert all(len(findings) == 1 for findings in found)
+        assert len(checkers._checkers) == MAX_CHECKERS
+    finally:
+        await checkers.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"a: b\r\n" * 500_000,
+        _pack({}) * 100_000,
+        _pack({"id": 1, "method": "x"}) * 50_000,
+        _pack({"id": 1, "method": "workspace/configuration", "params": {"items": [1] * 400_000}}),
+        b"x" * 3_000_000,
+    ],
+    ids=["headers", "messages", "requests", "items", "line"],
+)
+async def test_a_checker_that_was_taken_over_does_not_stop_the_loop(sent: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=ours, limit=MAX_MESSAGE_BYTES)
+    nothing: Any = None
+    server = _LanguageServer(nothing, nothing, reader, writer)
+    theirs.setblocking(False)
+    sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(theirs, sent))
+    async with assert_no_stall():
+        await asyncio.wait([server._listening])
+    sending.cancel()
+    writer.close()
+    theirs.close()

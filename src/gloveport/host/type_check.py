@@ -11,25 +11,25 @@ from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.run_request import RunRequest
 from gloveport.large_values import off_loop
 from gloveport.prepare import TypeReport
-from gloveport.sandbox.type_checkers import TypeChecker, python_launch, typescript_launch
+from gloveport.sandbox.type_checkers import TypeCheckers, python_launch, typescript_launch
 from gloveport.types import Language, Program, Strength
 
 logger = logging.getLogger("gloveport")
 
 
 class TypeChecks:
-    """One warm checker for each language. A program still runs when its checker is missing or too slow."""
+    """Warm checkers for each language, one for an agent. A program still runs when its checker is missing or too slow."""
 
     def __init__(self, minimum: Strength, programs: ProgramReader) -> None:
         self._minimum: Strength = minimum
         self._programs = programs
-        self._checkers: dict[Language, TypeChecker] = {}
+        self._checkers: dict[Language, TypeCheckers] = {}
 
     async def check(self, program: Program, catalog: Catalog, request: RunRequest) -> TypeReport:
         """Return what is wrong with the program's types."""
         header = await off_loop(declarations, catalog, program.code, program.language)
         try:
-            findings = await self._checker(program.language).check(header + program.code)
+            findings = await self._of(program.language).check(request.agent, header + program.code)
         except (SandboxError, TimeoutError) as error:
             logger.warning("the type check was skipped: %s", str(error) or "it took too long")
             return TypeReport()
@@ -49,9 +49,9 @@ class TypeChecks:
         for checker in checkers:
             await checker.close()
 
-    def _checker(self, language: Language) -> TypeChecker:
+    def _of(self, language: Language) -> TypeCheckers:
         if language not in self._checkers:
             launch = python_launch() if language == "python" else typescript_launch()
             language_id = "python" if language == "python" else "typescript"
-            self._checkers[language] = TypeChecker(launch, language=language_id, minimum=self._minimum)
+            self._checkers[language] = TypeCheckers(launch, language=language_id, minimum=self._minimum)
         return self._checkers[language]

@@ -1,8 +1,8 @@
 """Type checkers: language servers that check agents' programs, kept running in the same jail as the programs themselves.
 
 A checker reads hostile text and follows its imports (`import "file:///…"`), so it gets no more than a guest: no files but
-its own, no network, no environment. It runs no program. If it is slow, wrong or dead, a run goes on: its findings are
-advice.
+its own, no network, no environment. It runs no program, and serves one agent: a text that takes it over learns nothing of
+another agent's. If it is slow, wrong or dead, a run goes on: its findings are advice.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -33,7 +34,12 @@ MAX_CPU_SECONDS = 3.0  # for one check, of all threads of the server
 MAX_WAIT_SECONDS = 15.0  # for the answer of a server that does nothing
 MAX_TURN_SECONDS = 3.0  # that a run waits for earlier checks, and for a server that replaces a killed one
 MAX_MEMORY_MB = 2048
+MAX_SERVER_CPU_SECONDS = 120  # of a server in its life: one that was taken over computes between checks, too
+MAX_MESSAGES = 1000  # of a server for one check: it sends a handful
 MAX_FINDINGS = 1000
+MAX_CHECKERS = 4  # of a language, at a time; one of Deno takes 205 MB, and starts in 1.1 s
+MAX_CONFIGURATION_ITEMS = 16
+MAX_HEADER_LINES = 8
 # A server is replaced after this many programs, so that nothing they left in it lasts.
 MAX_CHECKS_PER_SERVER = 2000
 _SETTINGS = {"enable": True, "lint": False}
@@ -56,6 +62,55 @@ def python_launch() -> Launch:
     return Launch(os.path.realpath(found), ("ty", "server"), {"HOME": "/"}, files, joins_threads=True)
 
 
+class TypeCheckers:
+    """The checkers of one language, each for the texts of one agent. The least recently used one makes room for another."""
+
+    def __init__(self, launch: Launch, *, language: str, minimum: Strength) -> None:
+        self._launch = launch
+        self._language = language
+        self._minimum: Strength = minimum
+        self._checkers: OrderedDict[str, TypeChecker] = OrderedDict()  # by agent, the least recently used first
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._slots = asyncio.Semaphore(MAX_CHECKERS)
+        self._busy: set[str] = set()  # the agents that have a slot
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def check(self, agent: str, text: str) -> tuple[TypeFinding, ...]:
+        """Return the findings in a text of an agent; raise what `TypeChecker.check` raises."""
+        turn, checker = self._turns.setdefault(agent, asyncio.Lock()), self._checkers.get(agent)
+        starts = checker is not None and checker.starts
+        async with asyncio.timeout(START_SECONDS if starts else MAX_TURN_SECONDS):
+            await turn.acquire()
+        try:
+            async with asyncio.timeout(MAX_TURN_SECONDS):
+                await self._slots.acquire()
+            self._busy.add(agent)
+            try:
+                return await self._checker(agent).check(text)
+            finally:
+                self._busy.discard(agent)
+                self._slots.release()
+        finally:
+            turn.release()
+
+    async def close(self) -> None:
+        """End the checkers."""
+        checkers, self._checkers = list(self._checkers.values()), OrderedDict()
+        await asyncio.gather(*self._closing, *(checker.close() for checker in checkers))
+
+    def _checker(self, agent: str) -> TypeChecker:
+        """Return the checker of an agent that has a slot. No more than the other slots are busy, so one checker is idle."""
+        if agent not in self._checkers:
+            if len(self._checkers) >= MAX_CHECKERS:
+                idle = next(name for name in self._checkers if name not in self._busy)
+                closing = asyncio.create_task(self._checkers.pop(idle).close())
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
+            self._checkers[agent] = TypeChecker(self._launch, language=self._language, minimum=self._minimum)
+        self._checkers.move_to_end(agent)
+        return self._checkers[agent]
+
+
 class TypeChecker:
     """One language server. It checks one text at a time.
 
@@ -66,23 +121,22 @@ class TypeChecker:
         self._launch = launch
         self._language = language
         self._minimum: Strength = minimum
-        self._turn = asyncio.Lock()
         self._starting: asyncio.Task[_LanguageServer] | None = None
         self._replaced = False
 
+    @property
+    def starts(self) -> bool:
+        """Whether its first server is on its way."""
+        return not self._replaced and (self._starting is None or not self._starting.done())
+
     async def check(self, text: str) -> tuple[TypeFinding, ...]:
         """Return the findings in a text; SandboxError when the checker can't run, TimeoutError when it takes too long."""
-        async with asyncio.timeout(MAX_TURN_SECONDS if self._replaced else START_SECONDS):
-            await self._turn.acquire()
+        server = await self._server()
         try:
-            server = await self._server()
-            try:
-                return await self._check(server, text)
-            except BaseException:
-                await self._replace()
-                raise
-        finally:
-            self._turn.release()
+            return await self._check(server, text)
+        except BaseException:
+            await self._replace()
+            raise
 
     async def _server(self) -> _LanguageServer:
         """Return the server, which may be starting. A start that fails is tried again by the next check."""
@@ -91,8 +145,9 @@ class TypeChecker:
         try:
             async with asyncio.timeout(MAX_TURN_SECONDS if self._replaced else START_SECONDS):
                 server = await asyncio.shield(self._starting)
-        except SandboxError:
-            self._starting = None
+        except BaseException:
+            if self._starting.done():
+                self._starting = None
             raise
         if server.checks >= MAX_CHECKS_PER_SERVER or not server.alive:
             await self._replace()
@@ -111,7 +166,7 @@ class TypeChecker:
     async def _check(
         self, server: _LanguageServer, text: str, max_cpu_seconds: float = MAX_CPU_SECONDS
     ) -> tuple[TypeFinding, ...]:
-        server.checks += 1
+        server.checks, server.messages = server.checks + 1, 0
         # One file name for all programs: for a new one, Deno analyses its whole project again, for 10 ms.
         uri = f"file://{GUEST_FOLDER}/program.{'ts' if self._language == 'typescript' else 'py'}"
         document = {"uri": uri, "languageId": self._language, "version": server.checks, "text": text}
@@ -127,8 +182,7 @@ class TypeChecker:
 
     async def close(self) -> None:
         """End the server."""
-        async with self._turn:
-            await self._end()
+        await self._end()
 
     async def _replace(self) -> None:
         """End the server and start another, which later checks will use."""
@@ -155,7 +209,7 @@ class _LanguageServer:
         self._launcher, self._guest, self._reader, self._writer = launcher, guest, reader, writer
         self._last = 0
         self._unsent_notifications = b""
-        self.checks = 0
+        self.checks, self.messages = 0, 0
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._listening = asyncio.create_task(self._listen())
 
@@ -166,7 +220,7 @@ class _LanguageServer:
         try:
             await launcher.start()
             guest = await launcher.spawn()
-            guest.set_limits(data_bytes=MAX_MEMORY_MB * MIB, cpu_seconds=None)
+            guest.set_limits(data_bytes=MAX_MEMORY_MB * MIB, cpu_seconds=MAX_SERVER_CPU_SECONDS)
             reader, writer = await asyncio.open_connection(sock=guest.socket, limit=MAX_MESSAGE_BYTES)
         except BaseException:
             await launcher.close()
@@ -234,9 +288,19 @@ class _LanguageServer:
 
     async def _listen(self) -> None:
         try:
-            while True:
+            while self.messages < MAX_MESSAGES:
+                self.messages += 1
                 self._handle(orjson.loads(await self._reader.readexactly(await self._read_length())))
-        except (asyncio.IncompleteReadError, ValueError, OSError, AttributeError, KeyError, TypeError):
+                await asyncio.sleep(0)  # what is buffered already is read without a pause
+        except (
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            ValueError,
+            OSError,
+            AttributeError,
+            KeyError,
+            TypeError,
+        ):
             pass  # it has ended or broke the protocol: nothing more will come
         finally:
             for answer in self._answers.values():
@@ -245,13 +309,14 @@ class _LanguageServer:
 
     async def _read_length(self) -> int:
         length = 0
-        while line := (await self._reader.readuntil(b"\r\n")).strip():
+        for _line in range(MAX_HEADER_LINES):
+            line = (await self._reader.readuntil(b"\r\n")).strip()
+            if not line and 0 < length <= MAX_MESSAGE_BYTES:
+                return length
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 length = int(value)
-        if not 0 < length <= MAX_MESSAGE_BYTES:
-            raise ValueError("a message has an invalid length")
-        return length
+        raise ValueError("a message has an invalid header")
 
     def _handle(self, message: Any) -> None:
         number, method = message.get("id"), message.get("method")
@@ -261,6 +326,8 @@ class _LanguageServer:
                 answer.set_result(message.get("result") or {})
         elif number is not None:
             wanted = len(message["params"]["items"]) if method == "workspace/configuration" else 0
+            if wanted > MAX_CONFIGURATION_ITEMS or not isinstance(number, int):
+                raise ValueError("no honest server asks this")
             self._send({"jsonrpc": "2.0", "id": number, "result": [_SETTINGS] * wanted or None})
 
 
