@@ -108,10 +108,14 @@ async def test_where_nothing_can_be_recorded_writes_are_refused_and_reads_go_on(
             assert outcome.error is None, outcome.error
             text, (reason, message) = outcome.value
             assert (text, reason, paid) == ("A", "store-unavailable", [])
-            assert "was not made, because it can't be recorded" in message
+            assert message == "`tools.pay` was not made, because it can't be recorded"  # and no path of the host (S3)
+            failed = (await port.run("await tools.pay()")).error
+            assert failed is not None
+            assert str(store) in (failed.setting or "")  # for the person who runs it
+            assert str(tmp_path) not in f"{failed.message} {failed.hint} {failed.data}"
             locked.execute("ROLLBACK")
             assert (await port.run("return (await tools.pay()) ?? 'made'")).value == "made"
     finally:
         locked.close()
     assert paid == [1]
-    assert [kind for kind, _ in events(store)].count("run-ended") == 2  # what was kept in memory is there, too
+    assert [kind for kind, _ in events(store)].count("run-ended") == 3  # what was kept in memory is there, too

@@ -43,9 +43,16 @@ def not_answered(path: str, error: ApprovalError | StoreError) -> ToolError:
 
 
 def not_recorded(path: str, error: StoreError) -> ToolError:
-    """Return the error of a call that can be neither asked about nor recorded."""
-    message = f"`tools.{path}` was not made, because it can't be recorded: {error.message}"
-    return ToolError(message, code="store-unavailable", tool=path, hint=error.hint)
+    """Return the error of a call that can be neither asked about nor recorded.
+
+    Where the store is and what is wrong with it is for the person who runs the program, not for the program (S3).
+    """
+    message = f"`tools.{path}` was not made, because it can't be recorded"
+    if error.code == "run-taken-over":
+        return ToolError(f"{message}: {error.message}", code="store-unavailable", tool=path, hint=error.hint)
+    setting = f"{error.message}; {error.hint}" if error.hint else error.message
+    hint = "Ask the user to look at the store; reads go on."
+    return ToolError(message, code="store-unavailable", tool=path, hint=hint, setting=setting)
 
 
 def too_large_to_ask(path: str, limit: int) -> ToolError:

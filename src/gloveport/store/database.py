@@ -222,7 +222,7 @@ def hint_for(error: sqlite3.Error) -> str | None:
     text = str(error)
     if "locked" in text:
         return "another program holds the file for longer than it should: end it, or set another [store] path"
-    if "full" in text:
+    if "full" in text or "disk I/O" in text:  # the files beside a store need space, too
         return "free some space on that disk, or set another [store] path"
     if "not a database" in text or "malformed" in text:
         return "move the file away: a new one is created, and `gloveport audit verify` can look at the old one"
