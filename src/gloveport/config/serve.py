@@ -10,7 +10,7 @@ from gloveport.config.layers import place_prefix
 from gloveport.errors import OptionError, ToolError
 from gloveport.urls import parse
 
-SERVE_KEYS = ("issuer", "resource", "scope", "agent_claim", "agents", "issuer_private")
+SERVE_KEYS = ("issuer", "resource", "scope", "agent_claim", "agents", "issuer_private", "traces")
 DEFAULT_AGENT_CLAIM = "client_id"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -20,7 +20,8 @@ class ServeConfig:
     """Access tokens that the server takes beside its own: those of `issuer` for the audience `resource`, its public URL.
 
     `agents` maps values of the claim `agent_claim` to agents: a token with any other value is refused. With `scope`, a
-    token must have it. The issuer may be on loopback or at a private address with `issuer_private`.
+    token must have it. The issuer may be on loopback or at a private address with `issuer_private`. With `traces`, runs are
+    traced with OpenTelemetry.
     """
 
     issuer: str = ""
@@ -29,6 +30,7 @@ class ServeConfig:
     agent_claim: str = DEFAULT_AGENT_CLAIM
     agents: Mapping[str, str] = field(default_factory=dict)
     issuer_private: bool = False
+    traces: bool = False
 
 
 def serve_from(values: Mapping[str, Any], origins: Mapping[str, str]) -> ServeConfig:
@@ -47,8 +49,9 @@ def serve_from(values: Mapping[str, Any], origins: Mapping[str, str]) -> ServeCo
     agents = values.get("agents", {})
     if not isinstance(agents, Mapping) or not all(isinstance(name, str) for name in agents.values()):
         raise wrong("agents", 'a table from values of the claim to agents: {"client-1" = "research"}')
-    if not isinstance(values.get("issuer_private", False), bool):
-        raise wrong("issuer_private", "true or false")
+    for key in ("issuer_private", "traces"):
+        if not isinstance(values.get(key, False), bool):
+            raise wrong(key, "true or false")
     if ("issuer" in values) != ("resource" in values):
         raise wrong("issuer" if "issuer" in values else "resource", "set together: issuer and resource")
     return ServeConfig(**values)

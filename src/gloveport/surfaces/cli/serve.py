@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gloveport.host.port import Gloveport
 from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport
@@ -24,7 +25,6 @@ from gloveport.surfaces.http.protected_resource import resource_from
 from gloveport.surfaces.http.server import HttpServer, is_loopback, listen
 from gloveport.surfaces.http.token import TokenCheck, own_token, own_token_file, read_token
 from gloveport.surfaces.interruption import run_interruptible, stop_at_end_of_input
-from gloveport.surfaces.mcp.server import OnActivity, OnReady
 from gloveport.surfaces.mcp.stdio import ServedSources
 from gloveport.surfaces.own_command import typed_command
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line
@@ -80,7 +80,8 @@ def serve_command(options: ServeOptions) -> int:
         with redirect_stdout(sys.stderr):  # shows at once what tools print
             resource = resource_from(settings.serve)
             check = TokenCheck(token, port.store_path, port.agent, resource, own_role=options.role)
-            serving = _serve(options, port, listening, check, log.record if log else None, ready)
+            shown = {"on_activity": log.record if log else None, "on_ready": ready, "traces": settings.serve.traces}
+            serving = _serve(options, port, listening, check, shown)
             run_interruptible(serving, grace_seconds=options.grace)
     finally:
         if log is not None:
@@ -88,18 +89,12 @@ def serve_command(options: ServeOptions) -> int:
     return 0
 
 
-async def _serve(  # noqa: PLR0917 - one call, of the function above
-    options: ServeOptions,
-    port: Gloveport,
-    listening: socket.socket,
-    token: TokenCheck,
-    on_activity: OnActivity | None,
-    on_ready: OnReady | None,
+async def _serve(
+    options: ServeOptions, port: Gloveport, listening: socket.socket, token: TokenCheck, shown: Mapping[str, Any]
 ) -> None:
     names = ServerNames(is_loopback(listening), frozenset(name.lower() for name in options.allow_host))
     waiting = MAX_WAITING_RUNS if options.waiting is None else options.waiting
     admission = Admission(options.at_once or MAX_CONCURRENT_RUNS, waiting)
-    shown = {"on_activity": on_activity, "on_ready": on_ready}
     server = HttpServer(port, names, token, admission, options.grace, direct=options.what.direct, **shown)
     await server.serve(listening)
 

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
@@ -50,6 +51,7 @@ class HttpServer:
         direct: tuple[str, ...] = (),
         on_activity: OnActivity | None = None,
         on_ready: OnReady | None = None,
+        traces: bool = False,
     ) -> None:
         self._port = port
         self._agents = AgentServer(port, admission, direct=direct, on_activity=on_activity, on_ready=on_ready)
@@ -68,7 +70,7 @@ class HttpServer:
         routes += [] if self._resource is None else self._resource.routes
         self._api = Api(port, admission)
         app = Starlette(routes=[*routes, *self._api.routes], lifespan=self._lifespan, exception_handlers={404: nowhere})
-        self.app = Guard(app, names, token, admission)
+        self.app = Guard(_traced(app, port) if traces else app, names, token, admission)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT; then let runs finish within the grace period. A second signal stops at once."""
@@ -126,6 +128,17 @@ class HttpServer:
         broken = sum(problem.broken for problem in self._port.problems)
         sources = {"connected": len(self._port.catalog.sources) - 1, "broken": broken}  # without `local`
         return JSONResponse({"ok": ready, "sources": sources}, status_code=200 if ready else 503)
+
+
+def _traced(app: Starlette, port: Gloveport) -> ASGIApp:
+    """Trace the runs of a port, and return the application with the spans of its callers as their parents."""
+    try:
+        from gloveport.host.runs.traces import RunTraces
+        from gloveport.surfaces.http.trace_parents import TraceParents
+    except ImportError:
+        raise OptionError("traces need opentelemetry-api", hint="pip install 'gloveport[otel]'") from None
+    port.observers.add(RunTraces())
+    return TraceParents(app)
 
 
 class _Uvicorn(uvicorn.Server):
