@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -15,9 +16,11 @@ from gloveport import Gloveport, tool
 from gloveport.policy.credentials import Secret
 from gloveport.store.tokens import TokenStore
 from gloveport.surfaces.http.admission import Admission
+from gloveport.surfaces.http.api.runs import shown_outcome
 from gloveport.surfaces.http.guard import ServerNames
 from gloveport.surfaces.http.server import HttpServer, listen
-from gloveport.surfaces.http.token import TokenCheck
+from gloveport.surfaces.http.token import Caller, TokenCheck
+from gloveport.types import Failure, Outcome
 from tests.surfaces.agents import TOKEN, Lingering, url_of
 
 pytestmark = pytest.mark.integration
@@ -177,6 +180,16 @@ async def test_a_person_answers_over_http_and_no_agent_can(served: Served) -> No
     ended = await _until(served.default, outcome["run"], "completed")
     assert ended["outcome"]["value"] == "paid 7"
     assert paid == [7]
+
+
+def test_an_agent_is_told_the_command_that_signs_in_and_no_other_setting() -> None:
+    setting = "run `gloveport auth login shop` or set GLOVEPORT_SHOP_TOKEN"
+    error = Failure("auth-required", "ToolError", "not signed in", hint="Ask.", setting=setting, origin="gloveport")
+    shown = shown_outcome(Outcome("run", "failed", error=error), Caller("default", "agent"))["error"]
+    assert shown["hint"] == "Ask the user to run `gloveport auth login shop`."
+    assert "GLOVEPORT_SHOP_TOKEN" not in str(shown)
+    lied = shown_outcome(Outcome("run", "failed", error=replace(error, origin="tool")), Caller("default", "agent"))["error"]
+    assert lied["hint"] == "Ask.", "no tool names a command for the user"
 
 
 async def test_an_agent_sees_its_own_runs_and_tools_only(served: Served) -> None:

@@ -87,3 +87,18 @@ async def test_a_run_that_waits_for_a_person_names_itself_and_still_reaches_the_
         assert outcome is not None
         assert outcome.ok
         assert sent.is_set()
+
+
+@pytest.mark.parametrize("decision", ["deny", "ask"])
+async def test_no_name_of_a_function_leads_around_the_rules(decision: Any) -> None:
+    """The calls of the executor's functions go through the bridge (B4)."""
+    made: list[str] = []
+
+    def send(to: str) -> None:
+        made.append(to)
+
+    async with Gloveport(rules=[Rule("caller.send", decision)], spare=1) as opened:
+        for name in ("tools.send", "codemode.send", "tools.caller.send"):
+            done = await GloveportExecutor(opened).execute(f"await {name}({{to: 'x'}})", [send])
+            assert (done.error or "").startswith("`tools.send` "), done
+    assert made == []

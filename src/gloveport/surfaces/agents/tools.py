@@ -227,7 +227,7 @@ class AgentTools:
     def _to_answer(self, outcome: Outcome) -> AgentAnswer:
         data: dict[str, Any] = {"status": outcome.status, "run": outcome.run, "calls": _calls(outcome)}
         if outcome.error is not None:
-            failure = _with_sign_in(outcome.error)
+            failure = with_sign_in(outcome.error)
             outcome = replace(outcome, error=failure)
             text, rest = self.fit(_failure_text(outcome))
             # What the user could change is for the user alone: an agent must not be led to change it itself.
@@ -287,7 +287,7 @@ def _calls(outcome: Outcome) -> list[dict[str, Any]]:
     return [*rows, {"tool": f"… and {rest} more tools"}] if rest > 0 else rows
 
 
-def _with_sign_in(error: Failure) -> Failure:
+def with_sign_in(error: Failure) -> Failure:
     """Return the failure with the command that signs in. Of all settings an agent gets this one: it needs a person."""
     commands = (
         SIGN_IN_COMMAND.findall(error.setting or "") if (error.code, error.origin) == ("auth-required", "gloveport") else ()

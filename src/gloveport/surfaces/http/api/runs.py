@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gloveport.errors import OptionError
@@ -16,6 +16,7 @@ from gloveport.host.runs.run_request import OnEvent
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sources.caller import MAX_CALLER_TOOLS, CallerSources, CallerTools
 from gloveport.store.stored_runs import StoredRun
+from gloveport.surfaces.agents.tools import with_sign_in
 from gloveport.surfaces.documents import outcome_document
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.api import schemas
@@ -321,7 +322,9 @@ def _find(runs: Any, run: str) -> StoredRun | None:
 
 
 def shown_outcome(outcome: Outcome, caller: Caller) -> dict[str, Any]:
-    """Return an outcome as the caller may see it: what a person could change is not for agents."""
+    """Return an outcome as the caller may see it: of what a person could change, agents get how to sign in."""
+    if caller.runs_programs and outcome.error is not None:
+        outcome = replace(outcome, error=with_sign_in(outcome.error))
     document: dict[str, Any] = outcome_document(outcome) | {"waiting": list(outcome.waiting)}
     if caller.runs_programs:
         for one in (document["error"], *document["calls"]):
