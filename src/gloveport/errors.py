@@ -230,6 +230,7 @@ CODES: Mapping[str, Code] = {
     "forbidden": Code(3, 403, "The token has not the role that this takes.", "Use the token of a role that may do it."),
     "wrong-method": Code(2, 405, "The address does not take this method.", "Use one of those that the message names."),
     "token-exists": Code(2, 409, "The name has a token of this role already.", "Remove it first, or choose another name."),
+    "snippet-exists": Code(2, 409, "A snippet has this name already.", "Remove it first, or choose another name."),
     "run-ended": Code(2, 409, "The run has ended already.", "Look at its outcome."),
     "bad-request": Code(2, 400, "The request does not follow the protocol.", "Correct what the message names."),
     "not-json": Code(2, 415, "The request does not declare its body as JSON.", "Send `Content-Type: application/json`."),

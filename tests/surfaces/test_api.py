@@ -299,3 +299,22 @@ async def test_the_document_of_the_api_names_every_endpoint_and_its_answers_fit(
         reply = await served.admin.get(path)
         schema = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         jsonschema_rs.validate({**schema, "components": document["components"]}, reply.json())
+
+
+async def test_an_admin_saves_a_run_as_a_snippet_that_programs_call(served: Served) -> None:
+    _, ran = await _run(served.default, "(await tools.read({text: input.text})).toUpperCase()", input={"text": "ab"})
+    body = {"run": ran["run"], "name": "shout", "description": "Read it loudly."}
+    for client in (served.default, served.reader, served.approver):
+        assert (await client.post("/v1/snippets", json=body)).status_code == 403
+    saved = await served.admin.post("/v1/snippets", json=body)
+    assert (saved.status_code, saved.json()["snippet"]["name"]) == (201, "shout")
+    _, called = await _run(served.default, "await tools.snippets.shout({text: 'cd'})")
+    assert called["value"] == "CD", called
+    again = await served.admin.post("/v1/snippets", json=body)
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "snippet-exists")
+    gone = await served.admin.post("/v1/snippets", json={**body, "run": ran["run"][:8]})
+    assert (gone.status_code, gone.json()["error"]["code"]) == (404, "not-found")
+    _, failed = await _run(served.default, "throw new Error('no')")
+    refused = await served.admin.post("/v1/snippets", json={"run": failed["run"], "name": "other"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad-option")
+    assert (await served.admin.delete("/v1/snippets/shout")).status_code == 200

@@ -370,7 +370,7 @@ class Gloveport:
         return await self._loop.run(lambda: store.recording(run))
 
     async def flush(self) -> None:
-        """Write what was recorded so far, for others who read the store."""
+        """Write what was recorded so far, for others who read the store; read its snippets anew for the next program."""
         if self._store is not None:
             await self._loop.run(self._store.flush)
 

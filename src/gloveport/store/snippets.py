@@ -69,7 +69,7 @@ class SnippetStore(StoreFile):
         told = {"name": snippet.name, "saver": saver, "run": snippet.run}
         if not EventLog.record_change(self.path, "snippet-saved", told, change):
             hint = f"remove it first, or choose another --name: `gloveport snippets remove {snippet.name}`"
-            raise OptionError(f"there is a snippet {snippet.name} already", hint=hint)
+            raise OptionError(f"there is a snippet {snippet.name} already", code="snippet-exists", hint=hint)
 
     def find(self, name: str) -> SavedSnippet:
         """Return the snippet of a name; raise OptionError."""

@@ -270,7 +270,8 @@ class PortStore:
         return await self._do(lambda runs: past_outcome(runs, run))
 
     async def flush(self) -> None:
-        """Write what is queued: other processes may look for it."""
+        """Write what is queued: other processes may look for it. Read the snippets anew when they are asked for next."""
+        self._snippets_read = -SNIPPETS_SECONDS
         if self._log is not None:
             await self._log.flush()
 

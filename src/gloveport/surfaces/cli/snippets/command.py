@@ -6,12 +6,9 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 
-import orjson
-
-from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
-from gloveport.store.snippets import SOURCE, Snippet, SnippetStore
-from gloveport.store.stored_runs import IMPORTED, StoredRun, StoredRuns
+from gloveport.store.snippets import Snippet, SnippetStore
+from gloveport.store.stored_runs import StoredRuns
 from gloveport.surfaces.cli.approvals.command import approver_of
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.run.command import load_tools
@@ -20,6 +17,7 @@ from gloveport.surfaces.documents import write_document
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.record_documents import snippet_document
+from gloveport.surfaces.saved_runs import check_saving, fingerprints, needed_tools, snippet_of
 from gloveport.surfaces.terminal import Stream, visible, visible_line
 
 
@@ -28,16 +26,9 @@ def save_command(view: ViewOptions, id: str, named: tuple[str, str], tools: tupl
     person = approver_of(view, "saving a snippet")
     with closing(StoredRuns(view.store_path)) as runs, closing(SnippetStore(view.store_path)) as store:
         run = runs.find(id)
-        if run.status != "completed":
-            raise OptionError(f"the run {run.id[:12]} is {run.status}: only one that has completed can be saved")
-        if run.obstacle == IMPORTED:
-            raise OptionError(f"the run {run.id[:12]} was imported: only one that was made here can be saved")
-        prints = run_interruptible(_fingerprints(view, tools, _needed(store, run)))
-        name, description = named
-        parameters = _parameters(runs, run)
-        snippet = Snippet(
-            name, description, run.language, run.engine, runs.code(run), prints, parameters, run.id  # pyright: ignore[reportArgumentType]
-        )  # fmt: skip
+        check_saving(run)
+        prints = run_interruptible(_fingerprints(view, tools, needed_tools(store, run)))
+        snippet = snippet_of(runs, run, named, prints)
         if not yes:
             _show(view.err, snippet)
             ask(f"save it as tools.{snippet.address}?", view.err, yes=False, as_json=view.as_json)
@@ -45,40 +36,16 @@ def save_command(view: ViewOptions, id: str, named: tuple[str, str], tools: tupl
     if view.as_json:
         write_document(view.out, {"ok": True, "saved": snippet.address})
     else:
-        view.err.line(f"saved; {as_typed(f'gloveport snippets run {name}')}")
+        view.err.line(f"saved; {as_typed(f'gloveport snippets run {snippet.name}')}")
     return 0
 
 
 async def _fingerprints(view: ViewOptions, files: tuple[str, ...], addresses: Sequence[str]) -> dict[str, str]:
-    """Return the fingerprint of each tool; raise OptionError if one is missing here."""
     port = Gloveport(sources=load_tools(files), config=view.settings(), spare=0, store=view.store_path)
     try:
-        await port.connect(naming=" ".join(addresses))
-        found = {address: port.catalog.fingerprint(address) for address in addresses}
+        return await fingerprints(port, addresses)
     finally:
         await port.close()
-    missing = [address for address, digest in found.items() if digest is None]
-    if missing:
-        hint = "configure its source, or name the file of the functions with --tools"
-        raise OptionError(f"the run called {', '.join(missing[:10])}, which is not there now", hint=hint)
-    return {address: digest for address, digest in found.items() if digest is not None}
-
-
-def _needed(store: SnippetStore, run: StoredRun) -> list[str]:
-    """Return the tools that a run has called, with those of the snippets that it has called."""
-    called = store.tools_of(run.id)
-    below = [tool for address in called if address.startswith(f"{SOURCE}.") for tool in store.find(address).snippet.tools]
-    return sorted({*(address for address in called if not address.startswith(f"{SOURCE}.")), *below})
-
-
-def _parameters(runs: StoredRuns, run: StoredRun) -> tuple[str, ...] | None:
-    setup = orjson.loads(runs.recording(run).events[0])[2]
-    if not setup["has_input"]:
-        return None
-    given = setup.get("input")
-    if not isinstance(given, dict):
-        raise OptionError("the input of this run is not an object: a snippet is called with one")
-    return tuple(given)
 
 
 def list_command(view: ViewOptions) -> int:

@@ -10,20 +10,25 @@ from typing import Any
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
 from gloveport.store.reading import last_events, open_for_reading
-from gloveport.store.snippets import SavedSnippet, SnippetStore
+from gloveport.store.snippets import MAX_DESCRIPTION_CHARS, SavedSnippet, SnippetStore
 from gloveport.store.tokens import ROLES, Role
 from gloveport.store.verification import verify
 from gloveport.surfaces.http.api import schemas
 from gloveport.surfaces.http.api.cursors import from_cursor, to_cursor
 from gloveport.surfaces.http.api.endpoint import ADMINS, EVERYBODY, PEOPLE, ApiCall, ApiEndpoint, ApiReply, no_such
-from gloveport.surfaces.http.api.store_reader import StoreReader
+from gloveport.surfaces.http.api.store_reader import StoreReader, find_run
 from gloveport.surfaces.record_documents import event_document, since_time, snippet_document
+from gloveport.surfaces.saved_runs import check_saving, fingerprints, needed_tools, snippet_of
 from gloveport.types import DEFAULT_AGENT
 
 _TOKEN = schemas.record({"name": schemas.TEXT, "role": {"enum": list(ROLES)}, "created": schemas.OPTIONAL_NUMBER})
 _NEW_TOKEN = schemas.record(
     {"name": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}},
     role={"enum": list(ROLES), "default": "agent"},
+)
+_NEW_SNIPPET = schemas.record(
+    {"run": schemas.RUN_NAME, "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}},
+    description={"type": "string", "maxLength": MAX_DESCRIPTION_CHARS},
 )
 _REPORT = schemas.found(
     events=schemas.COUNT,
@@ -57,6 +62,7 @@ class RecordsApi:
         removed = {200: schemas.found(removed=schemas.TEXT)}
         snippets = {200: schemas.found(snippets=schemas.rows({"type": "object"}))}
         snippet = {200: schemas.found(snippet={"type": "object"}, code=schemas.TEXT)}
+        saved = {201: snippet[200]}
         return [
             ApiEndpoint(
                 "GET", "/v1/audit", PEOPLE, "List recorded events, the latest last.", self._audit, events, query=filters
@@ -66,6 +72,7 @@ class RecordsApi:
             ApiEndpoint("POST", "/v1/agents", ADMINS, "Create a token, shown once.", self._add, token, body=_NEW_TOKEN),
             ApiEndpoint("DELETE", "/v1/agents/{role}/{name}", ADMINS, "Delete a token.", self._remove, removed),
             ApiEndpoint("GET", "/v1/snippets", EVERYBODY, "List snippets.", self._snippets, snippets),
+            ApiEndpoint("POST", "/v1/snippets", ADMINS, "Save a run as a snippet.", self._save, saved, body=_NEW_SNIPPET),
             ApiEndpoint("GET", "/v1/snippets/{name}", EVERYBODY, "Show a snippet.", self._snippet, snippet),
             ApiEndpoint("DELETE", "/v1/snippets/{name}", ADMINS, "Delete a snippet.", self._forget, removed),
         ]
@@ -126,6 +133,21 @@ class RecordsApi:
         seen = [one for one in found if await self._is_seen(call, one)]
         return ApiReply({"ok": True, "snippets": [snippet_document(one) for one in seen]})
 
+    async def _save(self, call: ApiCall) -> ApiReply:
+        id, name = call.body["run"], call.body["name"]
+        await self._port.flush()
+        run = await self._store.runs(lambda runs: find_run(runs, id))
+        if run is None:
+            raise no_such("run", id)
+        check_saving(run)
+        tools = await fingerprints(self._port, await self._store.snippets(lambda store: needed_tools(store, run)))
+        named = name, call.body.get("description", "")
+        made = await self._store.runs(lambda runs: snippet_of(runs, run, named, tools))
+        await self._store.snippets(lambda store: store.save(made, call.caller.name))
+        await self._port.flush()  # the next program has the change
+        found = await self._store.snippets(lambda store: store.find(name))
+        return ApiReply({"ok": True, "snippet": snippet_document(found), "code": made.code}, 201)
+
     async def _snippet(self, call: ApiCall) -> ApiReply:
         found = await self._find(call)
         return ApiReply({"ok": True, "snippet": snippet_document(found), "code": found.snippet.code})
@@ -133,6 +155,7 @@ class RecordsApi:
     async def _forget(self, call: ApiCall) -> ApiReply:
         found = await self._find(call)
         await self._store.snippets(lambda store: store.remove(found.snippet.name, call.caller.name))
+        await self._port.flush()  # the next program has the change
         return ApiReply({"ok": True, "removed": found.snippet.name})
 
     async def _find(self, call: ApiCall) -> SavedSnippet:

@@ -23,7 +23,7 @@ from gloveport.surfaces.http.api import schemas
 from gloveport.surfaces.http.api.cursors import from_cursor, to_cursor
 from gloveport.surfaces.http.api.endpoint import AGENTS, EVERYBODY, ApiCall, ApiEndpoint, ApiReply, forbidden, no_such
 from gloveport.surfaces.http.api.run_events import RunEvents
-from gloveport.surfaces.http.api.store_reader import StoreReader
+from gloveport.surfaces.http.api.store_reader import StoreReader, find_run
 from gloveport.surfaces.http.token import Caller
 from gloveport.surfaces.record_documents import cancel_run, run_document, since_time
 from gloveport.types import DEFAULT_AGENT, MIN_LIMITS, Limits, Outcome, RunStatus
@@ -216,7 +216,7 @@ class RunsApi:
 
     async def _stored_owner(self, run: str, owner: tuple[str, str]) -> tuple[str, str] | None:
         """Return the agent and the digest of the program of a run in the store."""
-        stored = await self._store.runs(lambda runs: _find(runs, run))
+        stored = await self._store.runs(lambda runs: find_run(runs, run))
         return None if stored is None else (stored.agent, stored.request.get("code", owner[1]))
 
     def _start(self, run: str, started: _StartedRun) -> None:
@@ -301,7 +301,7 @@ class RunsApi:
         """Return a run that the caller may see. One that belongs to another agent is not there (M11)."""
         if run in self._started:
             await self._port.flush()  # its first steps may not be in the store yet
-        stored = await self._store.runs(lambda runs: _find(runs, run))
+        stored = await self._store.runs(lambda runs: find_run(runs, run))
         if stored is None or (caller.runs_programs and stored.agent != caller.name):
             raise no_such("run", run)
         return stored
@@ -311,14 +311,6 @@ class RunsApi:
         if started is not None and (outcome := started.outcome) is not None and outcome.status != "waiting":
             return outcome
         return await self._store.runs(lambda runs: past_outcome(runs, stored))
-
-
-def _find(runs: Any, run: str) -> StoredRun | None:
-    try:
-        found = runs.find(run)
-    except OptionError:
-        return None
-    return found if found.id == run else None
 
 
 def shown_outcome(outcome: Outcome, caller: Caller) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from gloveport.approvals.shelf import ApprovalShelf
 from gloveport.errors import OptionError
 from gloveport.store.database import StoreFile
 from gloveport.store.snippets import SnippetStore
-from gloveport.store.stored_runs import StoredRuns
+from gloveport.store.stored_runs import StoredRun, StoredRuns
 from gloveport.store.tokens import TokenStore
 
 T = TypeVar("T")
@@ -73,3 +73,12 @@ class StoreReader:
 
         await asyncio.get_running_loop().run_in_executor(self._thread, there)
         self._thread.shutdown(wait=False)
+
+
+def find_run(runs: StoredRuns, run: str) -> StoredRun | None:
+    """Return the run of exactly this id, or None."""
+    try:
+        found = runs.find(run)
+    except OptionError:
+        return None
+    return found if found.id == run else None
