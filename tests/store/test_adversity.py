@@ -54,7 +54,7 @@ async def test_a_write_is_refused_while_the_disk_is_full_and_the_run_goes_on_who
     large = b'["log","log","%b"]' % (b"x" * 200_000)
     recorder.frame(large)
     with pytest.raises(StoreError, match="full"):
-        await audit.call_started(1, "shop.pay", {"n": 1}, writes=True)
+        await audit.call_started_now(1, "shop.pay", {"n": 1}, writes=True)
     assert not await recorder.is_complete()
     assert [sender for _, sender, _ in stored.steps_after(stored.find("one"), 0)] == ["host"]
     log._connection.execute("PRAGMA max_page_count = 1000000")
@@ -95,11 +95,11 @@ async def test_the_clock_may_jump_while_a_run_is_recorded_and_taken_over(
 ) -> None:
     log = EventLog(path)
     recorder, audit = begin(log, "one")
-    await audit.call_started(1, "shop.pay", {"n": 1}, writes=True)
+    await audit.call_started_now(1, "shop.pay", {"n": 1}, writes=True)
     now, now_ns = time.time, time.time_ns
     monkeypatch.setattr(time, "time", lambda: now() + jump)
     monkeypatch.setattr(time, "time_ns", lambda: now_ns() + jump * 10**9)
-    await audit.call_started(2, "shop.pay", {"n": 2}, writes=True)
+    await audit.call_started_now(2, "shop.pay", {"n": 2}, writes=True)
     recorder.frame(b'["log","log","after the jump"]')
     await log.flush()
     run = stored.find("one")
@@ -109,7 +109,7 @@ async def test_the_clock_may_jump_while_a_run_is_recorded_and_taken_over(
     await second.flush()
     assert stored.take(run, second.chain) == 2
     with pytest.raises(StoreError, match="taken over"):
-        await audit.call_started(3, "shop.pay", {"n": 3}, writes=True)
+        await audit.call_started_now(3, "shop.pay", {"n": 3}, writes=True)
     RunRecorder(second, "one", 2, 4).ended("completed", None, 2, lambda: b"{}")
     await second.close()
     await log.close()

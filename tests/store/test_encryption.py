@@ -70,7 +70,7 @@ async def record(log: EventLog, run: str) -> None:
     audit.started(code, "typescript", "quickjs")
     recorder.event(b'["start",1000,{"code":"%b"}]' % SECRET.encode())
     recorder.frame(b'["call",1,"shop.pay",["%b"]]' % SECRET.encode())
-    await audit.call_started(1, "shop.pay", {"to": SECRET}, writes=True)
+    await audit.call_started_now(1, "shop.pay", {"to": SECRET}, writes=True)
     result = SECRET * 400
     audit.call_ended(1, "ok", None, result)
     recorder.event(b'["reply",2000,1,true,"%b"]' % result.encode())

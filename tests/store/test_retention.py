@@ -39,7 +39,7 @@ async def record(path: Path, run: str, *, status: Any = "completed", config: Sto
     audit.started(code, "typescript", "quickjs")
     recorder.event(b'["start",1000,{}]')
     recorder.frame(b'["call",1,"shop.look",[{}]]')
-    await audit.call_started(1, "shop.look", {"of": run}, writes=False)
+    audit.call_started(1, "shop.look", {"of": run})
     result = f"{run} and the same " * 500
     audit.call_ended(1, "ok", None, result)
     recorder.event(b'["reply",2000,1,true,"%b"]' % result.encode())

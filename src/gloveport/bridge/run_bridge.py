@@ -30,9 +30,10 @@ from gloveport.bridge.run_flow import UNKNOWN_TOOL, RunFlow
 from gloveport.bridge.to_data import large_to_data, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, StoreError, ToolError, label
-from gloveport.large_values import LARGE_BYTES, is_large, off_loop, off_loop_if, off_loop_soon
+from gloveport.large_values import LARGE_BYTES, LARGE_VALUES, is_large, off_loop, off_loop_if, off_loop_soon
 from gloveport.rules.labels import LabelledRead, decision_after
 from gloveport.sources.functions.threads import left_running
+from gloveport.store.run_audit import RunAudit, encoded
 from gloveport.types import CALLER_KIND, CallEvent, CallRecord, CallRequest, Decision, Failure, Limits, Tool, ToolCall
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from gloveport.rules.budgets import Budget
     from gloveport.sandbox.history import PastCall, RunHistory
     from gloveport.sources.caller import CallCaller
-    from gloveport.store.run_audit import RunAudit
 
 OnCall = Callable[[CallEvent, CallRecord], None]
 
@@ -142,9 +142,7 @@ class RunBridge:
         contract = admitted.contract
         if budgets := self._budgets_of(contract.tool):
             await self._take_budgets(budgets, call, admitted)
-            if (
-                contract.tool.kind == "snippet"
-            ):  # its own calls are those that run at the same time, and wait for their turn
+            if contract.tool.kind == "snippet":  # its own calls run at the same time, and wait for their turn
                 self._bridge.policy.counts.give_back(budgets, self._bridge.agent)
                 budgets = ()
         try:
@@ -159,18 +157,20 @@ class RunBridge:
 
     async def _make(self, call: ToolCall, admitted: AdmittedCall) -> Any:
         """Make a call that holds a slot, and release the slot."""
-        contract, made = admitted.contract, None
+        contract, audit, made = admitted.contract, self._context.audit, None
         try:
             made = self._start(call, admitted)
             read = None if contract.labels is None else self.flow.note(contract)
-            if self._context.audit is not None:
-                await self._record_start(self._context.audit, made, admitted, read)
+            if audit is not None and (contract.tool.writes or read is not None or not 0 < call.size <= LARGE_VALUES):
+                await self._record_start(audit, made, admitted, read)
+            elif audit is not None:
+                audit.call_started(made.id, contract.tool.address, admitted.sent, made.step)
             found = await self._result(contract, made, admitted.sent)
             value = await large_to_data(found, contract) if is_large(found) else to_data(found, contract.path)
             if self._closed:
                 raise run_ended(contract.path)
-            if self._context.audit is not None:
-                await off_loop_if(is_large(value), self._context.audit.call_ended, made.id, "ok", None, value)
+            if audit is not None:
+                audit.call_ended(made.id, "ok", None, await off_loop(encoded, value) if is_large(value) else value)
             self._finish(made, None)
             return value
         except BaseException as problem:
@@ -215,10 +215,12 @@ class RunBridge:
         """Record that a call is made. Raise ToolError if it writes, or `read` is to be noted, and can't be recorded."""
         tool, sent = admitted.contract.tool, admitted.sent
         try:
-            if is_large(sent):
-                sent = await off_loop(audit.encoded, sent)
+            sent = await off_loop(encoded, sent) if is_large(sent) else sent
+            if not tool.writes and read is None:
+                audit.call_started(made.id, tool.address, sent, made.step)
+                return
             changed = admitted.sent if made.approval is not None and made.approval.asked is not None else None
-            await audit.call_started(
+            await audit.call_started_now(
                 made.id, tool.address, sent, writes=tool.writes, step=made.step, read=read, changed=changed
             )
         except StoreError as error:

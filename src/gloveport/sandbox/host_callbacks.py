@@ -45,7 +45,7 @@ class Recorder(Protocol):
     """Records what passes between host and guest, in order."""
 
     def event(self, payload: bytes) -> None:
-        """Record an event, before it is sent to the guest."""
+        """Record an event. The first one has just been sent to the guest; each other one is sent afterwards."""
         ...
 
     def frame(self, payload: bytes) -> None:

@@ -124,8 +124,9 @@ class RunAttempt:
             first = await start()
             self._worker.limit(self._limits, lambda: self._receive(b""))
             if self._repeated is None:
-                self._event(first)
-                self._flush()  # now, so that the rest happens while the guest works
+                self._send(wire.pack(first))  # now, so that the rest happens while the guest works
+                if self._recorder is not None:
+                    self._recorder.event(first)
             else:
                 self._worker.send(first)
             self._worker.listen(self._receive)
@@ -170,9 +171,12 @@ class RunAttempt:
         if self._outgoing:
             data = self._outgoing[0] if len(self._outgoing) == 1 else b"".join(self._outgoing)
             self._outgoing, self._outgoing_bytes = [], 0
-            if self._worker.send(data) > MAX_UNSENT_BYTES:
-                message = f"more than {MAX_UNSENT_BYTES:,} bytes of replies wait for the program to read them"
-                self._end("error", {"code": "frame-too-large", "message": message})
+            self._send(data)
+
+    def _send(self, data: bytes) -> None:
+        if self._worker.send(data) > MAX_UNSENT_BYTES:
+            message = f"more than {MAX_UNSENT_BYTES:,} bytes of replies wait for the program to read them"
+            self._end("error", {"code": "frame-too-large", "message": message})
 
     def _reply(self, call_id: int, payload: bytes, name: str) -> None:
         if len(payload) > self._limits.max_frame_bytes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import os
 import secrets
 import sqlite3
@@ -23,6 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 
 from gloveport.config.store import StoreConfig
@@ -57,7 +59,7 @@ class Statement(NamedTuple):
     values: Sequence[Any] | Callable[[], Sequence[Any]]  # a function is called in the thread
 
 
-class RunStep(NamedTuple):
+class RunStep(msgspec.Struct, gc=False):
     """One step of a run, to be repeated when it is resumed: its number, sender, bytes, and the fence of its owner."""
 
     run: str
@@ -67,16 +69,21 @@ class RunStep(NamedTuple):
     fence: int = 1
 
 
-class _Event(NamedTuple):
+Contents = Mapping[str, bytes]
+Body = Mapping[str, Any] | Callable[[], tuple[Mapping[str, Any], Contents]]
+"""The body of an event. A function is called in the thread, and returns the body and its contents."""
+
+
+class _Event(msgspec.Struct, gc=False):
     """An event that waits for the thread. `contents` are kept apart from the body, which gets their digests.
 
     With a `guard`, which must change a row, neither of them happens if it does not.
     """
 
     kind: str
-    body: Mapping[str, Any]
+    body: Body
     at: int
-    contents: Mapping[str, bytes] = NOTHING
+    contents: Contents = NOTHING
     guard: Statement | None = None
     stored: Future[bool] | None = None
 
@@ -117,6 +124,7 @@ class EventLog:
         self._number, self._hash = 0, GENESIS
         self._waiting: deque[_Item] = deque()
         self._waiting_bytes = 0
+        self._put_off: list[Callable[[], None]] = []
         self._lost = 0
         self._lost_runs: set[str] = set()
         self._closing = False
@@ -132,12 +140,12 @@ class EventLog:
         self._thread = threading.Thread(target=self._run, name="gloveport-store", daemon=True)
         self._thread.start()
 
-    def append(self, kind: str, body: Mapping[str, Any], contents: Mapping[str, bytes] = NOTHING) -> None:
+    def append(self, kind: str, body: Body, contents: Contents = NOTHING) -> None:
         """Record an event soon. The body must be JSON, and must not change; it gets the digests of the contents."""
-        self._put(_Event(kind, body, time.time_ns() // 1000, contents))
+        self.put(_Event(kind, body, time.time_ns() // 1000, contents))
 
     async def append_now(
-        self, kind: str, body: Mapping[str, Any], contents: Mapping[str, bytes] = NOTHING, guard: Statement | None = None
+        self, kind: str, body: Mapping[str, Any], contents: Contents = NOTHING, guard: Statement | None = None
     ) -> None:
         """Record an event, and return when it is on the disk; raise StoreError when it can't be.
 
@@ -147,24 +155,47 @@ class EventLog:
             raise StoreError("another process has taken over this run", code="run-taken-over")
 
     def _append_durably(
-        self, kind: str, body: Mapping[str, Any], contents: Mapping[str, bytes], guard: Statement | None
+        self, kind: str, body: Mapping[str, Any], contents: Contents, guard: Statement | None
     ) -> Future[bool]:
         stored: Future[bool] = Future()
-        self._put(_Event(kind, body, time.time_ns() // 1000, contents, guard, stored))
+        self._put_now(_Event(kind, body, time.time_ns() // 1000, contents, guard, stored))
         return stored
 
-    def change(self, statement: Statement) -> None:
-        """Change another table soon, in order with the events."""
-        self._put(statement)
+    def put(self, item: _Item, size: int = 0) -> None:
+        """Write a change or a step soon, in order with the events. `size` is that of its content.
 
-    def step(self, step: RunStep) -> None:
-        """Record a step of a run soon."""
-        self._put(step, len(step.content))
+        Most calls of a program come here four times, so this takes no lock.
+        """
+        if self._put_off:
+            self._do_put_off()
+        if self._closing:
+            raise StoreError("the store is closed")
+        if len(self._waiting) >= MAX_WAITING_ITEMS:
+            self._drop_one()
+        self._waiting.append(item)
+        self._waiting_bytes += size
+        if self._waiting_bytes > MAX_WAITING_BYTES:
+            self._notify()
+        elif time.monotonic() > self._notified_by:
+            self._notify_later()
+
+    def put_off(self, work: Callable[[], None]) -> None:
+        """Do what puts something soon, and before anything else is put: whoever waits for a run does not wait for this."""
+        if self._closing:
+            raise StoreError("the store is closed")
+        self._put_off.append(work)
+        if time.monotonic() > self._notified_by:
+            self._notify_later()
+
+    def _do_put_off(self) -> None:
+        put_off, self._put_off = self._put_off, []
+        for work in put_off:
+            work()
 
     async def flush(self) -> None:
         """Write everything that is queued, and return when it is written; raise StoreError if it can't be."""
         stored: Future[bool] = Future()
-        self._put(_Barrier(stored))
+        self._put_now(_Barrier(stored))
         await asyncio.wrap_future(stored)
 
     def has_lost_steps(self, run: str) -> bool:
@@ -198,28 +229,22 @@ class EventLog:
             log._finish()
             log._thread.join()
 
-    def _put(self, item: _Item, size: int = 0) -> None:
-        """Let an item wait for the thread. Most calls of a program come here four times, so this takes no lock."""
-        if self._closing:
-            raise StoreError("the store is closed")
-        if len(self._waiting) >= MAX_WAITING_ITEMS:
-            self._drop_one()
-        self._waiting.append(item)
-        self._waiting_bytes += size
-        if _waiter(item) is not None or self._waiting_bytes > MAX_WAITING_BYTES:
-            self._notify()
-        elif (now := time.monotonic()) > self._notified_by:
-            self._notified_by = now + RETRY_SECONDS
-            self._notify_later()
+    def _put_now(self, item: _Event | _Barrier) -> None:
+        """Let an item that somebody waits for be written now, with everything before it."""
+        self._notified_by = math.inf  # so that `put` does not wake the thread later
+        self.put(item)
+        self._notify()
 
     def _notify_later(self) -> None:
         """Wake the thread when more events have come: one commit for all of them, after the end of a short run."""
+        self._notified_by = time.monotonic() + RETRY_SECONDS
         try:
             asyncio.get_running_loop().call_later(LINGER_SECONDS, self._notify)
         except RuntimeError:  # the caller has no event loop
             self._notify()
 
     def _notify(self) -> None:
+        self._do_put_off()
         with self._wake:
             self._notified_by = 0.0
             self._waiting_bytes = 0
@@ -397,9 +422,9 @@ class EventLog:
         number, before, rows = self._number, self._hash, []
         for event in events:
             number += 1
-            body = event.body
-            if event.contents:
-                kept = {name: StoredContent.of(content) for name, content in event.contents.items()}
+            body, given = event.body() if callable(event.body) else (event.body, event.contents)
+            if given:
+                kept = {name: StoredContent.of(content) for name, content in given.items()}
                 contents += kept.values()
                 body = {**body, **{name: one.digest.hex() for name, one in kept.items()}}
             text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from gloveport.errors import GloveportError
 from gloveport.rules.labels import LabelledRead
 from gloveport.store.contents import digest
-from gloveport.store.event_log import NOTHING, EventLog, Statement
+from gloveport.store.event_log import NOTHING, Contents, EventLog, Statement
 from gloveport.store.labelled_reads import note_read
 from gloveport.types import Decision
 from gloveport.values import encode
 
 MAX_CONTENT_BYTES = 256 * 1024
 """Larger arguments and results are recorded by their digest alone."""
+SCALARS = frozenset({type(None), bool, int, float, str})
 
 
-class Encoded(NamedTuple):
+class Encoded(msgspec.Struct, gc=False, frozen=True):
     """A value for the store: its form, or its digest if that is too large to be kept."""
 
     content: bytes | None
     digest: str = ""
-
-    @classmethod
-    def of(cls, content: bytes) -> Encoded:
-        """Return what is recorded of a content."""
-        return cls(content) if len(content) <= MAX_CONTENT_BYTES else cls(None, digest(content).hex())
 
 
 class WriteGuard(Protocol):
@@ -50,13 +48,13 @@ class RunAudit:
     def __init__(self, log: EventLog, run: str, agent: str, recorder: WriteGuard | None = None) -> None:
         self._log = log
         self._recorder = recorder
-        self._run = run
         self._agent = agent
+        self._about = {"run": run, "agent": agent}
 
     def started(self, code: str, language: str, engine: str) -> None:
         """Record that the run starts, with the digest of its program."""
         contents = {"code": code.encode("utf-8", "surrogatepass")}
-        self._log.append("run-started", self._body({"language": language, "engine": engine}), contents)
+        self._log.append("run-started", {**self._about, "language": language, "engine": engine}, contents)
 
     def follows_plan(self, plan: str, digest: str, approver: str) -> None:
         """Record that the run follows the plan of another run, and who has approved it."""
@@ -80,76 +78,107 @@ class RunAudit:
 
     def denied(self, call: int, tool: str, args: Any, decision: Decision) -> None:
         """Record that the rules deny a call."""
-        self._append_with("call-denied", {"call": call, "tool": tool, "rule": decision.rule}, "args", args)
+        self._append("call-denied", {"call": call, "tool": tool, "rule": decision.rule}, "args", args)
 
     def planned(self, call: int, tool: str, args: Any) -> None:
         """Record that a write was held back."""
-        self._append_with("call-planned", {"call": call, "tool": tool}, "args", args)
+        self._append("call-planned", {"call": call, "tool": tool}, "args", args)
 
     def asked(self, call: int, tool: str, args: Any, request: str, reads: Sequence[LabelledRead] = ()) -> None:
         """Record that a person is asked about a call, with the labelled reads because of which it asks."""
         body: dict[str, Any] = {"call": call, "tool": tool, "request": request}
         if reads:
             body["reads"] = [{"tool": one.tool, "labels": list(one.labels), "at": one.at, "run": one.run} for one in reads]
-        self._append_with("call-asked", body, "args", args)
+        self._append("call-asked", body, "args", args)
 
     def answered(self, call: int, request: str, answer: Mapping[str, Any], args: Any = None) -> None:
         """Record what the person answered, with the arguments if they changed them."""
-        self._append_with("call-answered", {"call": call, "request": request, **answer}, "args", args)
+        self._append("call-answered", {"call": call, "request": request, **answer}, "args", args)
 
-    async def call_started(
+    def call_started(self, call: int, tool: str, args: dict[str, Any] | Encoded, step: str | None = None) -> None:
+        """Record soon that a call is made, one that writes nothing. Whoever makes it may change the arguments then."""
+        if self._recorder is not None:
+            self._recorder.uses(tool)
+        if type(args) is dict:
+            args = args.copy() if SCALARS.issuperset(map(type, args.values())) else encoded(args)
+        self._log.append("call-started", _CallStarted(self._about, call, tool, args, step))
+
+    async def call_started_now(
         self,
         call: int,
         tool: str,
         args: Any,
         *,
         writes: bool,
-        rule: str = "",
         step: str | None = None,
         read: LabelledRead | None = None,
         changed: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record that a call is made, and note `read`. `changed` are its arguments, if a person has changed them.
+        """Record that a call is made, and note `read`; return when that is on the disk. Raise StoreError if it can't be.
 
-        For a write, or with `read`, return when that is on the disk; raise StoreError when it can't be.
+        `changed` are the arguments of a write, if a person has changed them.
         """
         if self._recorder is not None:
             self._recorder.uses(tool)
-        body: dict[str, Any] = {"call": call, "tool": tool, "rule": rule, "writes": writes}
-        body, contents = self._with(body if step is None else {**body, "step": step}, "args", args)
         if read is not None:
-            self._log.change(note_read(self._agent, read))
-        if writes or read is not None:
-            sent = None if changed is None else encode(dict(changed))
-            guard = self._recorder.write_leaves(call, sent) if writes and self._recorder is not None else None
-            await self._log.append_now("call-started", self._body(body), contents, guard)
-        else:
-            self._log.append("call-started", self._body(body), contents)
+            self._log.put(note_read(self._agent, read))
+        sent = None if changed is None else encode(dict(changed))
+        guard = self._recorder.write_leaves(call, sent) if writes and self._recorder is not None else None
+        body, contents = _CallStarted(self._about, call, tool, args, step, writes)()
+        await self._log.append_now("call-started", body, contents, guard)
 
     def call_ended(self, call: int, status: str, error: str | None, result: Any = None) -> None:
-        """Record how a call has ended."""
-        self._append_with("call-ended", {"call": call, "status": status, "error": error}, "result", result)
+        """Record soon how a call has ended."""
+        kind = type(result)
+        if kind not in SCALARS and kind is not Encoded:
+            result = encoded(result)
+        self._log.append("call-ended", _CallEnded(self._about, call, status, error, result))
 
-    def _append_with(self, kind: str, body: dict[str, Any], name: str, value: Any) -> None:
-        full, contents = self._with(body, name, value)
-        self._log.append(kind, self._body(full), contents)
+    def _append(self, kind: str, body: Mapping[str, Any], name: str = "", value: Any = None) -> None:
+        self._log.append(kind, *_with({**self._about, **body}, name, value))
 
-    def _append(self, kind: str, body: Mapping[str, Any]) -> None:
-        self._log.append(kind, self._body(body))
 
-    def _body(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        return {"run": self._run, "agent": self._agent, **body}
+def encoded(value: Any) -> Encoded:
+    """Return a value as it is recorded. Do this for a large one in a thread, in advance."""
+    try:
+        content = encode(value)
+    except GloveportError:
+        return Encoded(None, "not recorded: it can't be encoded")
+    return Encoded(content) if len(content) <= MAX_CONTENT_BYTES else Encoded(None, digest(content).hex())
 
-    @staticmethod
-    def encoded(value: Any) -> Encoded:
-        """Return a value as it is recorded. Do this for a large one in a thread, in advance."""
-        try:
-            return Encoded.of(encode(value))
-        except GloveportError:
-            return Encoded(None, "not recorded: it can't be encoded")
 
-    def _with(self, body: dict[str, Any], name: str, value: Any) -> tuple[dict[str, Any], Mapping[str, bytes]]:
-        if value is None:
-            return body, NOTHING
-        found = value if isinstance(value, Encoded) else self.encoded(value)
-        return ({**body, name: found.digest}, NOTHING) if found.content is None else (body, {name: found.content})
+# Programs make many calls, so the bodies of these events are put together in the writer's thread. Until then, they hold
+# nothing that anybody could change.
+
+
+class _CallStarted(msgspec.Struct, gc=False):
+    about: Mapping[str, Any]
+    call: int
+    tool: str
+    args: Any
+    step: str | None
+    writes: bool = False
+
+    def __call__(self) -> tuple[Mapping[str, Any], Contents]:
+        body = {**self.about, "call": self.call, "tool": self.tool, "rule": "", "writes": self.writes}
+        return _with(body if self.step is None else {**body, "step": self.step}, "args", self.args)
+
+
+class _CallEnded(msgspec.Struct, gc=False):
+    about: Mapping[str, Any]
+    call: int
+    status: str
+    error: str | None
+    result: Any
+
+    def __call__(self) -> tuple[Mapping[str, Any], Contents]:
+        body = {**self.about, "call": self.call, "status": self.status, "error": self.error}
+        return _with(body, "result", self.result)
+
+
+def _with(body: dict[str, Any], name: str, value: Any) -> tuple[dict[str, Any], Contents]:
+    """Return the body and the contents of an event that has a value. One that is not kept has its digest in the body."""
+    if value is None:
+        return body, NOTHING
+    found = value if type(value) is Encoded else encoded(value)
+    return ({**body, name: found.digest}, NOTHING) if found.content is None else (body, {name: found.content})

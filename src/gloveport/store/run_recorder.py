@@ -49,7 +49,7 @@ class RunRecorder:
     def started(self, agent: str, language: str, engine: str, request: Callable[[], Mapping[str, Any]]) -> None:
         """Record a new run, also one whose id was claimed. `request` is what it takes to go on with it."""
         known = "UPDATE SET engine = excluded.engine, request = excluded.request, code = excluded.code"
-        self._log.change(self._new_row(known, agent, language, engine, request))
+        self._log.put(self._new_row(known, agent, language, engine, request))
 
     def _new_row(
         self, conflict: str, agent: str, language: str, engine: str, request: Callable[[], Mapping[str, Any]]
@@ -78,7 +78,7 @@ class RunRecorder:
         self.calls += 1
         if tool not in self._tools:
             self._tools.add(tool)
-            self._log.change(Statement("INSERT OR IGNORE INTO run_tools VALUES (?, ?)", (tool, self.run)))
+            self._log.put(Statement("INSERT OR IGNORE INTO run_tools VALUES (?, ?)", (tool, self.run)))
 
     def write_leaves(self, call: int, changed: bytes | None) -> Statement:
         """Return the step that says that a write leaves now. It is refused when this host no longer owns the run."""
@@ -110,9 +110,13 @@ class RunRecorder:
             await self._log.flush()
         except StoreError:
             return False
+        self.look_for_obstacle()
+        return self.obstacle is None
+
+    def look_for_obstacle(self) -> None:
+        """Note whether steps could not be recorded."""
         if self.obstacle is None and self._log.has_lost_steps(self.run):
             self._give_up(NOT_RECORDED)
-        return self.obstacle is None
 
     def stop(self) -> None:
         """Record no more steps: what the host does to end the process is not part of the run."""
@@ -124,15 +128,14 @@ class RunRecorder:
 
     def ended(self, status: RunStatus, error: str | None, calls: int, outcome: Callable[[], bytes]) -> None:
         """Record how the run has ended."""
-        if self.obstacle is None and self._log.has_lost_steps(self.run):
-            self._give_up(NOT_RECORDED)
+        self.look_for_obstacle()
         now = time.time_ns() // 1000
         changes = "status = ?, ended = ?, error = ?, calls = ?, outcome = ?, host = NULL"
         place = about("runs", "outcome", self.run)
         self._change(changes, lambda: (status, now, error, calls, Private(outcome(), place)))
 
     def _change(self, changes: str, values: Callable[[], tuple[Any, ...]] = tuple) -> None:
-        self._log.change(
+        self._log.put(
             Statement(
                 f"UPDATE runs SET {changes} WHERE id = ? AND host = ? AND fence = ?",
                 lambda: (*values(), self.run, self._log.chain, self._fence),
@@ -147,10 +150,10 @@ class RunRecorder:
             self._give_up(TOO_LARGE)
             return
         self._steps += 1
-        self._log.step(RunStep(self.run, self._steps, sender, content, self._fence))
+        self._log.put(RunStep(self.run, self._steps, sender, content, self._fence), len(content))
 
     def _give_up(self, obstacle: str) -> None:
         """Keep no steps: a part of a run can't be repeated."""
         self.obstacle = obstacle
         self._change("obstacle = ?", lambda: (obstacle,))
-        self._log.change(Statement("DELETE FROM run_steps WHERE run = ?", (self.run,)))
+        self._log.put(Statement("DELETE FROM run_steps WHERE run = ?", (self.run,)))

@@ -96,4 +96,4 @@ class UndoGuard:
     def ended(self, call: int, state: str) -> None:
         """Record what became of an inverse."""
         sql = "UPDATE undone SET state = ? WHERE run = ? AND call = ? AND state = 'started'"
-        self._log.change(Statement(sql, (state, self._run, call)))
+        self._log.put(Statement(sql, (state, self._run, call)))

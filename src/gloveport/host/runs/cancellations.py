@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 from gloveport.errors import GloveportError
 from gloveport.types import Failure, Outcome
@@ -16,12 +15,20 @@ logger = logging.getLogger("gloveport")
 
 
 class WatchedRun:
-    """A run of this host: the task that makes its attempt, and who has asked to end it."""
+    """A run of this host: the task that makes its attempt, and who has asked to end it. It leaves `runs` at its end."""
 
-    def __init__(self, run: str, task: asyncio.Task[object]) -> None:
+    def __init__(self, run: str, task: asyncio.Task[object], runs: dict[str, WatchedRun]) -> None:
         self._run = run
         self._task = task
+        self._runs = runs
         self._who: str | None = None
+        runs[run] = self
+
+    def __enter__(self) -> WatchedRun:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        del self._runs[self._run]
 
     def cancel(self, who: str) -> None:
         """End the attempt, once."""
@@ -57,18 +64,16 @@ class Cancellations:
         """Whether runs go on."""
         return bool(self._runs)
 
-    @contextmanager
-    def watching(self, run: str) -> Iterator[WatchedRun]:
-        """Watch for wishes to end a run while the current task makes an attempt at it."""
+    def watching(self, run: str) -> WatchedRun:
+        """Watch a run while the current task makes an attempt at it. Somebody has to call `look`."""
         task = asyncio.current_task()
         assert task is not None
-        watched = self._runs[run] = WatchedRun(run, task)
+        return WatchedRun(run, task, self._runs)
+
+    def look(self) -> None:
+        """Look for wishes to end runs from now on."""
         if self._next is None and self._looking is None:
             self._look_later()
-        try:
-            yield watched
-        finally:
-            del self._runs[run]
 
     def close(self) -> None:
         """Look no more."""

@@ -37,10 +37,16 @@ class HeldRun:
         self._holding: asyncio.TimerHandle | None = None
         self._releasing: asyncio.Future[bool] | None = None
 
-    def start(self, work: Coroutine[Any, Any, Outcome]) -> None:
-        """Start the run."""
-        self.task = asyncio.ensure_future(work)
-        self.task.add_done_callback(lambda _: self._ended())
+    def start(self, work: Callable[[HeldRun], Coroutine[Any, Any, Outcome]], on_end: Callable[[HeldRun], None]) -> None:
+        """Start the run. When it has ended, call `on_end`."""
+        self.task = asyncio.ensure_future(self._do(work))
+        self.task.add_done_callback(lambda _: self._ended(on_end))
+
+    async def _do(self, work: Callable[[HeldRun], Coroutine[Any, Any, Outcome]]) -> Outcome:
+        try:
+            return await work(self)
+        finally:
+            self._tell_callers()  # a turn of the loop before the callbacks of the task
 
     def follow(self, port: RunPort) -> None:
         """Follow the calls of the run, and be able to release it."""
@@ -108,9 +114,10 @@ class HeldRun:
             return waiting if self._port is None else self._port.waiting_outcome(self._requests)
         return closed_outcome(self.request) if self.task.cancelled() else self.task.result()
 
-    def _ended(self) -> None:
+    def _ended(self, on_end: Callable[[HeldRun], None]) -> None:
         self._stop_timers()
         self._tell_callers()
+        on_end(self)
 
     def _tell_callers(self) -> None:
         for caller in self._callers:
@@ -155,9 +162,7 @@ class HeldRuns:
     def begin(self, request: RunRequest, work: Callable[[HeldRun], Coroutine[Any, Any, Outcome]]) -> HeldRun:
         """Start a run for which nobody waits."""
         held = HeldRun(request, self._desk, self._hold_seconds)
-        held.start(work(held))
-        assert held.task is not None
-        held.task.add_done_callback(lambda _: self._forget_released(held))
+        held.start(work, self._forget_released)
         self._runs[request.run] = held
         return held
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -103,14 +104,9 @@ class PortStore:
         if self._config is not None and self._config.encrypt and not self._is_encrypted:
             await log.flush()  # the file has its key before anything else writes contents
             self._is_encrypted = True
-        recorder = await self._recorder(log, request)
+        recorder = RunRecorder(log, request.run) if request.resumed is None else await self._taken(log, request.resumed)
         audit = RunAudit(log, request.run, request.agent, recorder)
-        if request.resumed is None:
-            audit.started(request.code, request.language, request.options.engine)
-            if isinstance(plan := request.plan, ApprovedPlan):
-                audit.follows_plan(plan.plan.run, plan.digest, plan.approver)
-        else:
-            audit.resumed()
+        log.put_off(partial(self._record_start, request, audit, recorder))
         with self._cancellations.watching(request.run) as watched:
             try:
                 outcome = await run(replace(request, audit=audit, recorder=recorder))
@@ -124,17 +120,27 @@ class PortStore:
                 if watched.was_asked:
                     return watched.outcome()
                 raise
-        code = outcome.error.code if outcome.error is not None else None
         if (resumed := request.resumed) is not None and not resumed.history.is_repeated:
             stored = resumed.stored
             await self._do(lambda runs: runs.give_back(stored, log.chain))
             return outcome
-        audit.ended(outcome.status, code)
-        recorder.ended(_final(outcome), code, len(outcome.calls), lambda: _outcome_text(outcome))
+        recorder.look_for_obstacle()
+        log.put_off(partial(_record_end, outcome, audit, recorder))
         if recorder.obstacle is not None:
             warning = f"{recorder.obstacle}: this run is not in the store"
-            outcome = replace(outcome, warnings=(*outcome.warnings, warning))
+            return replace(outcome, warnings=(*outcome.warnings, warning))
         return outcome
+
+    def _record_start(self, request: RunRequest, audit: RunAudit, recorder: RunRecorder) -> None:
+        self._cancellations.look()
+        if request.resumed is not None:
+            audit.resumed()
+            return
+        engine = request.options.engine
+        recorder.started(request.agent, request.language, engine, lambda: _request_fields(request))
+        audit.started(request.code, request.language, engine)
+        if isinstance(plan := request.plan, ApprovedPlan):
+            audit.follows_plan(plan.plan.run, plan.digest, plan.approver)
 
     async def _asked_to_cancel(self) -> dict[str, str]:
         """Return who asked to cancel which runs of this host, by run."""
@@ -142,18 +148,14 @@ class PortStore:
             return {}
         return await self._do(lambda runs: runs.asked_to_cancel(log.chain), flush=False)
 
-    async def _recorder(self, log: EventLog, request: RunRequest) -> RunRecorder:
-        resumed = request.resumed
-        if resumed is None:
-            recorder = RunRecorder(log, request.run)
-            recorder.started(request.agent, request.language, request.options.engine, lambda: _request_fields(request))
-            return recorder
+    async def _taken(self, log: EventLog, resumed: ResumedRun) -> RunRecorder:
+        """Take over a run that this host goes on with; raise OptionError if another one does."""
         fence = await self._do(lambda runs: runs.take(resumed.stored, log.chain))
         if fence is None:
-            raise OptionError(f"another process goes on with the run {request.run}", code="run-taken-over")
+            raise OptionError(f"another process goes on with the run {resumed.stored.id}", code="run-taken-over")
         history = resumed.history
         calls = sum(not past.is_sync and past.reply is not None for past in history.calls)
-        return RunRecorder(log, request.run, fence, len(history.recording.steps), calls)
+        return RunRecorder(log, resumed.stored.id, fence, len(history.recording.steps), calls)
 
     # Runs of the past.
 
@@ -301,6 +303,12 @@ class PortStore:
             if file is not None:
                 file.close()
         self._thread.shutdown(wait=False)
+
+
+def _record_end(outcome: Outcome, audit: RunAudit, recorder: RunRecorder) -> None:
+    error = outcome.error.code if outcome.error is not None else None
+    audit.ended(outcome.status, error)
+    recorder.ended(_final(outcome), error, len(outcome.calls), lambda: _outcome_text(outcome))
 
 
 def _request_fields(request: RunRequest) -> dict[str, Any]:
