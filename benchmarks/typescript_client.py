@@ -87,9 +87,9 @@ async def beside(client: Client, port: Gloveport, what: str, code: str, *, round
 
     ours, python = await interleaved(rounds, lambda: client.seconds(code), from_python)
     ratio = median(ours) / median(python)
-    figures = f"{median(ours) * 1000:.1f} ms", f"{median(python) * 1000:.1f} ms", f"{ratio:.2f}"
+    figures = f"{median(ours) * 1000:.1f} ms", f"{median(python) * 1000:.1f} ms", f"{ratio:.2f} ×"
     python_runs = "Python" if checks else "Python without the type check"
-    return f"{what}, from TypeScript beside {python_runs} (p50)", *figures, f"≤ {BAR}" if checks else ""
+    return f"{what}, from TypeScript beside {python_runs} (p50)", *figures, f"≤ {BAR} ×" if checks else ""
 
 
 if __name__ == "__main__":
