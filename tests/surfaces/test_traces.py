@@ -80,6 +80,22 @@ async def test_a_run_is_a_span_below_its_caller_and_its_calls_are_below_it(trace
         assert run.start_time <= call.start_time <= call.end_time <= run.end_time
 
 
+@pytest.mark.parametrize("place", ["header", "meta"])
+async def test_a_request_of_mcp_names_the_parent_in_a_header_or_in_its_meta(traced: Any, place: str) -> None:
+    client, exporter = traced
+    exporter.clear()
+    parent = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+    about = {"protocolVersion": "2026-07-28", "clientInfo": {"name": "c", "version": "1"}, "clientCapabilities": {}}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in about.items()}
+    params = {"name": "execute", "arguments": {"code": "1"}, "_meta": meta | (parent if place == "meta" else {})}
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "execute"}
+    headers |= {"Accept": "application/json, text/event-stream"} | (parent if place == "header" else {})
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    assert (await client.post("/mcp", json=message, headers=headers)).status_code == 200
+    (run,) = (span for span in exporter.get_finished_spans() if span.name == "gloveport.run")
+    assert f"{run.context.trace_id:032x}" == TRACE
+
+
 @pytest.mark.parametrize("given", [{}, {"traceparent": "00-zz-1-01"}, {"traceparent": "x" * 4000}])
 async def test_a_run_without_a_valid_parent_begins_a_trace(traced: Any, given: dict[str, str]) -> None:
     run, calls = await spans_of(traced, "1", **given)
