@@ -1,12 +1,12 @@
 """Each reference is read by its provider; commands start without a shell, end in time, and show nothing they wrote."""
 
+import importlib.metadata
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
-from gloveport.config import credential_references as references
 from gloveport.config import load_config
 from gloveport.errors import OptionError, ToolError
 from gloveport.policy.credentials import Secret, providers
@@ -96,8 +96,8 @@ async def test_without_a_keyring_the_error_says_what_to_install(tmp_path: Path, 
 async def test_a_package_adds_a_provider_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("bank", "tests.policy.test_providers:bank", "gloveport.credentials")
     found = EntryPoints([entry])
-    for module in (references, providers):
-        monkeypatch.setattr(module, "entry_points", found.select)
+    monkeypatch.setattr(importlib.metadata, "entry_points", found.select)
+    monkeypatch.setattr(providers, "entry_points", found.select)
     assert await text_of(configured("bank:main", tmp_path)) == CANARY
 
 
