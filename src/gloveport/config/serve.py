@@ -10,7 +10,10 @@ from gloveport.config.layers import place_prefix
 from gloveport.errors import OptionError, ToolError
 from gloveport.urls import parse
 
-SERVE_KEYS = ("issuer", "resource", "scope", "agent_claim", "agents", "issuer_private", "traces")
+SERVE_KEYS = (
+    *("issuer", "resource", "scope", "agent_claim", "agents", "issuer_private", "traces"),
+    *("callbacks", "callbacks_private"),
+)
 DEFAULT_AGENT_CLAIM = "client_id"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -22,6 +25,8 @@ class ServeConfig:
     `agents` maps values of the claim `agent_claim` to agents: a token with any other value is refused. With `scope`, a
     token must have it. The issuer may be on loopback or at a private address with `issuer_private`. With `traces`, runs are
     traced with OpenTelemetry.
+
+    Calls of a program may be sent to callers at the origins `callbacks`, which are public, and `callbacks_private`.
     """
 
     issuer: str = ""
@@ -31,6 +36,8 @@ class ServeConfig:
     agents: Mapping[str, str] = field(default_factory=dict)
     issuer_private: bool = False
     traces: bool = False
+    callbacks: frozenset[str] = frozenset()
+    callbacks_private: frozenset[str] = frozenset()
 
 
 def serve_from(values: Mapping[str, Any], origins: Mapping[str, str]) -> ServeConfig:
@@ -54,7 +61,24 @@ def serve_from(values: Mapping[str, Any], origins: Mapping[str, str]) -> ServeCo
             raise wrong(key, "true or false")
     if ("issuer" in values) != ("resource" in values):
         raise wrong("issuer" if "issuer" in values else "resource", "set together: issuer and resource")
-    return ServeConfig(**values)
+    callbacks = _origins(values.get("callbacks", []), schemes=("https",))
+    if callbacks is None:
+        raise wrong("callbacks", 'a list of https origins: ["https://app.example"]')
+    private = _origins(values.get("callbacks_private", []), schemes=("https", "http"))
+    if private is None:
+        raise wrong("callbacks_private", 'a list of origins: ["http://127.0.0.1:9000"]')
+    return ServeConfig(**{**values, "callbacks": callbacks, "callbacks_private": private})
+
+
+def _origins(values: Any, *, schemes: tuple[str, ...]) -> frozenset[str] | None:
+    """Return the origins in a list; None if it has something else."""
+    try:
+        found = [parse(text) for text in values] if isinstance(values, list) else None
+    except (ToolError, TypeError):
+        return None
+    if found is None or any(url.target != "/" or url.scheme not in schemes for url in found):
+        return None
+    return frozenset(url.origin for url in found)
 
 
 def _is_safe_url(text: Any) -> bool:

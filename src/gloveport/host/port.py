@@ -26,7 +26,7 @@ from gloveport.host.options import check_flags, check_run, env_from, limits_from
 from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.attempt import attempt
 from gloveport.host.runs.durable_runs import DurableRuns
-from gloveport.host.runs.held_runs import HeldRun, HeldRuns
+from gloveport.host.runs.held_runs import HeldRun, HeldRuns, run_to_end
 from gloveport.host.runs.live_reads import live_agent, replay_recorded, replay_with_live_reads
 from gloveport.host.runs.observers import RunObservers
 from gloveport.host.runs.plans import Plans
@@ -261,9 +261,8 @@ class Gloveport:
             await self._store.claim(self._desk, request)
         if request.tools is not None:
             request.tools.on_start()
-        if self._held is None:
-            return await self._run(request)
-        return await self._held.start(request, lambda run: self._run(request, run))
+        run = partial(run_to_end, request, self._run)
+        return await (run(None) if self._held is None else self._held.start(request, run))
 
     @property
     def holds_runs(self) -> bool:

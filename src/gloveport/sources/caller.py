@@ -102,11 +102,15 @@ async def _call_nobody(tool: Tool, call: int, args: Any) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class CallerTools:
-    """The tools that one run gets of its caller, and the way to the caller. `on_start` is called when the run begins."""
+    """The tools that one run gets of its caller, and the way to the caller.
+
+    `on_start` is called when the run begins. `on_end` is called when no call can come any more.
+    """
 
     source: CallerSource
     call: CallCaller = _call_nobody
     on_start: Callable[[], None] = lambda: None
+    on_end: Callable[[], None] = lambda: None
 
     @classmethod
     def stored(cls, tools: Iterable[Mapping[str, Any]]) -> CallerTools:

@@ -233,3 +233,14 @@ def _key(request: RunRequest) -> bytes:
     except Exception:  # noqa: BLE001 - an input that can't cross ends the run; it waits for nothing
         content = request.run.encode()
     return hashlib.sha256(content).digest()[:16]
+
+
+async def run_to_end(
+    request: RunRequest, run: Callable[[RunRequest, HeldRun | None], Coroutine[Any, Any, Outcome]], held: HeldRun | None
+) -> Outcome:
+    """Run a program, and tell whoever brought tools when no call of them can come any more."""
+    try:
+        return await run(request, held)
+    finally:
+        if request.tools is not None:
+            request.tools.on_end()

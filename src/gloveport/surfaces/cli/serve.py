@@ -80,7 +80,8 @@ def serve_command(options: ServeOptions) -> int:
         with redirect_stdout(sys.stderr):  # shows at once what tools print
             resource = resource_from(settings.serve)
             check = TokenCheck(token, port.store_path, port.agent, resource, own_role=options.role)
-            shown = {"on_activity": log.record if log else None, "on_ready": ready, "traces": settings.serve.traces}
+            traced = {"traces": settings.serve.traces}
+            shown = {"on_activity": log.record if log else None, "on_ready": ready, "settings": settings.serve} | traced
             serving = _serve(options, port, listening, check, shown)
             run_interruptible(serving, grace_seconds=options.grace)
     finally:

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from gloveport.config import ServeConfig
 from gloveport.errors import OptionError
 from gloveport.host.port import Gloveport
 from gloveport.surfaces.http import MCP_PATH
@@ -52,6 +53,7 @@ class HttpServer:
         on_activity: OnActivity | None = None,
         on_ready: OnReady | None = None,
         traces: bool = False,
+        settings: ServeConfig | None = None,
     ) -> None:
         self._port = port
         self._agents = AgentServer(port, admission, direct=direct, on_activity=on_activity, on_ready=on_ready)
@@ -68,7 +70,7 @@ class HttpServer:
         ]
         self._resource = token.resource
         routes += [] if self._resource is None else self._resource.routes
-        self._api = Api(port, admission)
+        self._api = Api(port, admission, settings or ServeConfig())
         app = Starlette(routes=[*routes, *self._api.routes], lifespan=self._lifespan, exception_handlers={404: nowhere})
         self.app = Guard(_traced(app, port) if traces else app, names, token, admission)
 

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from gloveport.bridge.validation_errors import describe_errors
+from gloveport.config import ServeConfig
 from gloveport.errors import CODES, GloveportError, OptionError, http_status
 from gloveport.host.port import Gloveport
 from gloveport.host.sandbox_host import SANDBOX_PATH
@@ -24,6 +25,7 @@ from gloveport.surfaces.documents import problem_document
 from gloveport.surfaces.http import CALLER_SCOPE_KEY
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.api.approvals import ApprovalsApi
+from gloveport.surfaces.http.api.callback import Callbacks
 from gloveport.surfaces.http.api.catalog import CatalogApi
 from gloveport.surfaces.http.api.endpoint import ApiCall, ApiEndpoint, ApiReply, forbidden, json_bytes
 from gloveport.surfaces.http.api.host import HostApi
@@ -143,9 +145,10 @@ async def nowhere(request: Request, problem: Exception) -> Response:
 class Api:
     """The API of one port: its endpoints, and what they share."""
 
-    def __init__(self, port: Gloveport, admission: Admission) -> None:
+    def __init__(self, port: Gloveport, admission: Admission, settings: ServeConfig) -> None:
         self._store = StoreReader(port.store_path)
-        self._runs = RunsApi(port, admission, self._store)
+        self._callbacks = Callbacks(settings)
+        self._runs = RunsApi(port, admission, self._store, self._callbacks)
         metrics = Metrics(port, admission, self._store)
         parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store), metrics)
         endpoints = [endpoint for part in parts for endpoint in part.endpoints]
@@ -157,4 +160,5 @@ class Api:
     async def close(self) -> None:
         """End the runs that callers wait for, and close the store."""
         await self._runs.close()
+        await self._callbacks.close()
         await self._store.close()

@@ -20,11 +20,12 @@ from gloveport.surfaces.agents.tools import with_sign_in
 from gloveport.surfaces.documents import outcome_document
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.api import schemas
+from gloveport.surfaces.http.api.callback import CALLBACK, Callbacks
 from gloveport.surfaces.http.api.cursors import from_cursor, to_cursor
 from gloveport.surfaces.http.api.endpoint import AGENTS, EVERYBODY, ApiCall, ApiEndpoint, ApiReply, forbidden, no_such
 from gloveport.surfaces.http.api.run_events import RunEvents
 from gloveport.surfaces.http.api.store_reader import StoreReader, find_run
-from gloveport.surfaces.http.token import Caller
+from gloveport.surfaces.http.token import HOST_ROLES, Caller
 from gloveport.surfaces.record_documents import cancel_run, run_document, since_time
 from gloveport.types import DEFAULT_AGENT, MIN_LIMITS, Limits, Outcome, RunStatus
 
@@ -87,8 +88,11 @@ CREATE: schemas.Schema = {
         id=schemas.RUN_NAME,
         mode={"enum": ["run", "plan"], "default": "run"},
         wait={"type": "boolean", "default": True, "description": "false: answer as soon as the run is accepted"},
+        tools=CALLER_TOOLS,
+        callback=CALLBACK,
         **RUN_OPTIONS,
     ),
+    "dependentRequired": {"tools": ["callback"]},
     "allOf": ENGINE_LANGUAGES,
 }
 _OUTCOME = schemas.ref("Outcome")
@@ -97,10 +101,14 @@ _DETAILS = schemas.found(run=schemas.ref("Run"), code=schemas.TEXT, outcome=_OUT
 
 @dataclass(frozen=True, slots=True)
 class _StartedRun:
-    """A run that was started here: its agent and the digest of its program, and the task that waits for its outcome."""
+    """A run that was started here: its agent and the digest of its program, and the task that waits for its outcome.
+
+    `begun` is set when a run with tools of its caller begins: all of its configuration is valid then.
+    """
 
     owner: tuple[str, str]
     task: asyncio.Task[Outcome]
+    begun: asyncio.Event | None = None
 
     @property
     def outcome(self) -> Outcome | None:
@@ -112,13 +120,14 @@ class _StartedRun:
 class RunsApi:
     """The runs of a port, for callers over HTTP. A run goes on when its caller goes away."""
 
-    def __init__(self, port: Gloveport, admission: Admission, store: StoreReader) -> None:
+    def __init__(self, port: Gloveport, admission: Admission, store: StoreReader, callbacks: Callbacks) -> None:
         self._port = port
         self._admission = admission
         self._store = store
         self._started: dict[str, _StartedRun] = {}
         self.events = RunEvents(store)
         self.caller_sources = CallerSources()
+        self._callbacks = callbacks
 
     @property
     def endpoints(self) -> list[ApiEndpoint]:
@@ -164,13 +173,15 @@ class RunsApi:
         run = body.get("id") or secrets.token_hex(16)
         owner = agent, hashlib.sha256(body["code"].encode("utf-8", "surrogatepass")).hexdigest()
         options = self.options(agent, body)
+        tools, begun = await self._caller_tools(run, call)
         known = await self._stored_owner(run, owner) if "id" in body else None
         if run in self._started:  # a request with the same id may have come meanwhile
             known = self._started[run].owner
         if known not in (None, owner):
             raise OptionError(f"there is another run {run!r}", code="run-id-taken", hint="choose another id")
         if known is None:
-            self._start(run, _StartedRun(owner, asyncio.ensure_future(self._run(run, body, options))))
+            running = asyncio.ensure_future(self._run(run, body, options, tools))
+            self._start(run, _StartedRun(owner, running, begun))
         return await self._answer(run, call.caller, wait=body.get("wait", True))
 
     def agent(self, caller: Caller, given: str | None) -> str:
@@ -210,9 +221,22 @@ class RunsApi:
             "log_code": body.get("logCode", False),
         }
 
-    async def _run(self, run: str, body: Mapping[str, Any], options: Mapping[str, Any]) -> Outcome:
+    async def _caller_tools(self, run: str, call: ApiCall) -> tuple[CallerTools | None, asyncio.Event | None]:
+        """Return the tools of a caller with a callback, and the event that their run has begun; None without one."""
+        if "callback" not in call.body:
+            return None, None
+        if call.caller.role not in HOST_ROLES:
+            raise forbidden(f"the role {call.caller.role!r} may not bring tools")
+        caller = self._callbacks.caller(run, call.body["callback"])
+        source = await self.caller_sources.source(call.body.get("tools", ()))
+        begun = asyncio.Event()
+        return CallerTools(source, caller.call, begun.set, caller.forget), begun
+
+    async def _run(
+        self, run: str, body: Mapping[str, Any], options: Mapping[str, Any], tools: CallerTools | None
+    ) -> Outcome:
         async with self._admission.run_slot():
-            return await self._port.run(body["code"], mode=body.get("mode", "run"), id=run, **options)
+            return await self._port.run(body["code"], mode=body.get("mode", "run"), id=run, tools=tools, **options)
 
     async def _stored_owner(self, run: str, owner: tuple[str, str]) -> tuple[str, str] | None:
         """Return the agent and the digest of the program of a run in the store."""
@@ -229,9 +253,13 @@ class RunsApi:
         """Return the outcome of a run, or that it goes on."""
         if run not in self._started:
             return ApiReply(shown_outcome(await self._stored_outcome(await self._find(run, caller)), caller))
-        task = self._started[run].task
+        task, begun = self._started[run].task, self._started[run].begun
         if wait:
             await asyncio.wait([task])
+        elif begun is not None:
+            beginning = asyncio.ensure_future(begun.wait())
+            await asyncio.wait([task, beginning], return_when=asyncio.FIRST_COMPLETED)
+            beginning.cancel()
         else:
             await asyncio.sleep(0)  # a mistake in the options shows at once
         if not task.done():
