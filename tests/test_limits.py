@@ -18,7 +18,7 @@ async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
     outcome = await port.run(code, limits={"cpu_seconds": 0.5, "wall_seconds": 300})
     assert outcome.error is not None
     assert outcome.error.code == "cpu-limit", outcome.error
-    assert outcome.error.message.endswith("; its last call was tools.add in line 1")
+    assert outcome.error.message.endswith("; it was computing after the call of tools.add in line 1")
     assert 0.4 < outcome.usage.cpu_seconds < 10
     outcome = await port.run(
         "await new Promise((r) => setTimeout(r, 900)); return 'slept'", limits={"cpu_seconds": 0.5, "wall_seconds": 300}

@@ -85,9 +85,8 @@ def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallR
     if computed and calls and failure.line is None:
         tool = calls[-1].tool
         line = call_line(program.source, tool)
-        return replace(
-            failure, message=f"{failure.message}; its last call was tools.{tool}{f' in line {line}' if line else ''}"
-        )
+        place = f" in line {line}" if line else ""
+        return replace(failure, message=f"{failure.message}; it was computing after the call of tools.{tool}{place}")
     if len(waiting) == 1 and not computed:
         tool = waiting.pop()
         awaited, place = f"tools.{tool}", call_place(program.source, tool)
