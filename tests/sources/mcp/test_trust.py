@@ -58,7 +58,8 @@ async def test_an_unapproved_command_of_a_project_is_not_started(spy: tuple[str,
 
 @pytest.mark.integration
 async def test_an_approved_command_is_started_and_needs_no_second_approval() -> None:
-    config = on_stdio(*LIBRARY, settings="/project/gloveport.toml")
+    program, script = map(Path, LIBRARY)
+    config = on_stdio(str(program), script.name, settings=str(script.with_name("gloveport.toml")))  # relative to that
     assert needs_trust(config)
     trust(config)
     assert not needs_trust(config)

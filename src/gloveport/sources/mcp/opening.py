@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from gloveport import urls
@@ -47,7 +48,8 @@ async def _on_stdio(config: SourceConfig, argv: tuple[str, ...], context: Source
     if needs_trust(config):
         raise untrusted_error(config)
     variables, redaction = await command_environment(config, context.credentials)
-    return lambda: StdioConnection(argv, variables, redaction, max_bytes=config.max_response_bytes)
+    folder = os.path.dirname(config.settings) or None  # relative paths in a project's file are relative to it
+    return lambda: StdioConnection(argv, variables, redaction, folder=folder, max_bytes=config.max_response_bytes)
 
 
 def _over_http(config: SourceConfig, url: str, context: SourceContext) -> Callable[[], ServerConnection]:

@@ -71,9 +71,16 @@ class StdioConnection:
     """A command that is started for one session and ended with it, together with its children."""
 
     def __init__(
-        self, argv: Sequence[str], environment: Mapping[str, str], redaction: Redaction, *, max_bytes: int
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        redaction: Redaction,
+        *,
+        folder: str | None,
+        max_bytes: int,
     ) -> None:
         self._argv = argv
+        self._folder = folder
         self._environment = environment
         self._max_bytes = max_bytes
         self._redaction = redaction
@@ -131,7 +138,11 @@ class StdioConnection:
         loop = asyncio.get_running_loop()
         try:
             return await loop.subprocess_exec(
-                lambda: _ExitProtocol(READ_BYTES, loop), *self._argv, env=self._environment, start_new_session=True
+                lambda: _ExitProtocol(READ_BYTES, loop),
+                *self._argv,
+                env=self._environment,
+                cwd=self._folder,
+                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             problem = error.strerror if isinstance(error, OSError) else str(error)
