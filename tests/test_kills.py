@@ -338,9 +338,7 @@ async def test_a_fork_server_that_is_killed_takes_its_guests_with_it_and_the_run
     async with _port(clock, spare=1) as port:
         how = {"language": engine.language, "engine": engine.name}
         assert (await port.run("return 1", **how)).value == 1
-        server = [*port._pools.open.values()][
-            -1
-        ]._launcher._server  # after the pool of the engine that the port was opened with
+        server = next(pool for options, pool in port._pools.open.items() if options.engine == engine.name)._launcher._server
         assert server is not None
         outcome = await _struck(port, clock, 5, lambda: os.kill(server.process.pid, signal.SIGKILL), engine)
         assert _codes(outcome) == "sandbox-crashed"

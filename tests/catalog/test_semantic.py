@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport
-from gloveport.catalog import search, semantic
+from gloveport.catalog import semantic
 from gloveport.catalog.search import SearchIndex
 from gloveport.surfaces.agents.tools import AgentTools
 from gloveport.types import Tool
@@ -59,12 +59,13 @@ def test_the_logging_of_the_process_stays_as_it_was() -> None:
 @pytest.mark.parametrize("way", ["program", "agent"])
 async def test_the_first_search_loads_the_model_outside_the_event_loop(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []
+    embed_tools = semantic.embed_tools
 
     def observed(tools: Sequence[Tool]) -> semantic.EmbeddingIndex | None:
         threads.append(threading.get_ident())
-        return semantic.embed_tools(tools)
+        return embed_tools(tools)
 
-    monkeypatch.setattr(search, "embed_tools", observed)
+    monkeypatch.setattr(semantic, "embed_tools", observed)
 
     def greet(name: str) -> str:
         """Say hello to somebody."""
