@@ -96,8 +96,9 @@ def _examples(command: click.Command) -> list[str]:
 
 
 def test_completion_answers_a_shell() -> None:
-    for shell in ("bash", "zsh", "fish"):
-        assert "_GLOVEPORT_COMPLETE" in gloveport("completion", shell).out
+    scripts = {shell: gloveport("completion", shell).out for shell in ("bash", "zsh", "fish")}
+    assert all("_GLOVEPORT_COMPLETE" in script for script in scripts.values())
+    assert 'string split --max 1 ","' in scripts["fish"]  # a description may have commas
     words = {"_GLOVEPORT_COMPLETE": "bash_complete", "COMP_WORDS": "gloveport tools se", "COMP_CWORD": "2"}
     run = "import sys; sys.argv = ['gloveport']; from gloveport.surfaces.cli.main import main; main()"
     done = subprocess.run(

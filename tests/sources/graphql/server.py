@@ -30,6 +30,7 @@ class Library:
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     token: str | None = None
+    refusal: int = 401
     introspection: bool = True
     old: bool = False
     url: str = ""
@@ -183,7 +184,7 @@ def application(library: Library) -> Starlette:
     async def answer(request: Request) -> Response:
         library.headers.append(dict(request.headers))
         if library.token and request.headers.get("authorization") != f"Bearer {library.token}":
-            return JSONResponse({"message": "Bad credentials"}, 401)
+            return JSONResponse({"message": "Bad credentials"}, library.refusal)
         asked = await request.json()
         library.asked.append(asked)
         query = asked["query"]

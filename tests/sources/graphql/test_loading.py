@@ -64,6 +64,17 @@ async def test_a_pipe_is_no_file_and_is_not_waited_for(outside: SourceContext, t
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("status", [401, 403])
+async def test_an_endpoint_that_refuses_says_how_to_give_it_a_credential(
+    library: Library, outside: SourceContext, status: int
+) -> None:
+    library.token, library.refusal = "t", status
+    with pytest.raises(SourceError) as caught:
+        await open_graphql(settings(f"{library.url}/graphql"), outside)
+    assert "GLOVEPORT_LIB_TOKEN" in (caught.value.hint or "")
+
+
+@pytest.mark.integration
 async def test_an_endpoint_without_introspection_says_what_to_give(library: Library, outside: SourceContext) -> None:
     library.introspection = False
     with pytest.raises(SourceError, match="does not give its schema: GraphQL introspection is not allowed") as caught:

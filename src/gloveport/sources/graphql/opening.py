@@ -104,6 +104,8 @@ async def _introspect(endpoint: Endpoint, source: str) -> bytes:
         if errors is None:
             moved = reply.headers.get("location")
             hint = f"it points to {moved}" if moved else "check that the URL is that of a GraphQL endpoint"
+            if reply.status == 403:
+                hint = f"{hint}; if it wants a credential, {endpoint.wanted}"
             raise SourceError(f"source {source}: {shown(endpoint.url)} answered {reply.status}, not GraphQL", hint=hint)
         if not errors:
             return reply.body

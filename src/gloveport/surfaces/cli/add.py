@@ -131,7 +131,7 @@ async def _open(config: SourceConfig, context: SourceContext, detected: Detected
 def _unopened(config: SourceConfig, sign_in: str) -> dict[str, Any]:
     """Return the summary of a source whose tools are not known before somebody has signed in."""
     variable = default_variable(config.name, TOKEN_SLOT)
-    token = {"slot": TOKEN_SLOT, "kind": "bearer", "variable": variable, "required": True, "hint": sign_in}
+    token = {"slot": TOKEN_SLOT, "kind": "bearer", "variable": variable, "hint": sign_in}
     counts = {"tools": 0, "reads": 0, "writes": 0, "writes_open": bool(config.writes)}
     about = {"name": config.name, "kind": config.kind, "title": config.name, **counts, "read_only": []}
     return {**about, "credentials": [token], "warnings": ["its tools are known after you have signed in"], "examples": []}
@@ -243,10 +243,10 @@ def _about(opened: OpenedSource, config: SourceConfig, egress: Egress) -> dict[s
             "slot": slot.name,
             "kind": slot.kind,
             "variable": default_variable(config.name, slot.name),
-            "required": config.kind != "graphql",  # an endpoint that wants one says so when it is called
             "hint": credentials.wanted(config.name, slot.name),
         }
         for slot in info.slots
+        if config.kind != "graphql"  # its endpoint has just answered without one
     ]
     return {
         "name": config.name,
@@ -307,8 +307,7 @@ def _show(err: Stream, about: dict[str, Any]) -> None:
     if about["tools"] > MAX_SHOWN_ROWS:
         err.line(f"    … and {about['tools'] - MAX_SHOWN_ROWS:,} more")
     for slot in about["credentials"]:
-        needs = "needs" if slot["required"] else "may want"
-        err.line(f"  {needs} {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
+        err.line(f"  needs {slot['kind']} `{visible_line(slot['slot'])}`: {visible_line(slot['hint'])}")
     for warning in about["warnings"][:MAX_SHOWN_ROWS]:
         err.line(f"  {err.paint('!', 'yellow')} {visible(warning)}")
     if len(about["warnings"]) > MAX_SHOWN_ROWS:

@@ -50,6 +50,12 @@ class Endpoint:
         others = [CredentialSlot(name, "header", name) for name in self._config.credentials if name != TOKEN_SLOT]
         return (CredentialSlot(TOKEN_SLOT, "bearer"), *others)
 
+    @property
+    def wanted(self) -> str:
+        """What a person does to give the endpoint a credential."""
+        slot = next(iter(self._config.credentials), TOKEN_SLOT)
+        return self._context.credentials.wanted(self._config.name, slot)
+
     async def send(self, document: str, variables: Mapping[str, Any]) -> Reply:
         """Return the reply to a document; raise ToolError as egress does, and for a missing or refused credential."""
         body = msgspec.to_builtins({"query": document, "variables": variables}, str_keys=True)
@@ -65,10 +71,7 @@ class Endpoint:
         return reply
 
     def _unauthorized(self, *, given: bool) -> ToolError:
-        slot = next(iter(self._config.credentials), TOKEN_SLOT)
-        wanted = self._context.credentials.wanted(self._config.name, slot)
-        if given:
-            wanted = f"give it another credential: {wanted}"
+        wanted = f"give it another credential: {self.wanted}" if given else self.wanted
         message = "the endpoint refused the credential" if given else "the endpoint wants a credential"
         return ToolError(message, code="auth-required", status=401, setting=wanted)
 

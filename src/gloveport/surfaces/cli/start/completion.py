@@ -41,6 +41,8 @@ BASH_SCRIPT = """\
 
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
+# click's script for fish cuts a description at its first comma.
+FISH_SPLIT = ('(string split "," $completion)', '(string split --max 1 "," $completion)')
 
 
 def completion_command(shell: str, cli: click.Command) -> int:
@@ -54,7 +56,8 @@ def completion_command(shell: str, cli: click.Command) -> int:
     if found is None:
         raise OptionError(f"there is no completion for {shell}", hint="the shells are bash, zsh and fish")
     script = found(cli, {}, COMMAND_NAME, COMPLETE_VARIABLE)
-    sys.stdout.write((BASH_SCRIPT % script.source_vars() if shell == "bash" else script.source()) + "\n")
+    text = BASH_SCRIPT % script.source_vars() if shell == "bash" else script.source()
+    sys.stdout.write(text.replace(*FISH_SPLIT) + "\n")
     return 0
 
 
