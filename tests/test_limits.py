@@ -18,7 +18,9 @@ async def test_computing_is_limited_apart_from_waiting(port: Gloveport) -> None:
     outcome = await port.run(code, limits={"cpu_seconds": 0.5, "wall_seconds": 300})
     assert outcome.error is not None
     assert outcome.error.code == "cpu-limit", outcome.error
-    assert outcome.error.message.endswith("; it was computing after the call of tools.add in line 1")
+    assert outcome.error.message.endswith(
+        "; it was computing after the call of tools.add in line 1; its only loop begins in line 2"
+    )
     assert 0.4 < outcome.usage.cpu_seconds < 10
     outcome = await port.run(
         "await new Promise((r) => setTimeout(r, 900)); return 'slept'", limits={"cpu_seconds": 0.5, "wall_seconds": 300}
@@ -75,7 +77,7 @@ async def test_a_call_that_was_under_way_at_the_limit_is_named_as_unfinished(por
             "; it was waiting for a timer",
             None,
         ),
-        ("setTimeout(() => 1, 60_000);\nfor (;;) { Math.sqrt(2) }", "", None),
+        ("setTimeout(() => 1, 60_000);\nfor (;;) { Math.sqrt(2) }", "; its only loop begins in line 2", 2),
     ],
     ids=["one timer", "in a function", "which of two", "computing"],
 )
@@ -84,6 +86,20 @@ async def test_a_time_limit_names_the_timer_that_the_program_waited_for(code: st
         error = (await port.run(code)).error
     assert error is not None
     assert (error.code, error.message, error.line) == ("time-limit", f"the run took longer than 2 s{message}", line)
+
+
+LOOPS = {  # of each language; an engine that tells its place is in the loop, at its head or below
+    "typescript": "let n = 0;\n// while (one waits) do {\nwhile (n >= 0) {\n  n += 1;\n}",
+    "python": "n = 0\n# while one waits:\nwhile n >= 0:\n    n += 1",
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+async def test_a_limit_names_the_line_of_a_loop_on_every_engine(engine: Engine) -> None:
+    async with Gloveport(limits={"cpu_seconds": 0.4}) as port:
+        error = (await port.run(LOOPS[engine.language], language=engine.language, engine=engine.name)).error
+    assert error is not None
+    assert (error.code, error.line in (3, 4)) == ("cpu-limit", True), error
 
 
 async def test_a_flood_of_calls_is_ended_at_max_calls(port: Gloveport) -> None:

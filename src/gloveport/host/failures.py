@@ -23,6 +23,12 @@ logger = logging.getLogger("gloveport")
 MAX_CAUSES = 16
 EXIT_LIMIT = 6
 MAX_IDLE_CPU_SHARE = 0.1  # of the time of a program that waits; one that computes gets more, even on a busy machine
+_LOOP = re.compile(
+    r"(?:^|[;{])[ \t]*(?:\w+:\s*)?(?P<loop>(?:while|for(?:\s+await)?)\s*\(|do\s*\{)"  # JavaScript
+    r"|^[ \t]*(?P<python>(?:async[ \t]+for|for|while)\b[^\n]*:)",
+    re.MULTILINE,
+)
+MAX_NAMED_LOOPS = 5
 _TIMER = re.compile(r"\b(?:setTimeout|setInterval|sleep)\s*\(")
 # The codes of the error table that a guest may report for itself, beside those of its failed calls.
 GUEST_CODES = frozenset(
@@ -76,17 +82,15 @@ def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallR
     """Return a limit of time with the call or timer that the program waited for, and its line if only one can be meant.
 
     A program that has computed for next to nothing of its time (`cpu_share`), and waits for no call, waits for a timer. Not
-    every engine tells the line of one that computes: then the last call that the host has seen narrows it down.
+    every engine tells the line of one that computes: then the last call that the host has seen and the program's loops
+    narrow it down.
     """
     if failure.code not in {"time-limit", "cpu-limit"}:
         return failure
     waiting = {call.tool for call in calls if call.status == "running" or (call.error or "").startswith("cancelled: ")}
     computed = failure.code == "cpu-limit" or not (waiting or cpu_share < MAX_IDLE_CPU_SHARE)
-    if computed and calls and failure.line is None:
-        tool = calls[-1].tool
-        line = call_line(program.source, tool)
-        place = f" in line {line}" if line else ""
-        return replace(failure, message=f"{failure.message}; it was computing after the call of tools.{tool}{place}")
+    if computed and failure.line is None:
+        return _with_loops(_with_last_call(failure, program, calls), program)
     if len(waiting) == 1 and not computed:
         tool = waiting.pop()
         awaited, place = f"tools.{tool}", call_place(program.source, tool)
@@ -98,6 +102,30 @@ def with_waiting_place(failure: Failure, program: Program, calls: Sequence[CallR
     if place is None:
         return replace(failure, message=message)
     return replace(failure, message=message, line=place[0], column=place[1], frame=frame(program.source, *place))
+
+
+def _with_last_call(failure: Failure, program: Program, calls: Sequence[CallRecord]) -> Failure:
+    if not calls:
+        return failure
+    tool = calls[-1].tool
+    line = call_line(program.source, tool)
+    place = f" in line {line}" if line else ""
+    return replace(failure, message=f"{failure.message}; it was computing after the call of tools.{tool}{place}")
+
+
+def _with_loops(failure: Failure, program: Program) -> Failure:
+    """Return the failure of a program that computes with the lines of its loops; with the place of the only one."""
+    starts = [found.start(found.lastgroup or 0) for found in islice(_LOOP.finditer(program.source), MAX_NAMED_LOOPS + 1)]
+    places = [line_and_column(program.source, start) for start in starts]
+    if len(places) == 1:
+        line, column = places[0]
+        message = f"{failure.message}; its only loop begins in line {line}"
+        return replace(failure, message=message, line=line, column=column, frame=frame(program.source, line, column))
+    if not places or len(places) > MAX_NAMED_LOOPS:
+        return failure
+    *first, last = dict.fromkeys(str(line) for line, _ in places)
+    lines = f"lines {', '.join(first)} and {last}" if first else f"line {last}"
+    return replace(failure, message=f"{failure.message}; its loops begin in {lines}")
 
 
 def call_place(source: str, tool: str) -> tuple[int, int] | None:
