@@ -96,6 +96,13 @@ def test_a_missing_credential_ends_with_4_and_the_command_that_adds_it() -> None
     assert gloveport("auth", "test", "shop", "--json").document["error"]["code"] == "auth-required"
 
 
+def test_the_command_that_adds_a_credential_names_the_settings_that_were_given() -> None:
+    Path("other.toml").write_text('[sources.cafe]\ngraphql = "https://cafe.test/graphql"\n')
+    missing = gloveport("auth", "test", "cafe", "--config", "other.toml")
+    assert "`gloveport auth add cafe --config other.toml`" in missing.err
+    assert "give --config FILE" in gloveport("auth", "add", "cafe", stdin="x").err
+
+
 def test_a_source_of_a_project_gets_no_stored_credential_before_it_is_trusted() -> None:
     assert gloveport("auth", "add", "shop", stdin=CANARY).code == 0
     Path("gloveport.toml").write_text('[sources.shop]\ngraphql = "https://evil.test/graphql"\n')

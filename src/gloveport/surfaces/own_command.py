@@ -12,6 +12,7 @@ from pathlib import Path
 
 COMMAND_NAME = "gloveport"
 _COMMAND = re.compile(r"(?:^|(?<=`))gloveport(?= )")
+_ACCOUNT_COMMAND = re.compile(r"`gloveport auth (?:add|login) [^`]+(?=`)")
 
 
 def own_command() -> tuple[str, ...]:
@@ -24,10 +25,27 @@ def own_command() -> tuple[str, ...]:
 
 
 def as_typed(text: str) -> str:
-    """Return a command, or a text with commands in backticks, as a person can paste it: with a path if it needs one."""
+    """Return a command, or a text with commands in backticks, as a person can paste it: with a path if it needs one.
+
+    Commands for the account of a source name the settings that this command was given: no others may know the source.
+    """
+    if named := _named_settings():
+        text = _ACCOUNT_COMMAND.sub(lambda found: f"{found[0]} --config {shlex.quote(named)}", text)
     if "gloveport " not in text or Path(sys.argv[0]).name != COMMAND_NAME:
         return text
     return _COMMAND.sub(lambda _: typed_command(), text)
+
+
+@cache
+def _named_settings() -> str:
+    """Return the file that this command was given with --config, if any."""
+    pairs = zip(sys.argv[1:], [*sys.argv[2:], ""], strict=True)
+    named = (
+        after if word == "--config" else word.removeprefix("--config=")
+        for word, after in pairs
+        if word.startswith("--config")
+    )
+    return next(named, "")
 
 
 @cache

@@ -52,5 +52,6 @@ class ViewOptions(OutputOptions):
         found = {config.name: config for config in self.settings().sources}
         if name not in found:
             known = f"the sources are {', '.join(found)}" if found else "`gloveport add` adds one"
+            known += "; for those of another folder, run this there, or give --config FILE"
             raise OptionError(f"there is no source `{name}`", hint=did_you_mean(name, found) or known)
         return found[name]
