@@ -790,6 +790,22 @@ def test_a_failed_call_that_is_not_caught_carries_what_the_tool_said(host: Host)
     assert {"code": "tool-failed", "tool": "fail", "hint": "try later", "data": {"left": 3}}.items() <= error.items()
 
 
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("order = {'id': 1, 'total': 2}\norder['price']", "the keys there are 'id', 'total'"),
+        ("page = {'rows': [{'id': 1}]}\npage['rows'][0]['price']", "the keys there are 'id'"),
+        ("[o['price'] for o in [{'id': 1}]]", "the keys there are 'id'"),
+        ("def price(order):\n    return order['price']\nprice({})", "the dict there is empty"),
+        ("d = {f'k{n}': n for n in range(14)}\nd['x']", "the keys there are " + ", ".join(f"'k{n}'" for n in range(12)) + " and 2 more"),
+        ("class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\nD(id=1)['x']", None),
+        ("raise KeyError('x')", None),
+    ],
+)  # fmt: skip
+def test_a_missing_key_shows_those_that_are_there(host: Host, code: str, hint: str | None) -> None:
+    assert host.run(code).error.get("hint") == hint
+
+
 def test_causes_are_told_as_a_chain(host: Host) -> None:
     code = "try:\n    try:\n        {}['a']\n    except KeyError as error:\n        raise ValueError('b') from error\nexcept ValueError:\n    raise TypeError('c')"
     error = host.run(code).error

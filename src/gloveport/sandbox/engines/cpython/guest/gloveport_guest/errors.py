@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 PROGRAM = "program.py"
 MAX_MESSAGE_CHARS = 64 * 1024
 MAX_CAUSES = 8
+MAX_SHOWN_KEYS, MAX_KEY_CHARS = 12, 40  # of a dict that lacks the one that was asked for
 MAX_SHOWN_ERRORS = 3  # of an exception group, in its message
 
 # These read the real attributes, whatever a class of the program defines under their names.
@@ -24,6 +26,10 @@ cause_of: Callable[[BaseException], Any] = BaseException.__dict__["__cause__"]._
 context_of: Callable[[BaseException], Any] = BaseException.__dict__["__context__"].__get__
 suppressed: Callable[[BaseException], Any] = BaseException.__dict__["__suppress_context__"].__get__
 name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
+
+# A name, the constants that lead from it to a dict, and what is looked up there.
+_LOOKED_UP = re.compile(r"""(\w+)((?:\[(?:"[^"]*"|'[^']*'|-?\d+)\])*)\[[^\[\]]*\]\Z""")
+_STEP = re.compile(r"""\[(?:"([^"]*)"|'([^']*)'|(-?\d+))\]""")
 
 NEVER_SETTLES = "the program waits for something that can never happen"
 NO_EXIT = "exit is not offered here: return from the program"
@@ -129,14 +135,20 @@ def place_in(code: CodeType, instruction: int, line: int | None) -> dict[str, in
     return {"line": start} if offset is None else {"line": start, "column": column_of(start, offset)}
 
 
-def place_of(error: BaseException) -> dict[str, int]:
-    """Return the place of the program's innermost frame in an exception's traceback."""
+def innermost(error: BaseException) -> TracebackType | None:
+    """Return the program's innermost frame in an exception's traceback."""
     found: TracebackType | None = None
     step = traceback_of(error)
     while step is not None:
         if step.tb_frame.f_code.co_filename == PROGRAM:
             found = step
         step = step.tb_next
+    return found
+
+
+def place_of(error: BaseException) -> dict[str, int]:
+    """Return the place of the program's innermost frame in an exception's traceback."""
+    found = innermost(error)
     return place_in(found.tb_frame.f_code, found.tb_lasti, found.tb_lineno) if found else {}
 
 
@@ -153,6 +165,38 @@ def place_of_wait(coroutine: Any) -> dict[str, int]:
     return found
 
 
+def known_keys(error: KeyError) -> dict[str, str]:
+    """Return a hint with the keys of the dict that lacks one, if the program's text says which dict that is."""
+    found = innermost(error)
+    if found is None:
+        return {}
+    frame = found.tb_frame
+    start, end, first, last = next(islice(frame.f_code.co_positions(), found.tb_lasti // 2, None), (None,) * 4)
+    if start is None or start != end or first is None or last is None:
+        return {}
+    text = linecache.getline(PROGRAM, start).encode("utf-8", "surrogatepass")[first:last].decode("utf-8", "ignore")
+    looked_up = _LOOKED_UP.match(text)
+    value = _value_at(frame.f_globals | frame.f_locals, looked_up) if looked_up else None
+    if type(value) is not dict or not all(type(key) is str for key in value):
+        return {}
+    keys = [repr(key)[:MAX_KEY_CHARS] for key in islice(value, MAX_SHOWN_KEYS)]
+    more = f" and {len(value) - len(keys)} more" if len(value) > len(keys) else ""
+    return {"hint": f"the keys there are {', '.join(keys)}{more}" if keys else "the dict there is empty"}
+
+
+def _value_at(names: Mapping[str, Any], looked_up: re.Match[str]) -> Any:
+    """Return the value that constants lead to, through plain dicts and lists alone: no code of the program runs."""
+    value = names.get(looked_up[1])
+    for double, single, number in _STEP.findall(looked_up[2]):
+        if type(value) is dict:
+            value = value.get(int(number) if number else double or single)
+        else:
+            value = (
+                value[int(number)] if type(value) is list and number and -len(value) <= int(number) < len(value) else None
+            )
+    return value
+
+
 # Descriptions.
 
 
@@ -162,6 +206,8 @@ def describe(error: BaseException, encode: Callable[[Any, str], str], depth: int
     out |= place_of(error)
     if isinstance(error, MemoryError):
         out |= {"code": "memory-limit", "message": NO_MEMORY}
+    if type(error) is KeyError:
+        out |= known_keys(error)
     if isinstance(error, CrossingError):
         out["code"] = "bad-value"
     if isinstance(error, ToolError):
