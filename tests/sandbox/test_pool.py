@@ -1,5 +1,6 @@
 """A pool provides workers even when one dies during its start. Threat S18."""
 
+import asyncio
 import contextlib
 import os
 import select
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gloveport import Gloveport
 from gloveport.errors import SandboxError
 from gloveport.sandbox.engines.deno.engine import ENGINE as DENO
 from gloveport.sandbox.engines.engine import ProcessOptions
@@ -89,3 +91,32 @@ async def test_who_waits_is_told_when_the_second_start_fails_too(
         await pool.take()
     assert caught.value.code == "sandbox-crashed"
     pool.retire(await pool.take())
+
+
+async def test_runs_with_ever_other_memory_limits_close_idle_pools_and_no_pool_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gloveport.host.engine_pools.MAX_POOLS", 2)
+    called, answer = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> str:
+        called.set()
+        await answer.wait()
+        return "held"
+
+    port = Gloveport(tools=[hold], spare=0)  # which opens no pool in advance
+    try:
+        held = asyncio.create_task(port.run("await tools.hold()", limits={"memory_mb": 100}))
+        await called.wait()
+        for memory in range(101, 106):
+            outcome = await port.run("1 + 1", limits={"memory_mb": memory})
+            assert outcome.value == 2, outcome.error
+            assert len(port._pools.open) == 2
+        answer.set()
+        assert (await held).value == "held"
+        assert {options.memory_mb for options in port._pools.open} == {100, 105}
+        assert (await port.run("2 + 2", limits={"memory_mb": 101})).value == 4  # a closed pool is opened again
+        assert {options.memory_mb for options in port._pools.open} == {105, 101}
+    finally:
+        answer.set()
+        await port.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from gloveport.errors import OptionError
 from gloveport.sandbox.engines.engine import Engine, ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, REMOTE_ENGINES, is_held, process_options
@@ -14,7 +16,11 @@ MAX_POOLS = 8
 
 
 class EnginePools:
-    """The pools, which are created when they are needed."""
+    """The pools, which are created when they are needed.
+
+    A caller chooses the options of its runs, so they must not use up what others need (R4): of more than `MAX_POOLS`, those
+    that nobody uses are closed, the least recently used first. Those in use are as many as there are runs, at most.
+    """
 
     def __init__(
         self, minimum: Strength, spare: int, *, allow_eval: bool, allow_wasm: bool, connect: Connect | None = None
@@ -23,7 +29,8 @@ class EnginePools:
         self._spare = spare
         self._allow_eval, self._allow_wasm = allow_eval, allow_wasm
         self._jailed: dict[str, bool] = {}  # whether the jail holds an engine, once it was tried
-        self.open: dict[ProcessOptions, Pool[RunWorker]] = {}
+        self.open: dict[ProcessOptions, Pool[RunWorker]] = {}  # the latest used last
+        self._closing: dict[asyncio.Task[None], Pool[RunWorker]] = {}
         # Those of a sandbox host can be used only with a connection to it.
         self.hosted = hosted_engines(connect)
         self._engines: dict[str, Engine] = {**ENGINES, **{engine.name: engine for engine in self.hosted}}
@@ -43,18 +50,25 @@ class EnginePools:
         return process_options(language, engine, wanted)
 
     def find(self, options: ProcessOptions) -> Pool[RunWorker]:
-        """Return the pool of processes with these options."""
-        if options not in self.open:
-            if len(self.open) >= MAX_POOLS:
-                raise OptionError(
-                    f"one Gloveport keeps at most {MAX_POOLS} pools of sandboxes",
-                    hint="use a few fixed values of memory_mb",
-                )
+        """Return the pool of processes with these options. Take a worker at once: an idle pool may be closed later."""
+        pool = self.open.pop(options, None)
+        if pool is None:
             engine = self._engines[options.engine]
             # A worker that waits at a sandbox host would keep it from others.
             spare = 0 if options.engine in REMOTE_ENGINES else self._spare
-            self.open[options] = Pool(engine.launch(options), size=spare, minimum=self._minimum, start=engine.start)
-        return self.open[options]
+            pool = Pool(engine.launch(options), size=spare, minimum=self._minimum, start=engine.start)
+        self.open[options] = pool
+        if len(self.open) > MAX_POOLS:
+            self._close_idle(kept=options)
+        return pool
+
+    def _close_idle(self, kept: ProcessOptions) -> None:
+        idle = [options for options, pool in self.open.items() if pool.idle and options != kept]
+        for options in idle[: len(self.open) - MAX_POOLS]:
+            pool = self.open.pop(options)
+            closing = asyncio.create_task(pool.close())
+            self._closing[closing] = pool
+            closing.add_done_callback(self._closing.pop)
 
     async def held(self, language: Language, options: ProcessOptions, limits: Limits) -> ProcessOptions:
         """Return the options, with the engine's substitute if the jail can't hold the engine."""
@@ -71,10 +85,11 @@ class EnginePools:
         pools, self.open = list(self.open.values()), {}
         for pool in pools:
             await pool.close()
+        await asyncio.gather(*self._closing)
 
     def abandon(self) -> None:
         """End all processes without their event loop, which somebody closed."""
-        pools, self.open = list(self.open.values()), {}
+        pools, self.open, self._closing = [*self.open.values(), *self._closing.values()], {}, {}
         for pool in pools:
             pool.abandon()
 

@@ -225,7 +225,6 @@ class Gloveport:
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
         engine = engine or self.engines.get(language)
         options = self._pools.options(language, engine, wanted, allow_eval=allow_eval, allow_wasm=allow_wasm)
-        self._pools.find(options)  # raises OptionError where there are too many pools
         given = input, wanted, env_from(env), on_event, agent
         request = RunRequest(id or secrets.token_hex(16), code, language, options, engine is None, *given)
         if tools is not None or log_code:
@@ -308,8 +307,7 @@ class Gloveport:
     async def _run_program(self, request: RunRequest, held: HeldRun | None) -> Outcome:
         if self._log_code or request.log_code:
             logger.info("run %s: %s program %r", request.run, request.language, request.code)
-        pool = self._pools.find(request.options)
-        pool.warm()
+        self._pools.find(request.options).warm()
         try:
             program, waits = await self._programs.prepare_run(request, self._sources, lambda: self._catalog_of(request))
             if self._closed:
@@ -324,6 +322,7 @@ class Gloveport:
             return Outcome(request.run, "failed", error=program_failure(error, self.catalog))
         except GloveportError as error:
             return Outcome(request.run, "failed", error=unprepared_failure(error))
+        pool = self._pools.find(request.options)
         try:
             worker = await pool.take()
         except GloveportError as error:
@@ -391,12 +390,13 @@ class Gloveport:
     async def _replay(self, recording: Recording, *, live_reads: bool) -> Divergence | None:
         limits = self.limits.with_(memory_mb=recording.memory_mb)
         language = ENGINES[recording.engine].languages[0]
-        pool = self._pools.find(self._pools.options(language, recording.engine, limits))
+        options = self._pools.options(language, recording.engine, limits)
         if live_reads:
             agent = live_agent(recording)
             await self._sources.open()
-            return await replay_with_live_reads(pool, await self._bridge(agent), self._context(agent), recording, limits)
-        return await replay_recorded(pool, recording, limits)
+            bridge, pool = await self._bridge(agent), self._pools.find(options)
+            return await replay_with_live_reads(pool, bridge, self._context(agent), recording, limits)
+        return await replay_recorded(self._pools.find(options), recording, limits)
 
     def _context(self, agent: str) -> RunContext:
         """Return the context of calls that belong to no run in the store."""

@@ -77,6 +77,8 @@ class Pool(Generic[W]):
         self._waiting: deque[asyncio.Future[W]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
         self._retiring: set[asyncio.Task[tuple[Exit, str]]] = set()
+        self._takers = 0  # callers that wait for a worker
+        self._taken: set[W] = set()
         self._opening: asyncio.Task[JailReport] | None = None
         self._closed = False
 
@@ -107,6 +109,15 @@ class Pool(Generic[W]):
 
     async def take(self) -> W:
         """Return the worker that has been ready longest, or the next that becomes ready."""
+        self._takers += 1
+        try:
+            worker = await self._take()
+        finally:
+            self._takers -= 1
+        self._taken.add(worker)
+        return worker
+
+    async def _take(self) -> W:
         if self._closed or self._opening is None or not self._launcher.alive:
             await self._open()
         while self._ready:
@@ -128,6 +139,7 @@ class Pool(Generic[W]):
 
     def retire(self, worker: W) -> None:
         """Kill a worker now and reap it in the background."""
+        self._taken.discard(worker)
         task = worker.end()
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
@@ -204,6 +216,11 @@ class Pool(Generic[W]):
     def states(self) -> dict[str, int]:
         """The number of workers that are ready and that are being started, and of callers that wait for one."""
         return {"ready": len(self._ready), "starting": len(self._starting), "wanted": len(self._waiting)}
+
+    @property
+    def idle(self) -> bool:
+        """True when nobody uses a worker of this pool, waits for one, or waits for the fork server."""
+        return not self._takers and not self._taken and (self._opening is None or self._opening.done())
 
     async def close(self) -> None:
         """End every process of this pool, and the fork server."""

@@ -98,11 +98,11 @@ async def replay_with_live_reads(
     pool: Pool[RunWorker], bridge: Bridge, context: RunContext, recording: Recording, limits: Limits
 ) -> Divergence | None:
     """Return the first difference between a recorded run and the same program with reads that are made now."""
-    history = await off_loop(RunHistory.of, recording)
-    calls = bridge.for_run(limits, context)
-    port = await off_loop(LiveReads, context.run, bridge, calls, history)
     worker = await pool.take()
+    calls = bridge.for_run(limits, context)
     try:
+        history = await off_loop(RunHistory.of, recording)
+        port = await off_loop(LiveReads, context.run, bridge, calls, history)
         await RunAttempt(worker, port, limits, port).start_again(history)
     finally:
         calls.close()
