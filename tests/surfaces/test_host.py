@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -136,14 +137,18 @@ async def test_a_callers_error_is_the_programs_to_catch(caller: HostClient) -> N
     ],
 )
 async def test_who_may_not_bring_tools_is_refused_before_the_upgrade(
-    served: Served, name: str, options: dict[str, Any], status: int
+    served: Served, name: str, options: dict[str, Any], status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "gloveport")
     token = served.tokens.get(name, "no-token-that-the-server-knows-of")
     headers = {"Authorization": f"Bearer {token}"}
     with pytest.raises(InvalidStatus) as refused:
         await connect(served.url.replace("http", "ws", 1) + "/v1/host", additional_headers=headers, proxy=None, **options)
     assert refused.value.response.status_code == status
     assert b'"ok":false' in (refused.value.response.body or b"")
+    logged = [(record.levelname, record.getMessage()) for record in caplog.records if record.name != "websockets.client"]
+    assert [level for level, _ in logged if level != "INFO"] == []
+    assert any(text.startswith(f"refused WebSocket '/v1/host': {status} ") for _, text in logged), logged
 
 
 async def test_a_run_counts_as_running_only_after_its_whole_configuration_is_valid(

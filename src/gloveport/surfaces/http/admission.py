@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from gloveport.errors import CODES, GloveportError
 
 MAX_CONCURRENT_RUNS = max(4, 2 * (os.cpu_count() or 2))
-MAX_WAITING_RUNS = 256
+MAX_WAITING_RUNS = 512  # each with its connection: more would not fit into the usual limit of 1,024 descriptors
 
 
 class Admission:

@@ -13,6 +13,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 MAX_UNAUTHENTICATED = 256  # with the sandboxes' descriptors they fit into the usual limit of 1,024
 UNAUTHENTICATED_TIMEOUT_SECONDS = 5.0
@@ -104,3 +105,16 @@ class _Connection(H11Protocol):
     @property
     def _idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
+
+
+class WebSocketConnection(WebSocketsSansIOProtocol):
+    """A connection of a WebSocket. One that was refused with an HTTP status is complete.
+
+    The library takes it for an application that forgot to answer, and logs an error for every wrong token.
+    """
+
+    async def send(self, message: Any) -> None:
+        """Send a message of the application."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True

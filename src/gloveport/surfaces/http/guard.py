@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import re
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -26,6 +27,8 @@ from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import mark_authenticated
 from gloveport.surfaces.http.token import HOST_ROLES, TokenCheck
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_document, read_message
+
+logger = logging.getLogger("gloveport")
 
 BODY_TIMEOUT_SECONDS = 30.0
 RETRY_AFTER_SECONDS = 2
@@ -201,6 +204,10 @@ async def _refuse(scope: Scope, send: Send, error: GloveportError, challenge: st
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
     body = orjson.dumps(problem_document(error))
     headers.append((b"content-length", str(len(body)).encode()))
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"  # before the upgrade
-    await send({"type": f"{kind}.start", "status": http_status(error.code), "headers": headers})
+    is_socket, status = scope["type"] == "websocket", http_status(error.code)
+    logger.info(
+        "refused %s %.100r: %d %s", "WebSocket" if is_socket else scope["method"], scope["path"], status, error.code
+    )
+    kind = "websocket.http.response" if is_socket else "http.response"  # before the upgrade
+    await send({"type": f"{kind}.start", "status": status, "headers": headers})
     await send({"type": f"{kind}.body", "body": body})

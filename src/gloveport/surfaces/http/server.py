@@ -25,7 +25,7 @@ from gloveport.host.port import Gloveport
 from gloveport.surfaces.http import MCP_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.api.app import Api, nowhere
-from gloveport.surfaces.http.connections import MAX_UNAUTHENTICATED, UnauthenticatedConnections
+from gloveport.surfaces.http.connections import MAX_UNAUTHENTICATED, UnauthenticatedConnections, WebSocketConnection
 from gloveport.surfaces.http.guard import Guard, ServerNames
 from gloveport.surfaces.http.token import TokenCheck
 from gloveport.surfaces.mcp.server import AgentServer, OnActivity, OnReady
@@ -82,7 +82,7 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            ws="websockets-sansio",
+            ws=WebSocketConnection,
             ws_max_size=MAX_REQUEST_BYTES,
             ws_per_message_deflate=False,  # a small message must not become a large one
             ws_ping_interval=PING_SECONDS,
