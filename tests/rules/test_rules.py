@@ -38,6 +38,43 @@ async def test_a_budget_that_two_files_state_counts_each_call_once_also_in_paral
     assert taken.count(None) == 4
 
 
+DEFAULTS = {
+    "properties": {
+        "currency": {"default": "EUR"},
+        "body": {"anyOf": [{"$ref": "#/$defs/Body"}, {"type": "null"}]},
+        "items": {"type": "array", "items": {"$ref": "#/$defs/Body"}},
+    },
+    "$defs": {"Body": {"properties": {"force": {"default": True}, "again": {"$ref": "#/$defs/Body"}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "when", "args", "applies"),
+    [
+        ("deny", 'args.currency == "EUR"', {}, True),
+        ("deny", 'args.currency == "EUR"', {"currency": "USD"}, False),
+        ("deny", 'args.currency == "USD"', {}, False),
+        ("deny", "args.body.force", {"body": {}}, True),
+        ("deny", "args.body.force", {"body": {"force": False}}, False),
+        ("deny", "args.body.again.force", {"body": {"again": {}}}, True),
+        ("deny", "args.items[1].force", {"items": [{"force": False}, {}]}, True),
+        ("deny", "args.body.force", {}, False),
+        ("allow", 'args.currency != "EUR"', {}, False),
+        ("allow", 'args.currency != "EUR"', {"currency": "USD"}, True),
+        ("allow", "not args.body.force", {"body": {}}, False),
+    ],
+)
+def test_leaving_out_an_argument_that_has_a_default_leads_around_no_rule(
+    verdict: Verdict, when: str, args: dict[str, Any], applies: bool
+) -> None:
+    call = CallRequest(Tool("shop.pay", "", DEFAULTS, writes=True), args)
+    rules = Rules([rule("shop.pay", verdict, when)])
+    decided = rules.decide(call)
+    assert (decided.verdict == verdict) is applies
+    assert rules.explain(call).decision == decided
+    assert args == call.args
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(STRICTNESS)))
 def test_deny_wins_over_ask_and_ask_over_allow_in_any_order(order: tuple[Verdict, ...]) -> None:
     for count in range(1, 4):

@@ -2,6 +2,7 @@
 
 Among the rules that apply to a call, deny wins over ask, and ask over allow, whatever their order. Where none applies, the
 preset decides. A rule whose condition is neither true nor false applies if it denies or asks, and does not if it allows.
+So does one whose condition depends on whether an argument that the call leaves out is null or has its default.
 
 The rules over addresses, or the preset, decide on a request of `fetch`. The rules over tools can only tighten that.
 """
@@ -12,11 +13,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gloveport.errors import OptionError, ToolError
 from gloveport.rules.budgets import Budget
 from gloveport.rules.conditions import Condition
+from gloveport.rules.defaults import with_defaults
 from gloveport.rules.rule import VERDICTS, EgressRule, Rule
 from gloveport.rules.source_writes import SourceWrites, opening_setting
 from gloveport.suggestions import did_you_mean
@@ -66,6 +68,24 @@ class _Patterns(NamedTuple):
 
     def cover(self, address: str, agent: str) -> bool:
         return bool(self.tools.match(address) and self.agents.match(agent))
+
+
+class _Tested(NamedTuple):
+    """The arguments that conditions test: as the call has them, and with the defaults of those that it leaves out."""
+
+    given: Mapping[str, Any] | None
+    completed: Mapping[str, Any] | None
+
+    @classmethod
+    def of(cls, request: CallRequest) -> _Tested:
+        args = request.args
+        return cls(args, None if args is None else with_defaults(args, request.tool.input_schema))
+
+    def holds(self, condition: Condition) -> bool | None:
+        if self.given is None or self.completed is None:
+            return None
+        holds = condition.holds(self.given)
+        return holds if self.completed is self.given or condition.holds(self.completed) is holds else None
 
 
 class _Plan(NamedTuple):
@@ -121,8 +141,9 @@ class Rules:
         if request.tool.kind == FETCH_KIND:
             return self.explain(request).decision
         plan = self._plan(request.tool, request.agent)
+        tested = _Tested.of(request)
         for rule in plan.rules:
-            if rule.condition is None or _applies(rule.verdict, _holds(rule.condition, request)):
+            if rule.condition is None or _applies(rule.verdict, tested.holds(rule.condition)):
                 return self._decisions[id(rule)]
         return plan.default
 
@@ -131,7 +152,8 @@ class Rules:
         found = self._matching(request.tool.address, request.agent)
         if request.tool.kind == FETCH_KIND:
             return self._explain_fetch(request, [rule for rule in found if rule.verdict != "allow"])
-        matches = tuple(RuleMatch(rule, rule.condition is None or _holds(rule.condition, request)) for rule in found)
+        tested = _Tested.of(request)
+        matches = tuple(RuleMatch(rule, rule.condition is None or tested.holds(rule.condition)) for rule in found)
         winner = next((match.rule for match in matches if match.applies), None)
         decision = self._decisions[id(winner)] if winner else self._default(request.tool)
         return Explanation(decision, winner, matches, self.preset)
@@ -152,7 +174,8 @@ class Rules:
         )
         default = self._fetch_default(url, method)
         decided = self._decisions[id(found[0])] if found else default
-        matches = tuple(RuleMatch(rule, rule.condition is None or _holds(rule.condition, request)) for rule in tightening)
+        tested = _Tested.of(request)
+        matches = tuple(RuleMatch(rule, rule.condition is None or tested.holds(rule.condition)) for rule in tightening)
         tighter = next((match.rule for match in matches if match.applies), None)
         winner = found[0] if found else None
         if tighter is not None and VERDICTS.index(tighter.verdict) < VERDICTS.index(decided.verdict):
@@ -220,10 +243,6 @@ def check_preset(preset: str) -> Preset:
     meant = did_you_mean(str(preset), tuple(PRESETS))
     message = f"there is no preset {preset!r:.40}{f'; {meant}' if meant else ''}"
     raise OptionError(message, hint=f"the presets are {', '.join(PRESETS)}")
-
-
-def _holds(condition: Condition, request: CallRequest) -> bool | None:
-    return None if request.args is None else condition.holds(request.args)
 
 
 def _applies(verdict: Verdict, holds: bool | None) -> bool:
