@@ -148,6 +148,42 @@ async def test_a_group_of_a_run_is_approved_with_changed_arguments_refused_for_i
         assert done.structured_content["value"] == 3
 
 
+async def test_changed_arguments_are_shown_before_they_are_approved_and_an_id_may_be_short(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    def answer(*options: str) -> str:
+        with terminal("approvals", *options, **home) as screen:
+            shown = screen.until(r"Approve this call\?")
+            screen.press(b"y\r")
+            code, rest = screen.rest()
+        assert code == 0, rest
+        return shown
+
+    def revoke(id: str) -> tuple[int, str]:
+        with terminal("approvals", "revoke", id, **home) as screen:
+            return screen.rest()
+
+    async with client(home, tmp_path) as opened:
+        told = (await opened.call_tool("execute", {"code": PAY})).structured_content
+        (request,) = await asked(home)
+        changed = '{"amount": 4, "to": "Cy\\u202e"}'
+        shown = await asyncio.to_thread(answer, "approve", request["id"][:6], "--args", changed)
+        assert '"amount": 5' in shown
+        assert shown.index('"amount": 5') < shown.index("instead:") < shown.index('{ "amount": 4, "to": "Cy\\u202e" }')
+        assert told is not None
+        done = await opened.call_tool("resume", {"run": told["run"]})
+        assert "paid 4 to Cy" in str(done.content)
+        await opened.call_tool("execute", {"code": PAY})
+        (request,) = await asked(home)
+        await asyncio.to_thread(answer, "approve", request["id"], "--always")
+    (standing,) = json.loads((await asyncio.to_thread(gloveport, "approvals", "standing", "--json", **home)).out)[
+        "standing"
+    ]
+    assert (await asyncio.to_thread(revoke, "x"))[0] == 5
+    code, shown = await asyncio.to_thread(revoke, standing["id"][:5])
+    assert (code, f"{standing['id']} is revoked" in shown) == (0, True)
+
+
 @pytest.mark.parametrize("columns", [40, 80])
 def test_no_argument_passes_for_a_line_of_ours(home: dict[str, str], columns: int) -> None:
     """A text that is padded to the edge of the terminal would begin a line of its own."""

@@ -15,7 +15,7 @@ from gloveport.approvals.shelf import ApprovalShelf, ShelvedRequest
 from gloveport.errors import ApprovalError, OptionError
 from gloveport.store.tokens import TokenStore
 from gloveport.surfaces.cli.agents.tokens import add_token, check_name, remove_token
-from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, request_lines
+from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, argument_lines, request_lines
 from gloveport.surfaces.cli.arguments import read_arguments, read_value
 from gloveport.surfaces.cli.file_change import ask
 from gloveport.surfaces.cli.view import ViewOptions
@@ -132,6 +132,10 @@ def revoke_command(view: ViewOptions, id: str) -> int:
     """End a standing approval; return the exit code."""
     approver = approver_of(view)
     with closing(_shelf(view)) as shelf:
+        found = [one.id for one in shelf.standing() if id and one.id.startswith(id)]
+        if len(found) > 1:
+            raise ApprovalError(f"more than one standing approval begins with {id[:40]}")
+        id = found[0] if found else id
         shelf.revoke(id, approver)
     if view.as_json:
         write_document(view.out, {"ok": True, "revoked": id})
@@ -188,6 +192,10 @@ def _answer(view: ViewOptions, options: AnswerOptions, answer: Answer, verb: str
         requests = [one.request for one in found]
         if not options.yes:
             _show(view, requests)
+            if answer.args is not None:
+                view.out.line("it is made with these arguments instead:")
+                for row in argument_lines(view.out, answer.args):
+                    view.out.line(row)
             ask(f"{verb} {_count(requests)}?", view.err, yes=False, as_json=view.as_json)
         shelf.answer({request.id: request.digest for request in requests}, answer)
         left = next((one.request.run for one in found if not one.is_held), None)

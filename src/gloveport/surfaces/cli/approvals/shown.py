@@ -29,7 +29,12 @@ def request_lines(out: Stream, requests: Iterable[ApprovalRequest]) -> Iterator[
 
 def _call_lines(out: Stream, request: ApprovalRequest) -> Iterator[str]:
     yield f"{out.paint(request.id[:SHORT_ID_CHARS], 'bold')}  tools.{out.paint(visible_line(request.tool), 'bold')}"
-    rows = argument_rows(request.args, out.columns - 7 if out.terminal else None) if request.args else ["no arguments"]
+    yield from argument_lines(out, request.args)
+
+
+def argument_lines(out: Stream, args: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that show the arguments of a call."""
+    rows = argument_rows(args, out.columns - 7 if out.terminal else None) if args else ["no arguments"]
     yield from (f"    {out.paint('│', 'dim')} {row}" for row in rows)
 
 
