@@ -21,6 +21,7 @@ from gloveport.sandbox.type_checkers import (
     _pack,
     python_launch,
 )
+from gloveport.sources.caller import CallerSource, CallerTool, CallerTools
 from gloveport.types import DEFAULT_AGENT
 from tests.sources.heartbeat import assert_no_stall
 
@@ -375,3 +376,11 @@ async def test_a_checker_that_was_taken_over_does_not_stop_the_loop(sent: bytes)
     sending.cancel()
     writer.close()
     theirs.close()
+
+
+async def test_tools_of_the_caller_without_types_are_not_checked(port: Gloveport) -> None:
+    typed = CallerTool("typed", input_schema={"type": "object", "properties": {"city": {"type": "string"}}})
+    tools = CallerTools(CallerSource([CallerTool("plain", positional=True), typed]))
+    advised = "const n: number = 'one'; typeof tools."
+    assert (await port.run(f"{advised}plain", tools=tools)).warnings == ()
+    assert "not assignable" in (await port.run(f"{advised}typed", tools=tools)).warnings[0]

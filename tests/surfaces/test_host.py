@@ -251,6 +251,23 @@ async def test_rules_hold_for_the_tools_of_a_caller(served: Served, caller: Host
     assert (outcome["status"], outcome["value"]) == ("completed", 2)
 
 
+async def test_an_unnamed_run_gets_an_id_of_the_server(served: Served, caller: HostClient) -> None:
+    ids = set()
+    for _ in range(2):
+        await caller.start("unnamed", "await tools.careful({a: 1})", {"careful": lambda args: 2}, unnamed=True)
+        run = (await caller.end("unnamed"))["run"]
+        (asked,) = (one for one in served.port.approvals.waiting if one.run == run)
+        served.port.approvals.answer(asked.id, asked.digest, Answer(True, "oncall"))
+        assert (await caller.end("unnamed"))["value"] == 2
+        ids.add(run)
+    started = {message["id"] for message in caller.of("unnamed") if message["type"] == "started"}
+    assert (started, len(ids)) == (ids, 2)
+    await caller.start("unnamed", "await tools.careful({a: 1})", {"careful": lambda args: 2}, unnamed=True)
+    await caller.end("unnamed")
+    await caller.send({"type": "cancel", "run": "unnamed"})
+    assert (await caller.end("unnamed"))["status"] == "cancelled"
+
+
 async def test_tagged_values_stay_what_they_are(caller: HostClient) -> None:
     code = "const back = await tools.echo(new Uint8Array([1, 2]), undefined); [input, back]"
     tools = {"echo": (lambda args: args[0], {"positional": True})}

@@ -273,14 +273,17 @@ async def test_the_lines_for_runs_and_calls_are_json_on_request() -> None:
 
 
 @pytest.mark.integration
-async def test_quiet_prints_no_line_for_a_run() -> None:
+async def test_quiet_prints_no_line_for_a_run_but_the_text_of_a_program_on_request() -> None:
     async with serving("--quiet") as (started, url, http):
+        await http.post(f"{url}/v1/runs", json={"code": "'hidden'"})
+        await http.post(f"{url}/v1/runs", json={"code": "'shown'", "logCode": True, "id": "shown"})
         async with Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
             await client.call_tool("execute", {"code": "await tools.some_tools.begin()"})
         started.terminate()
         assert await asyncio.to_thread(started.wait, DEADLINE) == 0
         assert started.stderr
-        assert started.stderr.read() == b"begun\n"
+        logged = b"""INFO gloveport.programs: run shown: typescript program "'shown'"\n"""
+        assert started.stderr.read() == logged + b"begun\n"
 
 
 @pytest.mark.integration

@@ -81,7 +81,9 @@ export class Connection {
   /** Runs a program and answers its calls; returns its outcome. Throws a GloveportError if the server refuses it. */
   async run(request: RunRequest, answers: ReadonlyMap<string, Answer>, signal?: AbortSignal): Promise<Outcome> {
     const run = randomUUID();
-    const message = JSON.stringify({ type: "run", run, values: "tagged", ...request } satisfies ToServer);
+    const message = JSON.stringify(
+      { type: "run", run, unnamed: true, values: "tagged", ...request } satisfies ToServer,
+    );
     if (tooLong(message)) {
       throw new GloveportError({ code: "program-too-large", message: `the program and its tools have ${TOO_LONG}` });
     }

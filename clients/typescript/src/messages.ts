@@ -68,14 +68,14 @@ export interface Outcome {
 
 /** What a caller sends. */
 export type ToServer =
-  | ({ type: "run"; run: string; values: "tagged" } & RunRequest)
+  | ({ type: "run"; run: string; unnamed: true; values: "tagged" } & RunRequest)
   | { type: "result"; run: string; call: number; value: Wire }
   | { type: "error"; run: string; call: number; error: { message: string; code?: string; data?: Wire } }
   | { type: "cancel"; run: string };
 
 /** What the server sends. */
 export type FromServer =
-  | { type: "started"; run: string }
+  | { type: "started"; run: string; id: string }
   | { type: "call"; run: string; call: number; tool: string; args: Wire }
   | ({ type: "log"; run: string } & LogLine)
   | { type: "emit"; run: string; value: Wire }

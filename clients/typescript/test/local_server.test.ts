@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { createCodeModeTool, GloveportExecutor } from "../src/index.ts";
+import { createCodeModeTool, GloveportExecutor, type RunOptions } from "../src/index.ts";
 import { config, DEADLINE, settings } from "./support.ts";
 
 /** Returns the ids of the servers that a process has started. */
@@ -80,11 +80,19 @@ test("a server that was killed is replaced by the next execution", DEADLINE, asy
 
 const PARENT = fileURLToPath(new URL(`./parent${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url));
 
+/** Starts a program that uses an executor with these options; returns it when its first execution has ended. */
+async function startParent(options: RunOptions) {
+  const parent = spawn(process.execPath, [PARENT, JSON.stringify(options)], { stdio: ["pipe", "pipe", "pipe"] });
+  let logged = "";
+  parent.stderr.on("data", (part: Buffer) => logged += part);
+  const [line] = await once(createInterface(parent.stdout), "line") as [string];
+  assert.equal(line, "42");
+  return { parent, logged: () => logged };
+}
+
 for (const how of ["SIGKILL", "SIGTERM", "by itself"] as const) {
   test(`the server ends with the program that started it (${how})`, DEADLINE, async () => {
-    const parent = spawn(process.execPath, [PARENT, config], { stdio: ["pipe", "pipe", "inherit"] });
-    const [line] = await once(createInterface(parent.stdout), "line") as [string];
-    assert.equal(line, "42");
+    const { parent } = await startParent({ config });
     const [server] = serversOf(parent.pid!);
     assert.ok(server);
     if (how === "by itself") parent.stdin.end();
@@ -93,3 +101,14 @@ for (const how of ["SIGKILL", "SIGTERM", "by itself"] as const) {
     await ended(server);
   });
 }
+
+test("logCode logs the text of programs; without it, nothing does", DEADLINE, async () => {
+  const logs = await Promise.all([true, false].map(async (logCode) => {
+    const { parent, logged } = await startParent({ config, logCode });
+    parent.stdin.end();
+    await once(parent, "close");
+    return logged();
+  }));
+  assert.match(logs[0]!, /typescript program '6 \* 7'/);
+  assert.equal(logs[1], "");
+});

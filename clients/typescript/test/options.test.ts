@@ -1,11 +1,29 @@
 /** The options of an executor, and what it returns when a run can't be made or does not end by itself. */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { GloveportExecutor } from "../src/index.ts";
-import { codemode, DEADLINE, executor, folder, recorded, settings } from "./support.ts";
+import { startLocalServer } from "../src/local_server.ts";
+import { codemode, config, DEADLINE, executor, folder, recorded, settings } from "./support.ts";
+
+const TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+
+/** Runs a command line in a terminal, as a person does who answers its question with `y`. */
+async function inTerminal(line: string): Promise<void> {
+  const running = promisify(execFile)("python", ["-c", TERMINAL, ...line.split(" ")]);
+  running.child.stdin?.write("y\n");
+  await running;
+}
+
+/** Returns how a run has ended, as the record has it. */
+async function recordedEnd(run: string): Promise<{ status: string; value: unknown }> {
+  const { stdout } = await promisify(execFile)("gloveport", ["runs", "show", run, "--json"]);
+  return (JSON.parse(stdout) as { outcome: { status: string; value: unknown } }).outcome;
+}
 
 test("env is all that a program finds in process.env", DEADLINE, async () => {
   const found = await executor({ env: { CITY: "Oslo" } }).execute("({ ...process.env })", {});
@@ -60,15 +78,43 @@ test("limits of a run hold", DEADLINE, async () => {
   assert.equal(call.calls.length, 2);
 });
 
-test("a call that asks gives an error with the run and the command that approves it", DEADLINE, async () => {
-  const config = settings("asking", '[[rules]]\nask = "caller.pay"\n');
-  const pay = recorded(() => "paid");
-  const { error } = await executor({ config }).execute("await codemode.pay({ amount: 5 })", codemode({ pay }));
-  assert.match(
-    error ?? "",
-    /^the run ([\w-]+) waits for a person to approve a call: gloveport approvals approve --run \1$/,
-  );
-  assert.deepEqual(pay.calls, []);
+test(
+  "a call that asks gives an error with the command that approves it, and then the program goes on",
+  DEADLINE,
+  async () => {
+    const config = settings("asking", '[[rules]]\nask = "caller.pay"\n');
+    let answered = () => {};
+    const paid = new Promise<void>((resolve) => answered = resolve);
+    const pay = recorded(() => answered());
+    const code = "await codemode.pay({ amount: 5 }); return 42";
+    const { error = "" } = await executor({ config }).execute(code, codemode({ pay }));
+    const [, run = "", command = ""] = /^the run ([\w-]+) waits for a person to approve a call: (.+)$/.exec(error) ??
+      [];
+    assert.equal(command, `gloveport approvals approve --run ${run}`);
+    assert.deepEqual(pay.calls, []);
+    await inTerminal(command);
+    await paid;
+    assert.deepEqual(pay.calls, [[{ amount: 5 }]]);
+    let end = await recordedEnd(run);
+    while (end.status !== "completed") end = await recordedEnd(run); // the test's deadline ends it
+    assert.equal(end.value, 42);
+  },
+);
+
+test("url names a server that runs already, and GLOVEPORT_TOKEN is its token", DEADLINE, async () => {
+  const { url, token, stop } = await startLocalServer({ config });
+  try {
+    await using given = new GloveportExecutor({ url, token });
+    assert.deepEqual(await given.execute("6 * 7", {}), { result: 42 });
+    process.env.GLOVEPORT_TOKEN = token;
+    await using found = new GloveportExecutor({ url });
+    assert.deepEqual(await found.execute("6 * 7", {}), { result: 42 });
+    await using wrong = new GloveportExecutor({ url, token: "wrong" });
+    assert.match((await wrong.execute("6 * 7", {})).error ?? "", /status 401: check the token/);
+  } finally {
+    delete process.env.GLOVEPORT_TOKEN;
+    await stop();
+  }
 });
 
 test("an aborted run ends", DEADLINE, async () => {

@@ -76,6 +76,11 @@ def declarations(catalog: Catalog, code: str, language: Language) -> str:
     return cache[key]
 
 
+def mentions_types(catalog: Catalog, code: str) -> bool:
+    """Return whether the code mentions a tool whose arguments or result have a type."""
+    return any(tool.takes == "object" or tool.output_schema is not None for _, tool in mentioned(catalog, code))
+
+
 def _declare(catalog: Catalog, tools: Sequence[tuple[str, Tool]], language: Language) -> str:
     if language == "python":
         names = "".join(f"{name}: Any = tools\n" for name in GUEST_VARIABLES)

@@ -63,6 +63,7 @@ from gloveport.types import (
 from gloveport.undo import Rollback
 
 logger = logging.getLogger("gloveport")
+program_logger = logging.getLogger("gloveport.programs")  # of its own, so that a server can show programs and no more
 
 PYTHON_DELAY_SECONDS = 0.25  # a port that is closed before need not start the engine
 
@@ -259,7 +260,7 @@ class Gloveport:
         if is_named and self._store is not None:
             await self._store.claim(self._desk, request)
         if request.tools is not None:
-            request.tools.on_start()
+            request.tools.on_start(request.run)
         run = partial(run_to_end, request, self._run)
         return await (run(None) if self._held is None else self._held.start(request, run))
 
@@ -306,7 +307,7 @@ class Gloveport:
 
     async def _run_program(self, request: RunRequest, held: HeldRun | None) -> Outcome:
         if self._log_code or request.log_code:
-            logger.info("run %s: %s program %r", request.run, request.language, request.code)
+            program_logger.info("run %s: %s program %r", request.run, request.language, request.code)
         self._pools.find(request.options).warm()
         try:
             program, waits = await self._programs.prepare_run(request, self._sources, lambda: self._catalog_of(request))

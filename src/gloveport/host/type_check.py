@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from gloveport.catalog import Catalog
-from gloveport.catalog.declarations import declarations
+from gloveport.catalog.declarations import declarations, mentions_types
 from gloveport.errors import SandboxError
 from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.run_request import RunRequest
-from gloveport.large_values import off_loop
+from gloveport.large_values import LARGE_BYTES, off_loop, off_loop_if
 from gloveport.prepare import TypeReport
 from gloveport.sandbox.type_checkers import TypeCheckers, python_launch, typescript_launch
 from gloveport.types import Language, Program, Strength
@@ -26,7 +26,13 @@ class TypeChecks:
         self._checkers: dict[Language, TypeCheckers] = {}
 
     async def check(self, program: Program, catalog: Catalog, request: RunRequest) -> TypeReport:
-        """Return what is wrong with the program's types."""
+        """Return what is wrong with the program's types.
+
+        Callers often bring tools without types. A program that mentions no others can't be refused, so it is not checked.
+        """
+        large = len(program.code) > LARGE_BYTES
+        if request.tools is not None and not await off_loop_if(large, mentions_types, catalog, program.code):
+            return TypeReport()
         header = await off_loop(declarations, catalog, program.code, program.language)
         try:
             findings = await self._of(program.language).check(request.agent, header + program.code)

@@ -104,12 +104,12 @@ async def _call_nobody(tool: Tool, call: int, args: Any) -> NoReturn:
 class CallerTools:
     """The tools that one run gets of its caller, and the way to the caller.
 
-    `on_start` is called when the run begins. `on_end` is called when no call can come any more.
+    `on_start` is called with the id of the run when it begins. `on_end` is called when no call can come any more.
     """
 
     source: CallerSource
     call: CallCaller = _call_nobody
-    on_start: Callable[[], None] = lambda: None
+    on_start: Callable[[str], None] = lambda _: None
     on_end: Callable[[], None] = lambda: None
 
     @classmethod

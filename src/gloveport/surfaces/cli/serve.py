@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gloveport.host.port import Gloveport
+from gloveport.host.port import Gloveport, program_logger
 from gloveport.sandbox.jail.strength import STRENGTH_MEANING, JailReport
 from gloveport.store.tokens import Role
 from gloveport.surfaces.activity_log import ActivityLog, LogFormat
@@ -59,6 +59,7 @@ def serve_command(options: ServeOptions) -> int:
     """Serve until the process is asked to stop; return the exit code."""
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    program_logger.setLevel(logging.INFO)  # whoever starts a run may ask for it
     given = Path(options.token_file) if options.token_file else None
     token = read_token(given) if given else own_token()
     if options.until_eof:

@@ -37,6 +37,7 @@ logger = logging.getLogger("gloveport")
 RUN: schemas.Schema = {
     **schemas.record(
         {"type": {"const": "run"}, "run": schemas.RUN_NAME, "code": schemas.TEXT},
+        unnamed={**schemas.FLAG, "description": "`run` names it on this socket alone; the server chooses its id"},
         tools=CALLER_TOOLS,
         values={"enum": ["json", "tagged"], "default": "json"},
         **RUN_OPTIONS,

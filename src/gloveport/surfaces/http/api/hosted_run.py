@@ -26,11 +26,12 @@ logger = logging.getLogger("gloveport")
 class HostedRun:
     """A run, the calls that wait for its caller, and what its caller gets to see.
 
-    With `tagged`, values cross in the tagged form of the sandbox border, otherwise in their plain JSON forms.
+    With `tagged`, values cross in the tagged form of the sandbox border, otherwise in their plain JSON forms. `name` is
+    that of the run on its socket. It is also its id, unless the caller leaves that to the server: then nothing is claimed.
     """
 
-    def __init__(self, run: str, caller: Caller, outbox: Outbox, runs: RunsApi, *, tagged: bool) -> None:
-        self._run = run
+    def __init__(self, name: str, caller: Caller, outbox: Outbox, runs: RunsApi, *, tagged: bool) -> None:
+        self._name = self._id = name
         self._caller = caller
         self._outbox = outbox
         self._runs = runs
@@ -47,17 +48,17 @@ class HostedRun:
             while outcome is not None:
                 await self._tell(outcome)
                 self._is_waiting = outcome.status == "waiting"
-                outcome = await self._runs.followed(self._run, agent) if self._is_waiting else None
+                outcome = await self._runs.followed(self._id, agent) if self._is_waiting else None
         except asyncio.CancelledError:
             if not self._is_cancelled:
                 raise
             error = Failure("cancelled", "GloveportError", "the run was cancelled by its caller")
-            await self._tell(Outcome(self._run, "cancelled", error=error))
+            await self._tell(Outcome(self._id, "cancelled", error=error))
         except GloveportError as error:
             self._send("refused", error=problem_document(error)["error"])
         except Exception as error:  # the outer edge: report a defect of ours without host details
             reference = secrets.token_hex(4)
-            logger.error("run %s: internal error %s", self._run, reference, exc_info=error)
+            logger.error("run %s: internal error %s", self._id, reference, exc_info=error)
             defect = GloveportError(f"internal error in Gloveport (reference {reference})")
             self._send("refused", error=problem_document(defect)["error"])
 
@@ -66,8 +67,13 @@ class HostedRun:
         if self._tagged and "input" in body:
             options["input"] = self._value(body["input"])
         source = await self._runs.caller_sources.source(body.get("tools", ()))
-        tools = CallerTools(source, self._call, lambda: self._send("started"))
-        return await self._runs.run_hosted(self._run, body["code"], tools, self._happened, options)
+        tools = CallerTools(source, self._call, self._started)
+        run = None if body.get("unnamed", False) else self._name
+        return await self._runs.run_hosted(run, body["code"], tools, self._happened, options)
+
+    def _started(self, run: str) -> None:
+        self._id = run
+        self._send("started", id=run)
 
     # What the caller says.
 
@@ -91,7 +97,7 @@ class HostedRun:
     async def cancel(self) -> None:
         """End the run."""
         if self._is_waiting:
-            await self._runs.cancel(self._run, self._caller)
+            await self._runs.cancel(self._id, self._caller)
         elif self.task is not None:
             self._is_cancelled = True
             self.task.cancel()
@@ -133,7 +139,7 @@ class HostedRun:
         self._send("outcome", outcome=document)
 
     def _send(self, kind: str, **content: Any) -> None:
-        self._outbox.put({"type": kind, "run": self._run, **content})
+        self._outbox.put({"type": kind, "run": self._name, **content})
 
     async def _shown(self, value: Any) -> Any:
         return await off_loop_if(is_large(value), self._form, value)

@@ -230,7 +230,7 @@ class RunsApi:
         caller = self._callbacks.caller(run, call.body["callback"])
         source = await self.caller_sources.source(call.body.get("tools", ()))
         begun = asyncio.Event()
-        return CallerTools(source, caller.call, begun.set, caller.forget), begun
+        return CallerTools(source, caller.call, lambda _: begun.set(), caller.forget), begun
 
     async def _run(
         self, run: str, body: Mapping[str, Any], options: Mapping[str, Any], tools: CallerTools | None
@@ -268,7 +268,7 @@ class RunsApi:
         return ApiReply(shown_outcome(outcome, caller), 202 if outcome.status == "waiting" else 200)
 
     async def run_hosted(
-        self, run: str, code: str, tools: CallerTools, on_event: OnEvent, options: Mapping[str, Any]
+        self, run: str | None, code: str, tools: CallerTools, on_event: OnEvent, options: Mapping[str, Any]
     ) -> Outcome:
         """Run a program with the tools of its caller, who waits for it. Cancelling this cancels the run."""
         with self._admission.request():
