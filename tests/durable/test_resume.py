@@ -175,7 +175,13 @@ async def test_a_released_run_goes_on_by_itself_when_a_person_answers(store: Pat
             answer(store)
             await eventually(lambda count=count: len(made) == count)
         await eventually(lambda: only_run(store).status == "completed")
-        assert (await port.resume(outcome.run)).value == 3
+        ended = await port.resume(outcome.run)
+        assert ended.value == 3
+    with closing(open_database(store)) as connection:
+        shown = {id for (id,) in connection.execute("SELECT id FROM approvals")}
+        recorded = connection.execute("SELECT json_extract(body, '$.request') FROM events WHERE kind LIKE 'call-a%'")
+        assert {id for (id,) in recorded} == shown  # the record names the requests that a person saw
+        assert len(shown) == 2
 
 
 async def test_the_same_program_is_not_started_again_while_it_waits_in_the_store(store: Path) -> None:

@@ -87,29 +87,32 @@ class ApprovalDesk:
             given += await self.stored_standing(request)
         return next((one for one in given if one.covers(request)), None)
 
+    async def find_earlier(self, request: ApprovalRequest) -> StoredRequest | None:
+        """Return what an earlier host of the run has asked about the same call; raise StoreError."""
+        return None if self.find_stored is None else await self.find_stored(request)
+
     async def ask(
         self,
         request: ApprovalRequest,
         check: ArgumentCheck = lambda args: None,
         *,
-        again: bool = False,
+        stored: StoredRequest | None = None,
         advise: Callable[[], Awaitable[tuple[str, ...]]] | None = None,
     ) -> Answer:
         """Return the answer to a request; raise ApprovalError when it expires. Cancelling this withdraws the request.
 
-        `check` raises ToolError for changed arguments that the tool does not take. With `again`, an earlier host may have
-        asked about the same call: its request in the store, and the answer to it, count. `advise` returns the advice of a
+        `check` raises ToolError for changed arguments that the tool does not take. `stored` is what `find_earlier` has
+        found: that request counts, and the answer to it. `advise` returns the advice of a
         new request; it is called only if a person has to answer. Raise StoreError when the store can't be used and only
         an answer from there could come.
         """
-        found = await self.find_stored(request) if again and self.find_stored is not None else None
-        if found is not None:
-            request, answer = found
+        if stored is not None:
+            request, answer = stored
             if answer is not None and await self._takes_stored(request, answer, check):
                 return answer
         if standing := await self.find_standing(request):
             return Answer(True, standing.approver, "always" if standing.run is None else "run")
-        if found is None and advise is not None:
+        if stored is None and advise is not None:
             request = replace(request, advice=await advise())
         own = sum(one.request.agent == request.agent for one in self._waiting.values())
         if own >= MAX_WAITING_OF_AN_AGENT or len(self._waiting) >= MAX_WAITING_REQUESTS:

@@ -18,7 +18,7 @@ from gloveport.rules.labels import LabelledRead
 from gloveport.types import CallApproval, CallRequest, Decision
 
 if TYPE_CHECKING:
-    from gloveport.approvals.desk import ApprovalDesk
+    from gloveport.approvals.desk import ApprovalDesk, StoredRequest
     from gloveport.bridge.bridge import Bridge
     from gloveport.bridge.made_call import MadeCall
     from gloveport.bridge.run_bridge import RunContext
@@ -79,10 +79,12 @@ class RunApprovals:
             is_unknown=is_unknown,
             reads=reads,
         )
+        stored = await self._earlier(desk, question, made)
+        question = question if stored is None else stored[0]
         audit = self._context.audit
         if audit is not None:
             audit.asked(made.id, question.tool, question.args, question.id, question.reads)
-        answer = await self._answer(desk, question, made)
+        answer = await self._answer(desk, question, stored, made)
         if audit is not None:
             told = {
                 "approved": answer.approved,
@@ -93,12 +95,23 @@ class RunApprovals:
             }
             audit.answered(made.id, question.id, told, answer.args)
         changed = question.args if answer.args is not None else None
-        return answer, CallApproval(answer.approver, time.time() - asked, answer.scope, changed)
+        return answer, CallApproval(answer.approver, time.time() - question.asked, answer.scope, changed)
 
-    async def _answer(self, desk: ApprovalDesk, question: ApprovalRequest, made: MadeCall) -> Answer:
+    async def _earlier(self, desk: ApprovalDesk, question: ApprovalRequest, made: MadeCall) -> StoredRequest | None:
+        """Return what an earlier host has asked about this call: the record then names the request that a person saw."""
+        if not self._context.is_resumed:
+            return None
+        try:
+            return await desk.find_earlier(question)
+        except StoreError as error:
+            raise not_answered(made.tool, error) from None
+
+    async def _answer(
+        self, desk: ApprovalDesk, question: ApprovalRequest, stored: StoredRequest | None, made: MadeCall
+    ) -> Answer:
         self.begin_waiting()
-        again = self._context.is_resumed
-        asking = asyncio.ensure_future(desk.ask(question, made.contract.accept_named, again=again, advise=self._advise))
+        check = made.contract.accept_named
+        asking = asyncio.ensure_future(desk.ask(question, check, stored=stored, advise=self._advise))
         self._asking.add(asking)
         try:
             return await asking
