@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from gloveport import Answer, Gloveport, Rule, tool
+from gloveport.store import database
 from gloveport.store.database import open_database
 from gloveport.store.verification import damaged_payloads, verify
 
@@ -90,7 +91,10 @@ def test_without_a_store_no_file_is_opened(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.rglob("*.sqlite*")) == []
 
 
-async def test_where_nothing_can_be_recorded_writes_are_refused_and_reads_go_on(tmp_path: Path) -> None:
+async def test_where_nothing_can_be_recorded_writes_are_refused_and_reads_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_TIMEOUT_SECONDS", 0.5)
     store, paid = tmp_path / "store.sqlite", []
 
     @tool(writes=True)
