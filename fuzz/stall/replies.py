@@ -73,7 +73,7 @@ async def opened() -> AsyncIterator[Take]:
 
 
 def _sources(hostile: Service) -> list[Any]:
-    secrets = {"credentials": {"token": "env:STALL_TOKEN", "key": "env:STALL_KEY"}, "timeout_seconds": 30}
+    secrets = {"credentials": {"token": "env:STALL_TOKEN", "key": "env:STALL_KEY"}, "timeout_seconds": 10}
     http = source_config(hostile, "openapi-file", json.dumps(OPENAPI).encode(), **secrets)
     schema = hostile.put("introspected.json", b'{"data":%b}' % INTROSPECTED)
     graphql = replace(
