@@ -1,12 +1,13 @@
 """Our own client in a scenario of the client suite: `python -m interop.our_client URL`.
 
 A program calls every tool of the server, as an agent's program would. For elicitation the source is called directly:
-no surface supports it yet.
+no surface supports it yet. When a run needs a sign-in, the user runs the command that it names, and the program again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from gloveport.sources.context import SourceContext
 from gloveport.sources.mcp.elicitation import ElicitationAnswer, ElicitationQuestion
 from gloveport.sources.mcp.opening import open_mcp
 from gloveport.types import Tool
+from interop.our_account import MAX_SIGN_INS, named_command, sign_in, write_settings
 from interop.scenarios import arguments, asks, filled_in
 
 OFFERED = {"resources": ("read", "uri"), "prompts": ("get", "name")}
@@ -34,19 +36,30 @@ for (const [kind, [verb, key]] of input.offered) {
 """
 
 
-async def run(config: SourceConfig) -> None:
-    """Run a program that calls every tool."""
+async def run(config: SourceConfig) -> list[str]:
+    """Run a program that calls every tool; return the words of the command that signs in, if it is needed."""
     port = Gloveport(sources=[config], spare=0)
     try:
         await port.connect()
         print(*port.problems, sep="\n", file=sys.stderr)
         if not port.catalog.tools:
-            return
+            return named_command(str([problem.hint for problem in port.problems]))
         offered = [item for item in OFFERED.items() if f"server.{item[0]}.list" in {t.address for t in port.catalog.tools}]
         outcome = await port.run(PROGRAM, input={"calls": calls(port.catalog.tools), "offered": offered})
         print(outcome.error, *outcome.logs, sep="\n", file=sys.stderr)
+        return named_command(str([call.setting for call in outcome.calls]))
     finally:
         await port.close()
+
+
+async def run_signed_in(config: SourceConfig, url: str) -> None:
+    """Run the program, and again after each sign-in that it needs."""
+    write_settings(url)
+    for _ in range(MAX_SIGN_INS):
+        command = await run(config)
+        if not command or not await sign_in(command, url):
+            return
+    await run(config)
 
 
 async def answer(question: ElicitationQuestion) -> ElicitationAnswer:
@@ -81,4 +94,5 @@ def calls(tools: Sequence[Tool]) -> list[tuple[str, dict[str, Any]]]:
 
 if __name__ == "__main__":
     server = SourceConfig("server", "mcp", sys.argv[1], allow_private=True, writes=("*",))
-    asyncio.run(ask(server) if asks else run(server))
+    authorizes = os.environ.get("MCP_CONFORMANCE_SCENARIO", "").startswith("auth/")
+    asyncio.run(ask(server) if asks else run_signed_in(server, sys.argv[1]) if authorizes else run(server))

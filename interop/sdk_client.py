@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable
 from typing import Any
 
+import httpx2
 import mcp_types as mcp
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from interop.scenarios import REVISION, arguments, asks, filled_in
+from interop.sdk_account import provider
 
 
-async def answer(_: Any, params: mcp.ElicitRequestParams) -> mcp.ElicitResult:
+async def answer(context: Any, params: mcp.ElicitRequestParams) -> mcp.ElicitResult:
     """Accept every elicitation."""
     schema = params.requested_schema if isinstance(params, mcp.ElicitRequestFormParams) else {}
     return mcp.ElicitResult(action="accept", content=filled_in(schema))
@@ -30,7 +34,10 @@ async def attempt(call: Awaitable[Any]) -> Any:
 async def main(url: str) -> None:
     """List and call everything that the server has."""
     mode = "legacy" if REVISION == "2025-11-25" else "auto"
-    async with Client(url, mode=mode, elicitation_callback=answer if asks else None) as client:
+    authorizes = os.environ.get("MCP_CONFORMANCE_SCENARIO", "").startswith("auth/")
+    http = httpx2.AsyncClient(auth=provider(url) if authorizes else None, follow_redirects=True, timeout=30)
+    transport = streamable_http_client(url, http_client=http)
+    async with http, Client(transport, mode=mode, elicitation_callback=answer if asks else None) as client:
         has = client.server_capabilities
         listed = await client.list_tools()
         schemas = {tool.name: tool.input_schema for tool in listed.tools}

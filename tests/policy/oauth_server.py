@@ -19,7 +19,8 @@ from tests.sources.mcp.support import served
 class OAuthServer:
     """Gives tokens that rotate. `refreshes` counts, `metadata` and `resource` override what it says of itself.
 
-    One that is not `described` says nothing of itself.
+    One that is not `described` says nothing of itself. The service names `scope` in its refusals, and with `more_scope`
+    wants a token with that one. It answers no GET while `gets` is false.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,9 @@ class OAuthServer:
         self.metadata: dict[str, Any] = {}
         self.resource: dict[str, Any] = {}
         self.registration: dict[str, Any] = {}
+        self.registered: list[dict[str, Any]] = []
+        self.scope = self.more_scope = ""
+        self.gets = True
         self.challenge = True
         self.described = True
         self.broken = 0  # the status of the token endpoint, while it is not 0
@@ -116,7 +120,8 @@ class OAuthServer:
         return "authorization_pending" if self.polls_left >= 0 else ""
 
     async def _register(self, request: Request) -> Response:
-        return JSONResponse({**(await request.json()), "client_id": "registered", **self.registration}, 201)
+        self.registered.append(await request.json())
+        return JSONResponse({**self.registered[-1], "client_id": "registered", **self.registration}, 201)
 
     async def _device(self, request: Request) -> Response:
         if (await request.form()).getlist("client_id") != ["tv"]:  # as RFC 6749 wants: no parameter twice
@@ -132,10 +137,16 @@ class OAuthServer:
 
     async def _service(self, request: Request) -> Response:
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if request.method == "GET" and not self.gets:
+            return Response(status_code=405)
+        if token in self.access and self.more_scope:
+            about = f'Bearer error="insufficient_scope", scope="{self.more_scope}"'
+            return Response("more", 403, {"www-authenticate": about})
         if token in self.access:
             return JSONResponse({"hello": token})
         metadata = f"{self.origin}/.well-known/oauth-protected-resource/mcp" if self.challenge is True else self.challenge
-        headers = {"www-authenticate": f'Bearer resource_metadata="{metadata}"'} if metadata else {}
+        scope = f', scope="{self.scope}"' if self.scope else ""
+        headers = {"www-authenticate": f'Bearer resource_metadata="{metadata}"{scope}'} if metadata else {}
         return Response("sign in", 401, headers)
 
 

@@ -18,7 +18,7 @@ from gloveport.policy.credentials.configured import ConfiguredCredentials
 from gloveport.policy.credentials.vault import StoredCredential, Vault
 from gloveport.policy.egress import Egress, Request
 from gloveport.policy.oauth.accounts import account_value
-from gloveport.policy.oauth.discovery import AuthorizationServer, discover, safe_url
+from gloveport.policy.oauth.discovery import AuthorizationServer, discover, mcp_probe, safe_url
 from gloveport.policy.oauth.grants import GrantError, Grants, OAuthClient, PendingSignIn, Tokens
 from gloveport.surfaces.cli.auth.callback import CallbackServer
 from gloveport.surfaces.cli.auth.login import open_in_browser
@@ -57,7 +57,7 @@ class Redirecting:
             await RedirectResponse(self._target, 307)(scope, receive, send)
 
 
-async def found(server: OAuthServer, egress: Egress, **more: str) -> AuthorizationServer:
+async def found(server: OAuthServer, egress: Egress, **more: Any) -> AuthorizationServer:
     return await discover(egress, f"{server.origin}/mcp", allow_private=True, **more)
 
 
@@ -105,6 +105,26 @@ async def test_a_sign_in_discovers_registers_and_exchanges_its_code_once(server:
     with pytest.raises(GrantError) as caught:
         await grants.by_code("the-code", pending)
     assert caught.value.reason == "invalid_grant" and "canary" not in str(vars(caught.value))
+
+
+@pytest.mark.integration
+async def test_the_refusal_of_an_mcp_server_names_its_metadata_and_scopes(server: OAuthServer, egress: Egress) -> None:
+    server.gets, server.scope = False, "read:all $(id) `id` --yes write"
+    server.metadata = {"scopes_supported": ["read", "offline_access"]}
+    assert (await found(server, egress)).scopes == ("read",)  # a GET gets no refusal
+    asked = await found(server, egress, probe=mcp_probe(f"{server.origin}/mcp"))
+    assert asked.scopes == ("read:all", "write")  # a person gets them in a command
+    assert asked.offline_access and asked.supports_pkce
+
+
+@pytest.mark.integration
+async def test_a_client_is_registered_as_native_with_a_method_that_the_server_takes(
+    server: OAuthServer, egress: Egress
+) -> None:
+    server.metadata = {"token_endpoint_auth_methods_supported": ["private_key_jwt", "client_secret_post"]}
+    grants = Grants(egress, await found(server, egress), OAuthClient(""), allow_private=True)
+    assert (await grants.register(REDIRECT, "")).auth_method == "client_secret_post"
+    assert server.registered[0]["application_type"] == "native"
 
 
 @pytest.mark.integration

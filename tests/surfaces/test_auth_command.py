@@ -131,6 +131,9 @@ async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settin
         server.metadata = {"authorization_endpoint": "https://bank.test/authorize"}
         mixed = await asyncio.to_thread(gloveport, "auth", "login", "shop")
         assert "shows the page of https://bank.test; tokens come from" in mixed.err
+        server.metadata = {"code_challenge_methods_supported": None}
+        unproven = await asyncio.to_thread(gloveport, "auth", "login", "shop", "--yes", "--no-browser")
+        assert (unproven.code, "does not state that it supports PKCE" in unproven.err) == (2, True), unproven.err
         server.metadata = {}
         secret = ("--client-id", "x", "--client-secret", "--yes")
         given = await asyncio.to_thread(gloveport, "auth", "login", "shop", *secret, stdin="canary")
@@ -151,6 +154,13 @@ async def test_a_person_signs_in_and_out_and_a_run_without_it_ends_with_4(settin
         assert code == 0 and "canary" not in question + text + rest
         listed = await asyncio.to_thread(gloveport, "auth", "list", "--json")
         assert json.loads(listed.out)["credentials"][0]["issuer"] == server.origin and "canary" not in listed.out
+        terminal = await asyncio.to_thread(
+            Terminal, "auth", "login", "shop", "--no-browser", "--yes", "--more-scope", "write"
+        )
+        try:
+            assert "&scope=read+write&" in await asyncio.to_thread(terminal.until, r"sign in: http\S+\s")
+        finally:
+            terminal.close()
         out = await asyncio.to_thread(gloveport, "auth", "logout", "shop", "--json")
         assert out.document == {"ok": True, "removed": "shop.token", "revoked": True}
         assert (server.access, server.refresh) == (set(), set())

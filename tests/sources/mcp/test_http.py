@@ -24,6 +24,8 @@ class Gate:
     def __init__(self, app: Any) -> None:
         self._app = app
         self.status: int | None = None
+        self.next: list[int] = []
+        self.challenge = b""
         self.body = b"the gate is shut"
         self.headers: list[dict[bytes, bytes]] = []
         self.type = b"text/plain"
@@ -31,8 +33,10 @@ class Gate:
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
         if scope["type"] == "http":
             self.headers.append(dict(scope["headers"]))
-        if scope["type"] == "http" and self.status is not None:
-            await send({"type": "http.response.start", "status": self.status, "headers": [(b"content-type", self.type)]})
+        if scope["type"] == "http" and (self.next or self.status is not None):
+            status = self.next.pop(0) if self.next else self.status
+            headers = [(b"content-type", self.type), (b"www-authenticate", self.challenge)]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": self.body})
         else:
             await self._app(scope, receive, send)
@@ -102,6 +106,32 @@ async def test_a_missing_or_refused_token_is_named() -> None:
                 async with opened(at(url), given):
                     pass
             assert (caught.value.code, caught.value.hint) == ("auth-required", setting)
+
+
+@pytest.mark.integration
+async def test_a_server_that_refuses_the_newest_handshake_and_does_not_know_the_older_one_wants_a_credential() -> None:
+    gate = Gate(None)
+    gate.next = [401, 400]
+    async with served(gate) as url:
+        with pytest.raises(SourceError) as caught:
+            async with opened(at(url)):
+                pass
+    assert (caught.value.code, gate.next) == ("auth-required", [])
+
+
+@pytest.mark.integration
+async def test_a_token_with_too_few_scopes_is_named_with_the_sign_in_that_asks_for_more() -> None:
+    gate = Gate(build().streamable_http_app())
+    async with served(gate) as url, opened(at(url)) as source:
+        gate.next, gate.challenge = [403, 403], b'Bearer error="insufficient_scope", scope="files:write $(id) --yes"'
+        with pytest.raises(ToolError) as caught:
+            await call(source, "add", a=1, b=2)
+        command = "run `gloveport auth login it --more-scope files:write`"
+        assert (caught.value.code, caught.value.setting) == ("auth-required", command)
+        gate.challenge = b'Bearer error="insufficient_scope"'
+        with pytest.raises(ToolError) as caught:
+            await call(source, "add", a=1, b=2)
+        assert caught.value.code == "http-error"
 
 
 @pytest.mark.integration

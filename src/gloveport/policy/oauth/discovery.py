@@ -19,6 +19,10 @@ MAX_METADATA_BYTES = 256 * 1024
 METADATA_SECONDS = 20
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 _CHALLENGE = re.compile(r'resource_metadata="([^"\\]{1,2000})"')
+_CHALLENGED_SCOPE = re.compile(r'\bscope="([^"\\]{1,2000})"')
+_SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._/~+*-]{0,199}")
+MAX_SCOPES = 50
+OFFLINE_ACCESS = "offline_access"
 
 
 class NoServerMetadata(ToolError):
@@ -38,7 +42,9 @@ class AuthorizationServer:
     revocation_endpoint: str = ""
     device_endpoint: str = ""
     scopes: tuple[str, ...] = ()
+    offline_access: bool = False
     auth_methods: tuple[str, ...] = ()
+    supports_pkce: bool = False
     returns_issuer: bool = False
     takes_metadata_documents: bool = False
     resource: str = ""
@@ -50,10 +56,13 @@ class AuthorizationServer:
         return frozenset(urls.parse(url).origin for url in used if url)
 
 
-async def discover(egress: Egress, resource_url: str, *, allow_private: bool, issuer: str = "") -> AuthorizationServer:
+async def discover(
+    egress: Egress, resource_url: str, *, allow_private: bool, issuer: str = "", probe: Request | None = None
+) -> AuthorizationServer:
     """Return the authorization server of the service at a URL, or the one of an issuer that a person named.
 
-    Raise ToolError `auth-required` when there is none, or when its metadata are for somebody else.
+    `probe` is the request that the service refuses without a token, and whose refusal may name its metadata: by default
+    a GET. Raise ToolError `auth-required` when there is none, or when its metadata are for somebody else.
     """
     reach = Reach(
         allow_private=allow_private, total_seconds=METADATA_SECONDS, max_bytes=MAX_METADATA_BYTES, max_redirects=0
@@ -61,11 +70,17 @@ async def discover(egress: Egress, resource_url: str, *, allow_private: bool, is
     at = urls.parse(resource_url)
     resource, scopes = f"{at.origin}{at.path}", ()
     if not issuer:
-        found = await _protected_resource(egress, at, reach)
+        found = await _protected_resource(egress, at, reach, probe or Request("GET", f"{at.origin}{at.path}"))
         if found is not None:
             resource, issuer, scopes = found
     metadata = await server_metadata(egress, issuer or at.origin, reach)
     return _server(metadata, issuer or at.origin, resource, scopes)
+
+
+def mcp_probe(url: str) -> Request:
+    """Return the request that asks an MCP server for its tools: it may answer no GET, and anybody who initializes."""
+    headers = (("content-type", "application/json"), ("accept", "application/json, text/event-stream"))
+    return Request("POST", url, headers, b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}')
 
 
 def declared_server(authorization_url: str, token_url: str) -> AuthorizationServer:
@@ -88,12 +103,21 @@ def safe_url(text: Any, what: str) -> str:
     return str(url)
 
 
-async def _protected_resource(egress: Egress, at: urls.Url, reach: Reach) -> tuple[str, str, tuple[str, ...]] | None:
+def challenged_scopes(challenge: str) -> tuple[str, ...]:
+    """Return the scopes that a `WWW-Authenticate` header names. Only plain ones: a person gets them in a command."""
+    found = _CHALLENGED_SCOPE.search(challenge)
+    return tuple(filter(_SCOPE.fullmatch, found[1].split(" ")[:MAX_SCOPES])) if found else ()
+
+
+async def _protected_resource(
+    egress: Egress, at: urls.Url, reach: Reach, probe: Request
+) -> tuple[str, str, tuple[str, ...]] | None:
     own = Reach(frozenset({at.origin}), reach.allow_private, True, 10, reach.total_seconds, reach.max_bytes, 0)
     path = "" if at.path == "/" else at.path
     places = [f"{at.origin}/.well-known/oauth-protected-resource{each}" for each in dict.fromkeys((path, ""))]
-    reply = await egress.send(Request("GET", f"{at.origin}{at.path}"), own)
-    if challenged := _CHALLENGE.search(reply.headers.get("www-authenticate", "")):
+    reply = await egress.send(probe, own)
+    challenge = reply.headers.get("www-authenticate", "")
+    if challenged := _CHALLENGE.search(challenge):
         # Another origin could name its own authorization server: egress refuses to ask it.
         places.insert(0, safe_url(challenged[1], "the URL of the resource's metadata"))
     for place in places:
@@ -105,11 +129,8 @@ async def _protected_resource(egress: Egress, at: urls.Url, reach: Reach) -> tup
             raise _refused(f"the metadata of {at.origin} are for another resource")
         servers = _texts(document.get("authorization_servers"))
         if servers:
-            return (
-                resource,
-                safe_url(servers[0], "the authorization server").rstrip("/"),
-                _texts(document.get("scopes_supported")),
-            )
+            scopes = challenged_scopes(challenge) or _texts(document.get("scopes_supported"))
+            return resource, safe_url(servers[0], "the authorization server").rstrip("/"), scopes
     return None
 
 
@@ -172,7 +193,9 @@ def _server(metadata: dict[str, Any], issuer: str, resource: str, scopes: tuple[
         said,
         **found,
         scopes=scopes,
+        offline_access=OFFLINE_ACCESS in _texts(metadata.get("scopes_supported")),
         auth_methods=_texts(metadata.get("token_endpoint_auth_methods_supported")),
+        supports_pkce="S256" in methods,
         returns_issuer=metadata.get("authorization_response_iss_parameter_supported") is True,
         takes_metadata_documents=metadata.get("client_id_metadata_document_supported") is True,
         resource=resource,

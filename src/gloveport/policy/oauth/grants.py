@@ -131,12 +131,14 @@ class Grants:
 
     async def register(self, redirect_uri: str, scope: str) -> OAuthClient:
         """Register a client (RFC 7591), use it from now on, and return it. Without a redirect it is for device codes."""
+        methods = self._server.auth_methods or AUTH_METHODS
         wanted: dict[str, Any] = {
             "client_name": "Gloveport",
+            "application_type": "native",
             "redirect_uris": [redirect_uri] if redirect_uri else [],
             "grant_types": ["authorization_code" if redirect_uri else DEVICE_GRANT, "refresh_token"],
             "response_types": ["code"] if redirect_uri else [],
-            "token_endpoint_auth_method": "none",
+            "token_endpoint_auth_method": next(filter(methods.__contains__, AUTH_METHODS), "none"),
             **({"scope": scope} if scope else {}),
         }
         headers = (("content-type", "application/json"), ("accept", "application/json"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
@@ -16,17 +16,19 @@ from pydantic import ValidationError
 from gloveport.errors import ToolError
 from gloveport.large_values import LARGE_BYTES
 from gloveport.policy.egress.response import EVENT_END
+from gloveport.policy.oauth.discovery import challenged_scopes
 from gloveport.sources.mcp.connection import CURRENT_CALL, ActiveCall
 from gloveport.sources.mcp.messages import KeptResults, MessageLimitError
 
 RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
+INSUFFICIENT_SCOPE = 'error="insufficient_scope"'
 MAX_SHOWN_BODY_BYTES = 4000
 MAX_EVENT_LINES = 10_000
 # Calls have deadlines of their own; these are for streams on which a server writes only when something happens.
 TIMEOUTS = httpx2.Timeout(30, read=300)
 
-WantedCredential = Callable[[], Awaitable[str]]
-"""Returns what a person must do so that the server gets a credential; nothing when it got one."""
+WantedCredential = Callable[[Sequence[str]], Awaitable[str]]
+"""Returns what a person must do so that the server gets a credential, or one with more scopes."""
 
 
 class HttpConnection:
@@ -123,12 +125,17 @@ class _ContainedTransport(httpx2.AsyncBaseTransport):
             )
             self._lost.set()
         elif status >= 400 and not _is_rpc_error(body):
-            call.problem = await self._status_error(status, body, request.url.host)
+            call.problem = await self._status_error(response, body, request.url.host)
 
-    async def _status_error(self, status: int, body: bytes, host: str) -> ToolError:
+    async def _status_error(self, response: httpx2.Response, body: bytes, host: str) -> ToolError:
+        status, challenge = response.status_code, response.headers.get("www-authenticate", "")
         if status == 401:
-            setting = await self._wanted_credential()
+            setting = await self._wanted_credential(())
             return ToolError(f"{host} wants a credential", code="auth-required", status=status, setting=setting)
+        if status == 403 and INSUFFICIENT_SCOPE in challenge and (scopes := challenged_scopes(challenge)):
+            setting = await self._wanted_credential(scopes)
+            message = f"{host} wants a sign-in with the scope {' '.join(scopes)}"
+            return ToolError(message, code="auth-required", status=status, setting=setting)
         message = f"{host} answered with status {status}"
         about = {"status": status, "data": _excerpt(body), "retryable": status in RETRYABLE_STATUSES}
         return ToolError(message, code="http-error", origin="tool", **about)

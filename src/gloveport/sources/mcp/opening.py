@@ -70,7 +70,10 @@ def _over_http(config: SourceConfig, url: str, context: SourceContext) -> Callab
     async def renew(refused: Sequence[Attachment]) -> tuple[Attachment, ...]:
         return await renew_attachments(credentials, refused)
 
-    async def wanted() -> str:
+    async def wanted(scopes: Sequence[str]) -> str:
+        if scopes:
+            options = " ".join(f"--more-scope {scope}" for scope in scopes)
+            return f"run `gloveport auth login {config.name} {options}`"
         found = await credentials.find(config.name, TOKEN_SLOT, origin)
         way = credentials.wanted(config.name, TOKEN_SLOT)
         return f"give it another credential: {way}" if found else f"run `gloveport auth login {config.name}`, or {way}"

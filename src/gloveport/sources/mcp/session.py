@@ -173,11 +173,15 @@ class Session:
                     return
             if not self._legacy and self._connection.lost.is_set():
                 raise EndedDuringDiscovery(f"the server of the source {self._source} ended")
+            call = CURRENT_CALL.get()
+            refused = call.problem if call and call.problem and call.problem.code == "auth-required" else None
             try:
                 await client.initialize()
             except MCPError as error:
                 # A server that was slow to start has answered `server/discover` after all: use that.
                 if last or error.code != mcp.UNSUPPORTED_PROTOCOL_VERSION:
+                    if call and refused:  # it does not speak the older protocol: what it wants is a credential
+                        call.problem = refused
                     raise
             else:
                 return

@@ -41,6 +41,7 @@ def auth_add(name: str, origins: tuple[str, ...], expires: str | None, **view: A
 @click.option("--client-id", metavar="ID", help="The client to sign in as (default: one that is registered now).")
 @click.option("--client-secret", is_flag=True, help="Ask for the client's secret, or read it from stdin.")
 @click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="What to ask for (default: what the source names).")
+@click.option("--more-scope", "more_scopes", multiple=True, metavar="SCOPE", help="Ask for this beside what was asked for.")
 @click.option("--device", is_flag=True, help="Show a code to type on another device.")
 @click.option("--client-credentials", is_flag=True, help="Sign in as the client itself, without a person.")
 @click.option("--no-browser", is_flag=True, help="Show the link, and open nothing.")

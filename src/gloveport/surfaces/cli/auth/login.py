@@ -14,7 +14,15 @@ from gloveport.host.port import Gloveport
 from gloveport.policy.credentials.vault import StoredCredential, Vault
 from gloveport.policy.egress import Egress
 from gloveport.policy.oauth.accounts import account_value
-from gloveport.policy.oauth.discovery import AuthorizationServer, NoServerMetadata, declared_server, discover, safe_url
+from gloveport.policy.oauth.discovery import (
+    OFFLINE_ACCESS,
+    AuthorizationServer,
+    NoServerMetadata,
+    declared_server,
+    discover,
+    mcp_probe,
+    safe_url,
+)
 from gloveport.policy.oauth.grants import GrantError, Grants, OAuthClient, PendingSignIn, Tokens
 from gloveport.surfaces.cli.auth.callback import CallbackServer
 from gloveport.surfaces.cli.auth.command import place_of, read_secret, report, source_and_slot
@@ -35,6 +43,7 @@ class LoginOptions:
     client_id: str | None = None
     client_secret: bool = False
     scopes: tuple[str, ...] = ()
+    more_scopes: tuple[str, ...] = ()
     device: bool = False
     client_credentials: bool = False
     no_browser: bool = False
@@ -86,14 +95,18 @@ async def _login(
     assert isinstance(at, str)
     try:
         try:
-            server = await discover(egress, at, allow_private=config.allow_private, issuer=options.issuer or "")
+            probe = mcp_probe(at) if config.kind == "mcp" else None
+            server = await discover(
+                egress, at, allow_private=config.allow_private, issuer=options.issuer or "", probe=probe
+            )
+            _check_pkce(config, server, options)
             _confirm(view, config, server, options)
         except NoServerMetadata:
             if declared is None:
                 raise
             server = declared
             _confirm_declared(view, config, server)
-        scope = " ".join(options.scopes or server.scopes)
+        scope = await _scope(name, server, options)
         client = _client(server, options, secret)
         grants = Grants(egress, server, client, allow_private=config.allow_private)
         if options.client_credentials:
@@ -108,6 +121,14 @@ async def _login(
     finally:
         await egress.close()
     return report(view, about, "signed in")
+
+
+def _check_pkce(config: SourceConfig, server: AuthorizationServer, options: LoginOptions) -> None:
+    """Refuse an MCP server's authorization server that does not state PKCE, as the protocol demands (M9)."""
+    needed = config.kind == "mcp" and not (options.issuer or options.client_credentials or options.device)
+    if needed and not server.supports_pkce:
+        message = f"{visible_line(server.issuer)} does not state that it supports PKCE: a code could be stolen"
+        raise OptionError(message, hint="name it with --issuer if you know that it does")
 
 
 def _confirm(view: ViewOptions, config: SourceConfig, server: AuthorizationServer, options: LoginOptions) -> None:
@@ -130,6 +151,16 @@ def _confirm_declared(view: ViewOptions, config: SourceConfig, server: Authoriza
         ask(question, view.err, yes=False, as_json=view.as_json)
     except OptionError as error:
         raise OptionError(error.message, hint="a person confirms it in a terminal, or --issuer names a server") from None
+
+
+async def _scope(name: str, server: AuthorizationServer, options: LoginOptions) -> str:
+    """Return what to ask for: what was named, and with --more-scope also what was asked for before."""
+    known = await asyncio.to_thread(Vault().read, name) if options.more_scopes else None
+    before = known[1]["scope"].split() if known and known[0].issuer == server.issuer else ()
+    scopes = [*(options.scopes or before or server.scopes), *options.more_scopes]
+    if server.offline_access and scopes and not options.scopes and not options.client_credentials:
+        scopes.append(OFFLINE_ACCESS)  # without it, such a server gives no refresh token
+    return " ".join(dict.fromkeys(scopes))
 
 
 def _client(server: AuthorizationServer, options: LoginOptions, secret: str) -> OAuthClient:
