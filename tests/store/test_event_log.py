@@ -92,6 +92,7 @@ def test_only_its_owner_can_read_the_file(path: Path) -> None:
         ("DELETE FROM events WHERE number = 7", 7, "missing; the next one there is 8"),
         ("DELETE FROM events WHERE number < 3", 1, "missing; the next one there is 3"),
         ("UPDATE events SET number = -number", 1, "missing"),
+        ("DELETE FROM events", 1, "missing; hosts have used this store"),
     ],
 )
 async def test_a_changed_or_removed_event_is_found_and_located(path: Path, statement: str, number: int, what: str) -> None:

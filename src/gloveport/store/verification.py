@@ -68,6 +68,8 @@ def verify(connection: sqlite3.Connection, known_head: str | None = None) -> Aud
         if (chain, row_number) in targets:
             found[chain, row_number] = shown
     problems += _broken_links(links, found)
+    if not count and connection.execute("SELECT 1 FROM hosts LIMIT 1").fetchone():
+        problems.append(AuditProblem("?", 1, "missing; hosts have used this store, and it has no event at all"))
     if not has_known_head:
         problems.append(AuditProblem("?", 0, f"no event has the hash {known_head}: it was changed or cut off"))
     newest = tuple(head for chain, (number, head) in heads.items() if (chain, number) not in targets)
