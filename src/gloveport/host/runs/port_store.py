@@ -238,7 +238,8 @@ class PortStore:
         resumed = ResumedRun(run, await self.history(run))
         if not resumed.history.recording.steps:
             await self._do(lambda runs: runs.cancel(run))
-            raise OptionError(f"the run {run.id} had not begun when its host ended", code="not-resumable")
+            hint = "it has made no call: run the program again"
+            raise OptionError(f"the run {run.id} had not begun when its host ended", hint=hint, code="not-resumable")
         return replace(await self._request(run), resumed=resumed)
 
     async def first_request(self, id: str) -> RunRequest:
