@@ -83,7 +83,10 @@ export function createCodeModeTool(first: CodeModeOptions | SdkTools, second?: S
   const tool: CodeModeTool = {
     description,
     inputSchema: CODE_INPUT,
-    execute: ({ code }, options) => runner.run(code, () => offer(names, options), options?.abortSignal),
+    execute: async ({ code }, options) => {
+      const { logs, ...found } = await runner.run(code, () => offer(names, options), options?.abortSignal);
+      return logs?.length ? { ...found, logs } : found; // the model need not read that there are none
+    },
   };
   return { tool, description, dispose: () => runner.dispose() };
 }

@@ -6,7 +6,7 @@ import { compile, type Compiler } from "./program.ts";
 import { Server, type ServerOptions } from "./servers.ts";
 import { decode } from "./values.ts";
 
-/** What a program returned, or why it failed, and what it logged. */
+/** What a program returned, or why it failed, and what it logged; without `logs`, it was not started. */
 export interface ExecuteResult {
   result: unknown;
   error?: string;
@@ -82,9 +82,9 @@ export class Runner {
 }
 
 function resultOf(outcome: Outcome): ExecuteResult {
-  const logs = outcome.logs.length > 0 ? { logs: outcome.logs.map(logText) } : {};
-  if (outcome.status === "completed") return { result: decode(outcome.value), ...logs };
-  return { result: undefined, error: errorText(outcome), ...logs };
+  const logs = outcome.logs.map(logText);
+  if (outcome.status === "completed") return { result: decode(outcome.value), logs };
+  return { result: undefined, error: errorText(outcome), logs };
 }
 
 function logText({ level, text }: LogLine): string {

@@ -8,8 +8,8 @@ import { codemode, DEADLINE, executor, recorded } from "./support.ts";
 const run: Executor = executor(); // the types fit
 
 test("a program returns a value", DEADLINE, async () => {
-  assert.deepEqual(await run.execute("async () => 42", codemode({})), { result: 42 });
-  assert.deepEqual(await run.execute("async () => 42", []), { result: 42 });
+  assert.deepEqual(await run.execute("async () => 42", codemode({})), { result: 42, logs: [] });
+  assert.deepEqual(await run.execute("async () => 42", []), { result: 42, logs: [] });
   assert.equal((await run.execute("async () => {}", {})).error, undefined);
 });
 
@@ -21,13 +21,13 @@ test("a program calls a function of the caller, which keeps its closure", DEADLI
     "async () => [await codemode.add({ a: 3, b: 4 }), await codemode.getSecret({})]",
     codemode({ add, getSecret }),
   );
-  assert.deepEqual(found, { result: [7, { key: secret }] });
+  assert.deepEqual(found, { result: [7, { key: secret }], logs: [] });
   assert.deepEqual(add.calls, [[{ a: 3, b: 4 }]]);
 });
 
 test("functions may be given without a namespace", DEADLINE, async () => {
   const found = await run.execute("async () => await codemode.hello({})", { hello: recorded(() => "hi") });
-  assert.deepEqual(found, { result: "hi" });
+  assert.deepEqual(found, { result: "hi", logs: [] });
 });
 
 test("bytes stay bytes in arguments and results", DEADLINE, async () => {
@@ -40,7 +40,7 @@ test("bytes stay bytes in arguments and results", DEADLINE, async () => {
     codemode({ accept }),
   );
   assert.deepEqual(accept.calls, [[{ bytes: new Uint8Array([1, 2, 3]) }]]);
-  assert.deepEqual(found, { result: { isBytes: true, values: [1, 2, 3], bytes: new Uint8Array([1, 2, 3]) } });
+  assert.deepEqual(found, { result: { isBytes: true, values: [1, 2, 3], bytes: new Uint8Array([1, 2, 3]) }, logs: [] });
 });
 
 test("calls follow each other, and results flow into later calls", DEADLINE, async () => {
@@ -126,7 +126,7 @@ test("names of tools become identifiers", DEADLINE, async () => {
     "async () => await codemode.github_list_issues({})",
     codemode({ "github.list-issues": listIssues }),
   );
-  assert.deepEqual(found, { result: [{ id: 1 }] });
+  assert.deepEqual(found, { result: [{ id: 1 }], logs: [] });
   assert.deepEqual(listIssues.calls, [[{}]]);
 });
 
@@ -151,13 +151,13 @@ test("each provider has its own namespace", DEADLINE, async () => {
       { name: "cache", fns: { get: recorded(() => "from cache") } },
     ],
   );
-  assert.deepEqual(found, { result: [{ echoed: 7 }, "from store", "from cache"] });
+  assert.deepEqual(found, { result: [{ echoed: 7 }, "from store", "from cache"], logs: [] });
 });
 
 test("arguments arrive by position", DEADLINE, async () => {
   const join = recorded((...parts: string[]) => parts.join("/"));
   const found = await run.execute('async () => await state_.join("a", "b", "c")', [{ name: "state_", fns: { join } }]);
-  assert.deepEqual(found, { result: "a/b/c" });
+  assert.deepEqual(found, { result: "a/b/c", logs: [] });
 });
 
 test("an error of a namespace's function is the error", DEADLINE, async () => {

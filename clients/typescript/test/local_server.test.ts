@@ -75,7 +75,7 @@ test("a server that was killed is replaced by the next execution", DEADLINE, asy
   assert.match((await stopped).error ?? "", /connection to Gloveport/);
   assert.match((await hanging).error ?? "", /connection to Gloveport/);
   await ended(server);
-  assert.deepEqual(await executor.execute("2", {}), { result: 2 });
+  assert.deepEqual(await executor.execute("2", {}), { result: 2, logs: [] });
 });
 
 const PARENT = fileURLToPath(new URL(`./parent${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url));

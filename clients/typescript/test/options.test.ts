@@ -27,7 +27,7 @@ async function recordedEnd(run: string): Promise<{ status: string; value: unknow
 
 test("env is all that a program finds in process.env", DEADLINE, async () => {
   const found = await executor({ env: { CITY: "Oslo" } }).execute("({ ...process.env })", {});
-  assert.deepEqual(found, { result: { CITY: "Oslo" } });
+  assert.deepEqual(found, { result: { CITY: "Oslo" }, logs: [] });
 });
 
 test("programs are TypeScript or JavaScript", DEADLINE, async () => {
@@ -42,7 +42,7 @@ test("CoffeeScript is compiled by the package of the application", DEADLINE, asy
     'greet = (name) -> codemode.hello {name}\nreturn await greet "Ada"',
     codemode({ hello }),
   );
-  assert.deepEqual(found, { result: "hello Ada" });
+  assert.deepEqual(found, { result: "hello Ada", logs: [] });
 });
 
 test("without that package, CoffeeScript is refused with a hint", DEADLINE, async () => {
@@ -62,12 +62,12 @@ test("eval and WebAssembly are off unless the settings and the executor allow th
   const config = settings("loose", "[sandbox]\nallow_eval = true\nallow_wasm = true\n");
   const evaluates = "eval('6 * 7')";
   assert.ok((await executor().execute(evaluates, {})).error);
-  assert.deepEqual(await executor({ allowEval: true, config }).execute(evaluates, {}), { result: 42 });
+  assert.deepEqual(await executor({ allowEval: true, config }).execute(evaluates, {}), { result: 42, logs: [] });
   assert.match((await executor({ allowEval: true }).execute(evaluates, {})).error ?? "", /allow_eval is off here/);
   const compiles =
     "new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])) instanceof WebAssembly.Module";
   assert.ok((await executor().execute(compiles, {})).error);
-  assert.deepEqual(await executor({ allowWasm: true, config }).execute(compiles, {}), { result: true });
+  assert.deepEqual(await executor({ allowWasm: true, config }).execute(compiles, {}), { result: true, logs: [] });
 });
 
 test("limits of a run hold", DEADLINE, async () => {
@@ -105,10 +105,10 @@ test("url names a server that runs already, and GLOVEPORT_TOKEN is its token", D
   const { url, token, stop } = await startLocalServer({ config });
   try {
     await using given = new GloveportExecutor({ url, token });
-    assert.deepEqual(await given.execute("6 * 7", {}), { result: 42 });
+    assert.deepEqual(await given.execute("6 * 7", {}), { result: 42, logs: [] });
     process.env.GLOVEPORT_TOKEN = token;
     await using found = new GloveportExecutor({ url });
-    assert.deepEqual(await found.execute("6 * 7", {}), { result: 42 });
+    assert.deepEqual(await found.execute("6 * 7", {}), { result: 42, logs: [] });
     await using wrong = new GloveportExecutor({ url, token: "wrong" });
     assert.match((await wrong.execute("6 * 7", {})).error ?? "", /status 401: check the token/);
   } finally {
