@@ -15,7 +15,7 @@ from fuzz.targets import TARGETS
 import gloveport
 from gloveport import Gloveport, Limits
 from gloveport.config import load_config
-from gloveport.config.governance import AGENT_KEYS
+from gloveport.config.rule_tables import AGENT_KEYS
 from gloveport.errors import CODES
 from gloveport.rules.conditions import compile_condition
 from gloveport.rules.rules import PRESETS

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gloveport.limits import Limits
 from gloveport.trust_store import digest_of, record, trusted
-from gloveport.types import Limits
 
 STRENGTHS = ("none", "kernel", "full")
 PRESETS = ("strict", "standard", "open")

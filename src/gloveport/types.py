@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from gloveport.errors import OptionError, Origin, label
+from gloveport.errors import Origin, label
+from gloveport.limits import KIB, MIB, MIN_LIMITS, Limits  # noqa: F401 - most modules know them from here
 from gloveport.outcome_html import outcome_html, printable
-from gloveport.plan import Plan
 
 Language = Literal["typescript", "javascript", "python"]
 Status = Literal["completed", "failed", "waiting", "cancelled"]
@@ -32,64 +31,6 @@ MAX_SHOWN_CAUSES = 8
 MAX_SHOWN_CHARS = 2000  # of a value, in the text of an outcome
 
 MAX_PARAMETER_TEXT_CHARS = 1500
-
-KIB = 1024
-MIB = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one run. They are enforced from outside the sandbox; waiting for people does not count."""
-
-    wall_seconds: float = 60
-    cpu_seconds: float = 30
-    memory_mb: int = 256
-    max_calls: int = 1000
-    max_concurrent_calls: int = 64
-    max_log_bytes: int = 256 * KIB
-    max_result_bytes: int = 8 * MIB
-    max_frame_bytes: int = 16 * MIB
-    max_code_bytes: int = 1 * MIB
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            _check_limit(item.name, getattr(self, item.name), whole=item.type == "int")
-
-    def with_(self, **changes: Any) -> Limits:
-        """Return a copy with some limits changed. Raise OptionError for an unknown name or an impossible value."""
-        known = [item.name for item in fields(self)]
-        unknown = [name for name in changes if name not in known]
-        if unknown:
-            raise OptionError(f"there is no limit `{unknown[0]}`", hint=f"the limits are {', '.join(known)}")
-        return replace(self, **changes)
-
-
-MIN_LIMITS = {"memory_mb": 16, "max_log_bytes": 0, "max_calls": 0, "max_frame_bytes": 64 * KIB}
-MAX_LIMITS = {
-    "wall_seconds": 30 * 86400,
-    "cpu_seconds": 30 * 86400,
-    "memory_mb": 1024 * 1024,
-    "max_calls": 10_000_000,
-    "max_concurrent_calls": 100_000,
-    "max_log_bytes": 256 * MIB,
-    "max_result_bytes": 256 * MIB,
-    "max_frame_bytes": 256 * MIB,
-    "max_code_bytes": 8 * MIB,
-}
-
-
-def _check_limit(name: str, value: object, *, whole: bool) -> None:
-    kind = "a whole number" if whole else "a number of seconds"
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        raise OptionError(f"{name} must be {kind}, not {value!r}", hint=f"for example {name}={'64' if whole else '2.5'}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise OptionError(f"{name} must be finite, not {value!r}")
-    smallest = MIN_LIMITS.get(name, 1 if whole else 0)
-    if value < smallest or (not whole and value <= 0):
-        least = f"at least {smallest}" if whole else "more than 0"
-        raise OptionError(f"{name} must be {least}, not {value!r}")
-    if value > MAX_LIMITS[name]:
-        raise OptionError(f"{name} must be at most {MAX_LIMITS[name]:,}, not {value!r:.40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,6 +359,37 @@ class CallRecord:
     approval: CallApproval | None = None
     setting: str | None = None
     step: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWrite:
+    """A write that was held back. `tool` is an address, `definition` its fingerprint, `line` the line of the program.
+
+    `unknown` are the paths of the arguments that contain a made-up result of an earlier write, as far as that can be seen.
+    `after` are the private and untrusted reads after which it could send data out.
+    """
+
+    call: int
+    tool: str
+    args: Mapping[str, Any]
+    definition: str
+    line: int | None = None
+    unknown: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The writes that a program would make, in order. `notes` say what could not be known.
+
+    It can be approved until `expires` (seconds since 1970).
+    """
+
+    run: str
+    agent: str
+    writes: tuple[PlannedWrite, ...]
+    expires: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ from gloveport.bridge.made_up_value import MAX_NODES, MadeUpValues
 from gloveport.bridge.plans import MAX_PLANNED_WRITES, ApprovedPlan, PlanDraft
 from gloveport.catalog import Catalog
 from gloveport.errors import ToolError
-from gloveport.plan import Plan
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.budgets import Budget
 from gloveport.rules.rules import Rule, Rules
-from gloveport.types import Limits, Tool, ToolCall
+from gloveport.types import Limits, Plan, Tool, ToolCall
 from tests.bridge.support import FakeSource, call, refused
 
 ARGS = {"type": "object", "properties": {"n": {}, "to": {}}}

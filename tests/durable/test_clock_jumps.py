@@ -14,9 +14,8 @@ from gloveport.approvals.request import EXPIRY_MARGIN_SECONDS
 from gloveport.approvals.shelf import ApprovalShelf
 from gloveport.bridge.plans import ApprovedPlan
 from gloveport.catalog.fingerprint import fingerprint
-from gloveport.plan import Plan, PlannedWrite
 from gloveport.store.process_mark import LEASE_SECONDS, lives, process_mark
-from gloveport.types import Tool
+from gloveport.types import Plan, PlannedWrite, Tool
 
 YEARS = 10 * 365 * 86400.0
 

@@ -20,7 +20,6 @@ from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.approvals.shelf import ApprovalShelf
 from gloveport.config.store import StoreConfig
 from gloveport.errors import OptionError, StoreError
-from gloveport.plan import Plan, PlannedWrite
 from gloveport.store import keys
 from gloveport.store.contents import digest
 from gloveport.store.database import StoreFile, open_database
@@ -31,6 +30,7 @@ from gloveport.store.run_audit import RunAudit
 from gloveport.store.run_recorder import RunRecorder
 from gloveport.store.stored_runs import StoredRuns
 from gloveport.store.verification import damaged_payloads, verify
+from gloveport.types import Plan, PlannedWrite
 from tests.surfaces.command import gloveport
 
 SECRET = "the-canary-of-this-test"

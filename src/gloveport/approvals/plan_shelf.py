@@ -10,9 +10,9 @@ import orjson
 
 from gloveport.approvals.request import call_digest
 from gloveport.errors import ApprovalError, GloveportError
-from gloveport.plan import Plan, PlannedWrite
 from gloveport.store.database import StoreFile
 from gloveport.store.encryption import about
+from gloveport.types import Plan, PlannedWrite
 from gloveport.values import encode, from_wire
 
 

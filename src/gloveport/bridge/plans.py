@@ -21,8 +21,7 @@ from gloveport.bridge.refusals import plan_is_full, too_large_to_ask
 from gloveport.bridge.run_bridge import MAX_ASKED_BYTES, RunBridge
 from gloveport.catalog.fingerprint import fingerprint
 from gloveport.large_values import is_large, off_loop
-from gloveport.plan import Plan, PlannedWrite
-from gloveport.types import CallApproval, Decision, Tool, ToolCall
+from gloveport.types import CallApproval, Decision, Plan, PlannedWrite, Tool, ToolCall
 
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from gloveport.catalog.words import SYNONYMS, SearchedText, joined, significant, split, words
 from gloveport.suggestions import Sieve, distance, tolerated
-from gloveport.types import Tool
 
 if TYPE_CHECKING:
     from gloveport.catalog.semantic import EmbeddingIndex
+    from gloveport.types import Tool
 
 SATURATION = 1.2
 WEIGHT_LEVELS = 256
@@ -149,7 +149,7 @@ class SearchIndex(Generic[T]):
     def __init__(self, tools: Sequence[T], postings: Postings | None = None) -> None:
         self._tools = tools
         self._is_stored = postings is not None
-        self._postings = WordIndex(cast(Sequence[Tool], tools)) if postings is None else postings
+        self._postings = WordIndex(cast("Sequence[Tool]", tools)) if postings is None else postings
 
     def prepare(self) -> None:
         """Load what the first search would load."""
@@ -237,7 +237,7 @@ class SearchIndex(Generic[T]):
             return None
         from gloveport.catalog.semantic import embed_tools
 
-        return embed_tools(cast(Sequence[Tool], self._tools))
+        return embed_tools(cast("Sequence[Tool]", self._tools))
 
     @cached_property
     def _sieve(self) -> Sieve:

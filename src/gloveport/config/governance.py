@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from gloveport.config.layers import SettingsFile, as_table, place_prefix, unknown_key
+from gloveport.config.layers import SettingsFile, as_table, place_prefix
 from gloveport.config.store import StoreConfig, store_from
 from gloveport.errors import OptionError
 from gloveport.folders import store_file
 from gloveport.loosening import LooseningSetting
-from gloveport.rules.budgets import BUDGET_KEYS, Budget
-from gloveport.rules.rule import VERDICTS, EgressRule, Rule
-from gloveport.rules.rules import Preset, check_preset
-from gloveport.rules.tables import read_egress_rule, read_rule
-from gloveport.types import Limits
 
+if TYPE_CHECKING:
+    from gloveport.rules.budgets import Budget
+    from gloveport.rules.rule import Rule
+    from gloveport.rules.rules import Preset
+
+RULE_TABLES = frozenset({"rules", "egress"})
 MAX_RULES = 2000
 MAX_AGENTS = 1000
-AGENT_KEYS = ("tools", "direct", *reversed(VERDICTS), *BUDGET_KEYS, "limits", "elicitation")
 MAX_EXPIRY_MINUTES = 60 * 24 * 30
 DEFAULT_HOLD_SECONDS = 60.0
 MAX_HOLD_SECONDS = 7 * 86400
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 AGENT_NAME_HINT = "use up to 64 letters, digits, - and _"
-LIMIT_KEYS = tuple(item.name for item in fields(Limits))
 
 T = TypeVar("T")
 
@@ -75,28 +74,12 @@ def governance_from(
     values: Mapping[str, Any], origins: Mapping[str, str], layers: Sequence[SettingsFile], untrusted: SettingsFile | None
 ) -> GovernanceConfig:
     """Return the settings that govern calls. Rules of an `untrusted` file that loosen are left out."""
-    rules: list[Rule] = []
-    budgets: list[Budget] = []
-    for layer in layers:
-        for one in _stated_rules(layer):
-            if isinstance(one, Budget):
-                budgets.append(one)
-            elif layer is not untrusted or not _loosens(one):
-                rules.append(one)
-    agents: dict[str, AgentConfig] = {}
-    for name, table in values.get("agents", {}).items():
-        agents[name], own_rules, own_budgets = _agent(name, table, origins)
-        rules += own_rules
-        budgets += own_budgets
-    if len(rules) + len(budgets) > MAX_RULES or len(agents) > MAX_AGENTS:
-        raise OptionError(f"there are more than {MAX_RULES:,} rules or {MAX_AGENTS:,} agents", hint="use patterns")
-    stated = values.get("policy", {}).get("preset", "standard")
-    preset: Preset = _checked(origins, "policy.preset", lambda: check_preset(stated))
+    rules, budgets, agents = _rules(values, origins, layers, untrusted)
     approvals = values.get("approvals", {})
     return GovernanceConfig(
-        tuple(rules),
-        tuple(budgets),
-        preset,
+        rules,
+        budgets,
+        _preset(values.get("policy", {}).get("preset"), origins),
         agents,
         _expiry(approvals.get("expiry_minutes"), origins),
         _hold(approvals.get("hold_seconds"), origins),
@@ -104,6 +87,33 @@ def governance_from(
         _store(values.get("store", {}).get("path"), origins, layers),
         store_from(values.get("store", {}), origins),
     )
+
+
+def _rules(
+    values: Mapping[str, Any], origins: Mapping[str, str], layers: Sequence[SettingsFile], untrusted: SettingsFile | None
+) -> tuple[tuple[Rule, ...], tuple[Budget, ...], dict[str, AgentConfig]]:
+    """Return the rules, the budgets and the agents, whose own rules and budgets are among them."""
+    if not values.get("agents") and not any(layer.values.keys() & RULE_TABLES for layer in layers):
+        return (), (), {}
+    from gloveport.config.rule_tables import loosens, read_agent, stated_rules
+    from gloveport.rules.budgets import Budget
+
+    rules: list[Rule] = []
+    budgets: list[Budget] = []
+    for layer in layers:
+        for one in stated_rules(layer):
+            if isinstance(one, Budget):
+                budgets.append(one)
+            elif layer is not untrusted or not loosens(one):
+                rules.append(one)
+    agents: dict[str, AgentConfig] = {}
+    for name, table in values.get("agents", {}).items():
+        agents[name], own_rules, own_budgets = read_agent(name, table, origins)
+        rules += own_rules
+        budgets += own_budgets
+    if len(rules) + len(budgets) > MAX_RULES or len(agents) > MAX_AGENTS:
+        raise OptionError(f"there are more than {MAX_RULES:,} rules or {MAX_AGENTS:,} agents", hint="use patterns")
+    return tuple(rules), tuple(budgets), agents
 
 
 def loosening_rules(theirs: SettingsFile) -> list[LooseningSetting]:
@@ -118,66 +128,16 @@ def loosening_rules(theirs: SettingsFile) -> list[LooseningSetting]:
     return found
 
 
-def _loosens(rule: Rule) -> bool:
-    """Return whether a rule can only loosen: what no rule names is denied to `fetch`, so asking opens it too."""
-    return rule.verdict != "deny" if isinstance(rule, EgressRule) else rule.verdict == "allow"
+def _preset(stated: Any, origins: Mapping[str, str]) -> Preset:
+    if stated is None:
+        return "standard"
+    from gloveport.rules.rules import check_preset
+
+    return checked(origins, "policy.preset", lambda: check_preset(stated))
 
 
-def _stated_rules(layer: SettingsFile) -> list[Rule | Budget]:
-    found: list[Rule | Budget] = []
-    for name, read in (("rules", read_rule), ("egress", read_egress_rule)):
-        tables = layer.values.get(name, [])
-        if not isinstance(tables, list):
-            raise OptionError(f"{layer.place((name,))}: {name} must be a list of tables: [[{name}]]")
-        for number, table in enumerate(tables):
-            place = layer.place((name, str(number), next(iter(as_table(table)), "")))
-            try:
-                found += read(table, place)
-            except OptionError as error:
-                raise OptionError(f"{place}: {error.message}", hint=error.hint) from None
-    return found
-
-
-def _agent(name: str, table: Any, origins: Mapping[str, str]) -> tuple[AgentConfig, list[Rule], list[Budget]]:
-    where = f"agents.{name}"
-    if not isinstance(table, Mapping):
-        raise OptionError(f"{place_prefix(origins, where)}{where} must be a table: [{where}]")
-    if not AGENT_NAME.fullmatch(name):
-        raise OptionError(f"{place_prefix(origins, where)}an agent can't be called {name!r:.60}", hint=AGENT_NAME_HINT)
-    for key in table:
-        if key not in AGENT_KEYS:
-            raise unknown_key(where, key, AGENT_KEYS, origins)
-
-    def read() -> tuple[AgentConfig, list[Rule], list[Budget]]:
-        rules: list[Rule] = []
-        for verdict in VERDICTS:
-            if verdict in table:
-                place = origins.get(f"{where}.{verdict}", "")
-                rules += [
-                    one for one in read_rule({verdict: table[verdict], "agent": name}, place) if isinstance(one, Rule)
-                ]
-        counts = {key: table[key] for key in BUDGET_KEYS if key in table}
-        place = place_prefix(origins, where).removesuffix(": ")
-        budgets = [Budget("*", name, **counts, place=place)] if counts else []
-        tools, limits, elicitation = table.get("tools", ["*"]), table.get("limits", {}), table.get("elicitation", False)
-        direct = table.get("direct", [])
-        for key, value in (("tools", tools), ("direct", direct)):
-            if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-                raise OptionError(f"{key} of [{where}] must be a list of patterns, not {value!r:.60}")
-        if not isinstance(elicitation, bool):
-            raise OptionError(f"elicitation of [{where}] must be true or false, not {elicitation!r:.60}")
-        if not isinstance(limits, Mapping):
-            raise OptionError(f"limits of [{where}] must be a table")
-        for key in limits:
-            if key not in LIMIT_KEYS:
-                raise unknown_key(f"{where}.limits", key, LIMIT_KEYS, origins)
-        Limits(**limits)
-        return AgentConfig(name, tuple(tools), limits, elicitation, tuple(direct)), rules, budgets
-
-    return _checked(origins, where, read)
-
-
-def _checked(origins: Mapping[str, str], key: str, read: Callable[[], T]) -> T:
+def checked(origins: Mapping[str, str], key: str, read: Callable[[], T]) -> T:
+    """Return what `read` returns; its OptionError gets the place of the key."""
     try:
         return read()
     except OptionError as error:

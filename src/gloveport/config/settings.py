@@ -22,10 +22,9 @@ from gloveport.config.serve import SERVE_KEYS, ServeConfig, serve_from
 from gloveport.config.store import STORE_KEYS
 from gloveport.errors import OptionError
 from gloveport.folders import CONFIG_FILE, config_folder, find_project
+from gloveport.limits import Limits
 from gloveport.loosening import LooseningSetting, are_trusted, reason_of
-from gloveport.rules.labels import check_stated
 from gloveport.suggestions import similar
-from gloveport.types import Limits
 
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
@@ -106,7 +105,8 @@ class SourceConfig:
             )
         if isinstance(self.location, list):
             object.__setattr__(self, "location", tuple(self.location))
-        object.__setattr__(self, "labels", check_stated(self.labels, f"the source {self.name}"))
+        if self.labels != {}:
+            object.__setattr__(self, "labels", _checked_labels(self.labels, f"the source {self.name}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +352,12 @@ def _source(
     return SourceConfig(name, kinds[0], location, **options)
 
 
+def _checked_labels(labels: Any, of: str) -> Mapping[str, tuple[str, ...]]:
+    from gloveport.rules.labels import check_stated  # here: it takes long, and few sources state labels
+
+    return check_stated(labels, of)
+
+
 def _closest(key: str) -> str | None:
     """Return the known source key closest to an unknown one."""
     known = (*SOURCE_KINDS, *_KEYS)
@@ -364,7 +370,7 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
     kind, expected = _KEYS[key]
     if key == "labels" and isinstance(value, kind):
         try:
-            return check_stated(value, f"[{where}]")
+            return _checked_labels(value, f"[{where}]")
         except OptionError as error:
             raise OptionError(f"{place_prefix(origins, f'{where}.{key}')}{error.message}", hint=error.hint) from None
     wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)

@@ -38,7 +38,6 @@ from gloveport.host.sandbox_host import SandboxLender, connector
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.large_values import off_loop, off_loop_if
-from gloveport.plan import Plan
 from gloveport.prepare import TypeReport
 from gloveport.rules.rules import Rules
 from gloveport.sandbox.engines.registry import ENGINES, preferred_engines
@@ -53,6 +52,7 @@ from gloveport.types import (
     Language,
     Limits,
     Outcome,
+    Plan,
     Problem,
     Recording,
     RunMode,

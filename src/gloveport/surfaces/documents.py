@@ -10,10 +10,9 @@ from typing import Any
 import orjson
 
 from gloveport.errors import GloveportError, OptionError, ToolError
-from gloveport.plan import Plan
 from gloveport.suggestions import did_you_mean
 from gloveport.surfaces.terminal import Stream, visible_json
-from gloveport.types import CallRecord, Failure, Outcome
+from gloveport.types import CallRecord, Failure, Outcome, Plan
 from gloveport.values import to_json
 
 FIELDS = ("ok", "run", "status", "value", "error", "logs", "emitted", "calls", "usage", "warnings", "waiting", "plan")

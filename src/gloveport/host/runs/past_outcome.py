@@ -11,12 +11,11 @@ import msgspec
 from gloveport.approvals.plan_shelf import PlanShelf
 from gloveport.bridge.past_calls import past_record
 from gloveport.bridge.refusals import outcome_unknown
-from gloveport.plan import Plan
 from gloveport.sandbox.history import PastCall, RunHistory
 from gloveport.store.snippets import SOURCE
 from gloveport.store.stored_runs import StoredRun, StoredRuns
 from gloveport.tool_names import RESERVED_ROOT_NAMES
-from gloveport.types import CallRecord, CallStatus, Failure, Outcome, Usage
+from gloveport.types import CallRecord, CallStatus, Failure, Outcome, Plan, Usage
 
 
 def past_outcome(stored: StoredRuns, run: StoredRun) -> Outcome:

@@ -17,9 +17,8 @@ from gloveport.bridge.plans import ApprovedPlan, PlanDraft
 from gloveport.errors import OptionError, StoreError
 from gloveport.host.runs.port_store import PortStore
 from gloveport.host.runs.run_request import OnEvent, RunRequest
-from gloveport.plan import Plan
 from gloveport.store.stored_runs import StoredRun
-from gloveport.types import Outcome, RunMode
+from gloveport.types import Outcome, Plan, RunMode
 
 MAX_PLANS_IN_MEMORY = 100
 T = TypeVar("T")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gloveport.plan import Plan, PlannedWrite
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import visible_line
+from gloveport.types import Plan, PlannedWrite
 from gloveport.values import to_json
 
 MAX_LISTED_WRITES = 50  # in the data; the text has all of them

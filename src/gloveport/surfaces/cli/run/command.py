@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from gloveport.config import Config
 from gloveport.errors import GloveportError
 from gloveport.host.port import NO_INPUT, Gloveport
-from gloveport.plan import Plan
 from gloveport.sandbox.engines.registry import engine_names
 from gloveport.surfaces.cli.arguments import parse_env, parse_megabytes, parse_seconds, read_input, read_program
 from gloveport.surfaces.cli.file_change import read_answer
@@ -26,7 +25,7 @@ from gloveport.surfaces.documents import outcome_document, parse_fields, select,
 from gloveport.surfaces.interruption import run_interruptible
 from gloveport.surfaces.settings import load_settings
 from gloveport.surfaces.terminal import Stream, claim_stdout, stream, visible_line
-from gloveport.types import MIN_LIMITS, Limits, Outcome, RunMode, Strength
+from gloveport.types import MIN_LIMITS, Limits, Outcome, Plan, RunMode, Strength
 
 if TYPE_CHECKING:
     from gloveport.sources.functions import FunctionSource

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gloveport.plan import Plan, PlannedWrite
 from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, argument_rows
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, visible_line
+from gloveport.types import Plan, PlannedWrite
 
 
 def plan_lines(out: Stream, plan: Plan) -> Iterator[str]:

@@ -15,10 +15,10 @@ from gloveport.surfaces.cli.tools.tool_lists import CachedList, cached_lists, se
 from gloveport.surfaces.cli.view import ViewOptions
 from gloveport.surfaces.own_command import as_typed
 from gloveport.surfaces.terminal import Stream, clip, visible, visible_line
-from gloveport.types import Tool
 
 if TYPE_CHECKING:
     from gloveport.host.port import Gloveport
+    from gloveport.types import Tool
 
 MAX_NAME_COLUMNS = 60
 MIN_TEXT_COLUMNS = 20

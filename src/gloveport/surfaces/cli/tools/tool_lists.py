@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gloveport.catalog.search import SearchIndex, SearchResult, WordIndex
 from gloveport.catalog.stored_index import StoredTool, load_index, store_index
@@ -23,7 +23,9 @@ from gloveport.config import SourceConfig
 from gloveport.folders import accepted_file
 from gloveport.surfaces.cli.tools.tool_names import keep_names, lists_folder, write_whole
 from gloveport.trust_store import digest_of
-from gloveport.types import Tool
+
+if TYPE_CHECKING:
+    from gloveport.types import Tool
 
 FORMAT_VERSION = 2
 MAX_AGE_SECONDS = 24 * 3600
@@ -55,6 +57,8 @@ class CachedList:
 def _read(  # noqa: PLR0917 - one row
     address: str, text: str, kind: str, writes: bool, suspended: bool, names: list[str], described: str
 ) -> tuple[StoredTool, Tool]:
+    from gloveport.types import Tool  # here: a search of the index needs none
+
     shown = StoredTool(address, text.partition("\n")[0], kind, writes, suspended)
     return shown, Tool(address, text, {}, named=tuple(names), described=described.strip())
 
