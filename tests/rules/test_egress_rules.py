@@ -70,7 +70,9 @@ def test_rules_over_tools_tighten_and_never_open() -> None:
     assert decide(Rules([opened, Rule("egress.*", "ask")])).verdict == "ask"
     assert decide(Rules([opened, Rule("egress.write", "deny")]), method="POST").verdict == "deny"
     assert decide(Rules([opened, Rule("egress.*", "deny", when='args.url matches "*secret*"')])).verdict == "allow"
-    assert decide(Rules([opened, Rule("egress.*", "deny", when='args.url matches "*items*"')])).verdict == "deny"
+    denied = Rules([opened, Rule("egress.*", "deny", when='args.url matches "*items*"')])
+    assert decide(denied).verdict == "deny"
+    assert decide(denied, url=URL.replace("items", "it%65ms")).verdict == "deny"
 
 
 @pytest.mark.parametrize("url", ["ftp://example.com/", "http://a@b/", "nonsense", "http://example.com\\x/"])

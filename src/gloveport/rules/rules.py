@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 from gloveport.errors import OptionError, ToolError
 from gloveport.rules.budgets import Budget
@@ -71,7 +72,7 @@ class _Patterns(NamedTuple):
 
 
 class _Tested(NamedTuple):
-    """The arguments that conditions test: as the call has them, and with the defaults of those that it leaves out."""
+    """The arguments that conditions test: as the call has them, and as whoever gets the call may understand them."""
 
     given: Mapping[str, Any] | None
     completed: Mapping[str, Any] | None
@@ -174,7 +175,8 @@ class Rules:
         )
         default = self._fetch_default(url, method)
         decided = self._decisions[id(found[0])] if found else default
-        tested = _Tested.of(request)
+        # Servers read `%73ecret` as `secret`, so a condition has to hold for both.
+        tested = _Tested(request.args, {**(request.args or {}), "url": unquote(str(url))})
         matches = tuple(RuleMatch(rule, rule.condition is None or tested.holds(rule.condition)) for rule in tightening)
         tighter = next((match.rule for match in matches if match.applies), None)
         winner = found[0] if found else None
