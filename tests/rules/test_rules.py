@@ -75,6 +75,16 @@ def test_leaving_out_an_argument_that_has_a_default_leads_around_no_rule(
     assert args == call.args
 
 
+def test_a_value_behind_the_object_of_a_tool_without_schema_leads_around_no_rule() -> None:
+    tool = Tool("caller.shell", "", {}, kind="caller", takes="anything")
+    rules = Rules([rule("caller.shell", "deny", 'args.command == "rm"')])
+    denied = {"command": "rm"}
+    assert rules.decide(CallRequest(tool, denied)).verdict == "deny"
+    assert rules.decide(CallRequest(tool, {"args": [denied, 1]})).verdict == "deny"
+    assert rules.decide(CallRequest(tool, {"args": [{"command": "ls"}, 1]})).verdict == "allow"
+    assert rules.decide(CallRequest(tool, {"args": ["ls"]})).verdict == "allow"
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(STRICTNESS)))
 def test_deny_wins_over_ask_and_ask_over_allow_in_any_order(order: tuple[Verdict, ...]) -> None:
     for count in range(1, 4):

@@ -80,7 +80,12 @@ class _Tested(NamedTuple):
     @classmethod
     def of(cls, request: CallRequest) -> _Tested:
         args = request.args
-        return cls(args, None if args is None else with_defaults(args, request.tool.input_schema))
+        if args is None:
+            return cls(None, None)
+        if request.tool.takes == "anything" and isinstance(values := args.get("args"), list):
+            # A function that takes one object ignores what follows it.
+            return cls(args, {**(values[0] if values and isinstance(values[0], Mapping) else {}), **args})
+        return cls(args, with_defaults(args, request.tool.input_schema))
 
     def holds(self, condition: Condition) -> bool | None:
         if self.given is None or self.completed is None:
