@@ -238,6 +238,7 @@ def test_the_demo_runs_and_shows_result_logs_and_calls() -> None:
         (("bad.ts",), "not UTF-8"),
         (("a.rb",), "--language"),
         ((), "there is no program"),
+        (("-",), "there is no program"),
         (("-e", "1", "--language", "typscript"), "did you mean `typescript`?"),
         (("-e", "1", "--input", "{n: 1}"), "is not JSON"),
         (("-e", "1", "--input", "NaN"), "is not JSON"),

@@ -49,7 +49,7 @@ def read_program(file: str | None, code: str | None, language: str | None, max_b
     if file == "-" and sys.stdin.isatty():
         print("Write the program, then press Ctrl-D.", file=sys.stderr)
     data = sys.stdin.buffer.read(max_bytes + 1)
-    if file is None and not data.strip():
+    if not data.strip():
         raise OptionError("there is no program to run: standard input is empty", hint=HOW_TO_RUN)
     return _decoded(data, "standard input", max_bytes), _language(language, None)
 

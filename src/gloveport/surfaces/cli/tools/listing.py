@@ -68,7 +68,7 @@ def search_command(view: ViewOptions, query: str, source: str | None, limit: int
             stored = {tool.address: each for each, tool in pairs}
             found, count = SearchIndex([tool for _, tool in pairs]).search(query, source, limit), len(pairs)
             tools = [stored[tool.address] for tool in found.tools]
-        counts = f"{len(tools):,} of {found.total:,} matches, among {count:,} tools"
+        counts = f"{len(tools):,} of {found.total:,} matches, among {count:,} tool{'s' * (count != 1)}"
         return _show(view, page, _Answer(tools, lists, port, source), {"total": found.total, "of": count}, counts)
 
     with paged(view) as page:
