@@ -79,7 +79,7 @@ WRONG = {
     "typescript": "const p = tools.count.numbers.pages as any; for await (const page of p({too: 7})) return page",
     "python": "p = tools.count.numbers.pages\nasync for page in p(too=7):\n    return page",
 }
-NONE = {"typescript": "return await tools.count.none.pages()", "python": "await tools.count.none.pages()"}
+NONE = {name: code.replace("numbers", "nombers") for name, code in ALL.items()}
 LANGUAGES = ("typescript", "python")
 
 
@@ -137,7 +137,8 @@ async def test_pages_of_a_tool_without_pages_are_refused_before_the_program_runs
 async def test_pages_of_what_is_no_tool_is_an_unknown_tool(port: Gloveport, language: Any) -> None:
     outcome = await port.run(NONE[language], language=language)
     assert outcome.error is not None
-    assert outcome.error.code == "unknown-tool"
+    message = "no tool `tools.count.nombers`; did you mean `tools.count.numbers`?"
+    assert (outcome.error.code, outcome.error.message) == ("unknown-tool", message)
 
 
 async def test_a_cursor_that_is_no_text_is_refused(port: Gloveport, source: Counting) -> None:

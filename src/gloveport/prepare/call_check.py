@@ -15,7 +15,7 @@ from gloveport.types import Problem, Program, Tool
 
 TOOLS = frozenset({"tools", "codemode"})
 OBJECT_MEMBERS = frozenset(
-    {"apply", "bind", "call", "catch", "constructor", "finally", "hasOwnProperty", "isPrototypeOf", "pages", "then"}
+    {"apply", "bind", "call", "catch", "constructor", "finally", "hasOwnProperty", "isPrototypeOf", "then"}
     | {"propertyIsEnumerable", "toJSON", "toLocaleString", "toString", "valueOf"}
 )
 """Members that functions, promises and objects always have: never the name of a missing tool."""
@@ -115,7 +115,8 @@ def _check_call(call: CallSite, tested: Collection[tuple[str, ...]], program: Pr
             return
     if catalog.is_namespace(".".join(names)) or names[-1] in OBJECT_MEMBERS or _is_tested(call, tested):
         return
-    _refuse_name(call, names, program, catalog)
+    is_paged = len(names) > 1 and names[-1] == "pages" and not catalog.is_namespace(".".join(names[:-1]))
+    _refuse_name(call, names[:-1] if is_paged else names, program, catalog)
 
 
 def _is_tested(call: CallSite, tested: Collection[tuple[str, ...]]) -> bool:
@@ -132,7 +133,7 @@ def _refuse_name(call: CallSite, names: list[str], program: Program, catalog: To
     meant = [f"{prefix}{suggestion}" for suggestion in catalog.suggest(name)[:3]]
     message = f"no tool `{prefix}{name}`{f'; {question(meant)}' if meant else ''}"
     known = next((n for n in range(len(names), 0, -1) if catalog.is_namespace(".".join(names[:n]))), 0)
-    part = call.chain.parts[max(0, known - (len(names) - len(call.chain.parts)))]
+    part = call.chain.parts[max(0, known - (call.chain.root not in TOOLS))]
     hint = 'find tools with `await tools.search("…")`, and their parameters with `await tools.describe(path)`'
     raise _at(program, part, message, code="unknown-tool", hint=hint, tool=name)
 
