@@ -44,9 +44,9 @@ async def sealed(said: list[str], request: pytest.FixtureRequest) -> AsyncIterat
         yield await run_all(lambda escape: python_ways.sealed(escape, port, said, request.param), python=True)
 
 
-@pytest.fixture(scope="module")
-async def fallen() -> Verdicts:
-    return (await fall(python_ways.plain_launch(), python=True, minimum="full"))[1]
+@pytest.fixture(scope="module", params=[False, True], ids=["", "with a workspace"])
+async def fallen(request: pytest.FixtureRequest) -> Verdicts:
+    return (await fall(python_ways.plain_launch(workspace=request.param), python=True, minimum="full"))[1]
 
 
 @pytest.mark.integration

@@ -11,6 +11,7 @@
     ├── ApprovalError            nobody answered in time, or an answer is refused
     ├── StoreError               the store can't be opened, read or written
     ├── SealError                stored credentials can't be opened: another key, or they were changed
+    ├── WorkspaceError           the files or the state of a session can't be kept        (raised, or Outcome.error)
     ├── CallLimit                the program made more calls than max_calls               (becomes Outcome.error)
     └── ToolError                a tool call failed: code, origin, tool, status, data …   (the guest can catch it)
 
@@ -188,6 +189,21 @@ CODES: Mapping[str, Code] = {
         "One message is larger than max_frame_bytes.",
         "Pass less data in one call or reply.",
         "raise max_frame_bytes",
+    ),
+    "workspace-full": Code(
+        6,
+        200,
+        "The files or the state of a session need more than its quota: bytes, files, or depth of folders.",
+        "Remove files that are not needed; the workspace is as it was before the run.",
+    ),
+    "workspace-refused": Code(
+        1,
+        422,
+        "A file of a session has a name or a kind that is not kept.",
+        "Use plain files with printable names; the workspace is as it was before the run.",
+    ),
+    "session-busy": Code(
+        6, 409, "Another run uses the session, and this one was not to wait.", "Try again later, or wait for the session."
     ),
     # the sandbox
     "sandbox-crashed": Code(
@@ -411,6 +427,12 @@ class SealError(GloveportError):
     """Sealed data can't be opened: the key is another one or missing, the data was changed, or others can read it."""
 
     code = "seal-broken"
+
+
+class WorkspaceError(GloveportError):
+    """The files or the state of a session can't be kept: over a quota, or not plain."""
+
+    code = "workspace-full"
 
 
 class CallLimit(GloveportError):

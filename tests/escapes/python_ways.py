@@ -18,6 +18,7 @@ from gloveport.sandbox.engines.cpython.engine import ENGINE as CPYTHON
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE, find_python
 from gloveport.sandbox.guest import Guest
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.launcher import Launch
 from gloveport.types import MIB, Program
 from tests.conftest import TOOLS
@@ -53,9 +54,9 @@ both + [sum([len(word) for word in ["x", "yz"]]), sorted("cab"), f"{1.5:.2f}", i
 HONESTLY = [3, "honest", 3, ["a", "b", "c"], "1.50", "given"]
 
 
-def plain_launch() -> Launch:
+def plain_launch(*, workspace: bool = False) -> Launch:
     """A zygote whose guests have nothing of ours in them: the bare interpreter, and the jail around it."""
-    made = CPYTHON.launch(ProcessOptions("cpython"))
+    made = CPYTHON.launch(ProcessOptions("cpython", workspace=WorkspaceQuota(MIB, 100) if workspace else None))
     ours = f"{GUEST_FOLDER}/{PACKAGE}/"
     files = {path: content for path, content in made.files.items() if not path.startswith(ours)}
     return replace(made, files={**files, f"{ours}__init__.py": (HERE / "_harness" / "plain.py").read_bytes()})

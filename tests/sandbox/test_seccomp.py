@@ -195,6 +195,7 @@ def test_the_watch_notifies_of_every_exec_and_of_nothing_else(machine: str) -> N
 
 def test_both_tables_name_the_calls_that_both_architectures_have() -> None:
     only_x86 = set(NUMBERS["x86_64"]) - set(NUMBERS["aarch64"])
-    assert only_x86 == {"access", "arch_prctl", "epoll_wait", "lstat", "poll", "readlink", "stat"}
+    files = {"chmod", "mkdir", "rename", "rmdir", "unlink"}
+    assert only_x86 == {"access", "arch_prctl", "epoll_wait", "lstat", "poll", "readlink", "stat"} | files
     for machine in NUMBERS:
         assert len(set(NUMBERS[machine].values())) == len(NUMBERS[machine])

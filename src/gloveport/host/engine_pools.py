@@ -8,6 +8,7 @@ from gloveport.errors import OptionError
 from gloveport.sandbox.engines.engine import Engine, ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES, REMOTE_ENGINES, is_held, process_options
 from gloveport.sandbox.engines.remote.messages import Connect
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Language, Limits, Strength
@@ -43,10 +44,11 @@ class EnginePools:
         *,
         allow_eval: bool | None = None,
         allow_wasm: bool | None = None,
+        workspace: WorkspaceQuota | None = None,
     ) -> ProcessOptions:
         """Return the options of a process; raise OptionError for one that the engine lacks, or the port does not allow."""
         allowed = _allowed("allow_eval", allow_eval, self._allow_eval), _allowed("allow_wasm", allow_wasm, self._allow_wasm)
-        wanted = ProcessOptions(engine or "", *allowed, limits.memory_mb)
+        wanted = ProcessOptions(engine or "", *allowed, limits.memory_mb, workspace)
         return process_options(language, engine, wanted)
 
     def find(self, options: ProcessOptions) -> Pool[RunWorker]:
@@ -74,7 +76,7 @@ class EnginePools:
         """Return the options, with the engine's substitute if the jail can't hold the engine."""
         name = options.engine
         substitute = ENGINES[name].substitute
-        if substitute is None:
+        if substitute is None or options.workspace is not None:  # the substitute keeps no files
             return options
         if name not in self._jailed:
             self._jailed[name] = await is_held(self.find(options))

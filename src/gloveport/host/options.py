@@ -55,6 +55,13 @@ def check_run(code: object, language: object, id: object = None) -> None:
         raise OptionError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
 
 
+def check_busy(on_busy: object) -> bool:
+    """Return whether a run waits for its session; raise OptionError unless the option is `wait` or `refuse`."""
+    if on_busy not in ("wait", "refuse"):
+        raise OptionError(f"on_busy must be 'wait' or 'refuse', not {on_busy!r}")
+    return on_busy == "wait"
+
+
 def env_from(env: Mapping[str, str] | None) -> dict[str, str]:
     """Return a checked copy of the environment variables that the program sees."""
     if env is not None and not isinstance(env, Mapping):

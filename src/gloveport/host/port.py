@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gloveport.approvals.desk import ApprovalDesk, OnApproval
 from gloveport.bridge import Bridge, RunContext
 from gloveport.bridge.hints import is_name_error, with_hint
 from gloveport.catalog import Catalog
 from gloveport.config import AgentConfig, Config, config_from
-from gloveport.errors import CODES, GloveportError, OptionError, ProgramError
+from gloveport.errors import CODES, GloveportError, OptionError, ProgramError, WorkspaceError
 from gloveport.host.engine_pools import EnginePools
 from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import error_data, failure, program_failure, unprepared_failure
 from gloveport.host.governance import Governance, RulesArgument, desk_from
-from gloveport.host.options import check_flags, check_run, env_from, limits_from, spare_from, strength_from
+from gloveport.host.options import check_busy, check_flags, check_run, env_from, limits_from, spare_from, strength_from
 from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.attempt import attempt
 from gloveport.host.runs.durable_runs import DurableRuns
 from gloveport.host.runs.held_runs import HeldRun, HeldRuns, run_to_end
-from gloveport.host.runs.live_reads import live_agent, replay_recorded, replay_with_live_reads
+from gloveport.host.runs.live_reads import replay_run
 from gloveport.host.runs.observers import RunObservers
 from gloveport.host.runs.plans import Plans
 from gloveport.host.runs.port_store import PortStore
@@ -35,12 +35,13 @@ from gloveport.host.runs.rollback import RunUndo
 from gloveport.host.runs.run_request import NO_INPUT, OnEvent, RunRequest, closed_outcome
 from gloveport.host.runs.snippet_calls import SnippetRunner, with_snippets
 from gloveport.host.sandbox_host import SandboxLender, connector
+from gloveport.host.sessions.contents import SessionKey
+from gloveport.host.sessions.sessions import AgentSession, Sessions
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.large_values import off_loop, off_loop_if
-from gloveport.prepare import TypeReport
 from gloveport.rules.rules import Rules
-from gloveport.sandbox.engines.registry import ENGINES, preferred_engines
+from gloveport.sandbox.engines.registry import preferred_engines
 from gloveport.sandbox.jail.strength import JailReport
 from gloveport.sources import OpenedSource
 from gloveport.sources.caller import CallerTools
@@ -120,6 +121,7 @@ class Gloveport:
         self.engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self.engines.items():
             self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
+        self._sessions = Sessions()
         self._programs = ProgramReader(self._minimum)
         self._types = TypeChecks(self._minimum, self._programs) if check_types else None
         self._loop = PortLoop(self._loop_closed)
@@ -211,6 +213,8 @@ class Gloveport:
         mode: RunMode = "run",
         id: str | None = None,
         tools: CallerTools | None = None,
+        session: str | None = None,
+        on_busy: Literal["wait", "refuse"] = "wait",
         allow_eval: bool | None = None,
         allow_wasm: bool | None = None,
         log_code: bool = False,
@@ -220,19 +224,25 @@ class Gloveport:
         The outcome is `waiting` when the run waits for a person who answers elsewhere; `resume` returns the next one. With
         `attach`, the same program of the same agent is not started again while it waits. With the mode `plan`, writes are
         held back, and the outcome has a plan. `id` is that of the run: raises OptionError if the store has one with it.
+        `session` names files and state that runs of this agent share; `on_busy` says what to do while another run uses it.
         `tools` are those that the caller brings to this run. `allow_eval` and `allow_wasm` may be less than the port's.
         """
         check_run(code, language, id)
         wanted = limits_from(limits_from(self.limits, self._governance.agent(agent).limits), limits)
         engine = engine or self.engines.get(language)
-        options = self._pools.options(language, engine, wanted, allow_eval=allow_eval, allow_wasm=allow_wasm)
+        allowed = {"allow_eval": allow_eval, "allow_wasm": allow_wasm}
+        options = self._pools.options(language, engine, wanted, **allowed, workspace=self._sessions.quota_of(session))
         given = input, wanted, env_from(env), on_event, agent
         request = RunRequest(id or secrets.token_hex(16), code, language, options, engine is None, *given)
-        if tools is not None or log_code:
-            request = replace(request, tools=tools, log_code=log_code)
+        request = replace(request, tools=tools, log_code=log_code, session=session, waits_for_session=check_busy(on_busy))
         request = self._plans.begun(request, mode)
         self._check_open()
         return await self._loop.run(lambda: self._begin(request, attach=attach, is_named=id is not None))
+
+    def session(self, name: str, *, agent: str = DEFAULT_AGENT) -> AgentSession:
+        """Return a session of an agent, to put files into it and take files out."""
+        self._governance.agent(agent)
+        return AgentSession(self._sessions, SessionKey.of(agent, name), self._loop.run)
 
     async def warm(self) -> None:
         """Run an empty program, and record nothing of it: the first type check takes seconds."""
@@ -299,7 +309,10 @@ class Gloveport:
             request = replace(request, options=options)
         run = partial(self.observers.watch, partial(self._run_program, held=held))
         try:
-            outcome = await (self._store.record(self._desk, request, held, run) if self._store else run(request))
+            async with self._sessions.use(request) as request:
+                outcome = await (self._store.record(self._desk, request, held, run) if self._store else run(request))
+        except WorkspaceError as error:
+            return Outcome(request.run, "failed", error=unprepared_failure(error))
         finally:
             if self._desk is not None and (held is None or not held.is_released):
                 self._desk.end_run(request.run)
@@ -314,11 +327,7 @@ class Gloveport:
             if self._closed:
                 return closed_outcome(request)
             bridge = await self._bridge_of(request)
-            type_report = TypeReport()
-            if self._types is not None:
-                type_report = await self._types.check(program, bridge.catalog, request)
-            if type_report.error is not None:
-                raise type_report.error
+            advice = () if self._types is None else await self._types.advise(program, bridge.catalog, request)
         except ProgramError as error:
             return Outcome(request.run, "failed", error=program_failure(error, self.catalog))
         except GloveportError as error:
@@ -337,7 +346,7 @@ class Gloveport:
             # In a thread: the first suggestion of a catalog builds an index.
             bridge = await self._bridge_of(request)
             outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, bridge.catalog))
-        return replace(outcome, warnings=(*outcome.warnings, *type_report.advice)) if type_report.advice else outcome
+        return replace(outcome, warnings=(*outcome.warnings, *advice)) if advice else outcome
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None, *, agent: str = DEFAULT_AGENT) -> Any:
         """Call one tool and return its result. It is checked like a call of a program. Raise ToolError when it fails."""
@@ -386,18 +395,12 @@ class Gloveport:
         """
         self._check_open()
         recording = run if isinstance(run, Recording) else await self.recording(run)
-        return await self._loop.run(lambda: self._replay(recording, live_reads=live_reads))
+        replayed = partial(replay_run, self._pools, recording, self.limits, self._live if live_reads else None)
+        return await self._loop.run(replayed)
 
-    async def _replay(self, recording: Recording, *, live_reads: bool) -> Divergence | None:
-        limits = self.limits.with_(memory_mb=recording.memory_mb)
-        language = ENGINES[recording.engine].languages[0]
-        options = self._pools.options(language, recording.engine, limits)
-        if live_reads:
-            agent = live_agent(recording)
-            await self._sources.open()
-            bridge, pool = await self._bridge(agent), self._pools.find(options)
-            return await replay_with_live_reads(pool, bridge, self._context(agent), recording, limits)
-        return await replay_recorded(self._pools.find(options), recording, limits)
+    async def _live(self, agent: str) -> tuple[Bridge, RunContext]:
+        await self._sources.open()
+        return await self._bridge(agent), self._context(agent)
 
     def _context(self, agent: str) -> RunContext:
         """Return the context of calls that belong to no run in the store."""
@@ -458,18 +461,10 @@ class Gloveport:
     async def _close(self) -> None:
         if self._warming is not None:
             self._warming.cancel()
-        if self._durable is not None:
-            await self._durable.close()
-        if self._held is not None:
-            await self._held.close()
-        await self._pools.close()
-        await self._programs.tasks.close()
-        await self._sources.close()
-        await self._governance.client.close()
-        if self._store is not None:
-            await self._store.close()
-        if self._types is not None:
-            await self._types.close()
+        parts = self._durable, self._held, self._pools, self._programs.tasks, self._sources, self._governance.client
+        for part in (*parts, self._store, self._types):
+            if part is not None:
+                await part.close()
 
     def _loop_closed(self) -> None:
         """End the sandboxes without their event loop, which somebody closed."""

@@ -49,6 +49,13 @@ class TypeChecks:
             agent=request.agent,
         )
 
+    async def advise(self, program: Program, catalog: Catalog, request: RunRequest) -> tuple[str, ...]:
+        """Return advice on the program's types; raise ProgramError for what can't work."""
+        report = await self.check(program, catalog, request)
+        if report.error is not None:
+            raise report.error
+        return report.advice
+
     async def close(self) -> None:
         """Stop the checkers."""
         checkers, self._checkers = list(self._checkers.values()), {}

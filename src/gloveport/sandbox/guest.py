@@ -43,11 +43,13 @@ class Guest:
         stderr: int,
         exit: asyncio.Future[Exit],
         limit_by_server: Callable[[Sequence[tuple[int, int]]], None],
+        workspace: int | None = None,
     ) -> None:
         self.pid = pid
         self.pidfd = pidfd
         self.socket = channel
         self.stderr = stderr
+        self._workspace = workspace
         self._exit = exit
         self._limit_by_server = limit_by_server
         self._closed = False
@@ -79,6 +81,11 @@ class Guest:
         except PermissionError:
             self._limit_by_server(limits)
 
+    def take_workspace(self) -> int | None:
+        """Return the descriptor of the guest's workspace, which is then the caller's to close; None if it has none."""
+        taken, self._workspace = self._workspace, None
+        return taken
+
     def close(self) -> None:
         """Kill the guest and close its descriptors."""
         if self._closed:
@@ -88,6 +95,8 @@ class Guest:
         self.socket.close()
         os.close(self.stderr)
         os.close(self.pidfd)
+        if (workspace := self.take_workspace()) is not None:
+            os.close(workspace)
 
     def on_exit(self, exit: Exit) -> None:
         """Record the exit of the guest. The launcher calls this once the fork server has reaped it."""

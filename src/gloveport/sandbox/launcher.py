@@ -13,7 +13,7 @@ import shutil
 import signal
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
 from gloveport.errors import SandboxError
@@ -21,6 +21,7 @@ from gloveport.sandbox.guest import Exit, Guest
 from gloveport.sandbox.jail import channel
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.jail.strength import REQUIRED_LAYERS, JailReport, Layer, assess, holds_native_code
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.server_process import ServerProcess, take_server
 from gloveport.types import Strength
 
@@ -43,7 +44,8 @@ class Launch:
     that holds native code: strength `full`, or `kernel` with the layer `signal scope`. With `own_code`, the guests run
     only code of ours that the zygote has loaded, and any strength of at least the minimum will do.
 
-    With `joins_threads`, the engine's main thread waits for another to end, by a shared futex (see `jail.seccomp`).
+    With `joins_threads`, the engine's main thread waits for another to end, by a shared futex (see `jail.seccomp`). With
+    `workspace`, each guest has a writable folder of its own, and only strength `full` will do.
 
     Each guest receives `first_input` on its standard input. A pool sends `idle_input` to a guest that no run waits for
     yet, so that it can use the time to speed up its run.
@@ -57,6 +59,7 @@ class Launch:
     zygote: bool = False
     own_code: bool = False
     joins_threads: bool = False
+    workspace: WorkspaceQuota | None = None
     first_input: bytes = b""
     idle_input: bytes = b""
 
@@ -287,7 +290,7 @@ class Launcher:
             case "refused":
                 self._answer_start(SandboxError(f"no jail can be made: {message['message']}"))
             case "spawned":
-                self._deliver(message["id"], message["pid"], fds[0])
+                self._deliver(message["id"], message["pid"], *fds)
             case "failed":
                 self._refuse(message["id"], SandboxError(message["message"], code="sandbox-crashed"))
             case "exited":
@@ -304,18 +307,20 @@ class Launcher:
         else:
             self._ready.set_result(answer)
 
-    def _deliver(self, number: int, pid: int, pidfd: int) -> None:
+    def _deliver(self, number: int, pid: int, pidfd: int, workspace: int | None = None) -> None:
         pending = self._pending.pop(number, None)
         if pending is None:  # no caller waits for it any more
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            os.close(pidfd)
+            for fd in (pidfd, *([] if workspace is None else [workspace])):
+                os.close(fd)
             return
         guest = self._guests[number] = Guest(
             pid=pid,
             pidfd=pidfd,
             channel=pending.socket,
             stderr=pending.stderr,
+            workspace=workspace,
             exit=self._loop.create_future(),
             limit_by_server=lambda limits: self._limit(number, limits),
         )
@@ -361,6 +366,7 @@ def _describe(launch: Launch) -> bytes:
             "zygote": launch.zygote,
             "own_code": launch.own_code,
             "joins_threads": launch.joins_threads,
+            "workspace": None if launch.workspace is None else astuple(launch.workspace),
             "files": {path: base64.b64encode(content).decode() for path, content in launch.files.items()},
         }
     ).encode()

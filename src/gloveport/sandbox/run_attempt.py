@@ -54,6 +54,7 @@ class AttemptResult:
     warnings: tuple[str, ...] = ()
     cpu_seconds: float = 0.0
     memory_peak_mb: float = 0.0
+    state: Any = None  # what the guest reports that a session keeps
 
 
 class RunAttempt:
@@ -474,6 +475,7 @@ class RunAttempt:
             warnings=(*warnings, *(f"unhandled rejection: {text}" for text in notes.unhandled)),
             cpu_seconds=cpu_seconds,
             memory_peak_mb=memory_peak_mb,
+            state=(end.notes or {}).get("state"),
         )
 
 

@@ -23,6 +23,10 @@ class RunWorker(Protocol):
         """Return whether it can take a program."""
         ...
 
+    def take_workspace(self) -> int | None:
+        """Return the descriptor of the workspace, which is then the caller's to close; None if it has none."""
+        ...
+
     def limit(self, limits: Limits, on_exceeded: Callable[[], None]) -> None:
         """Set the run's limits, until the process is dead. `on_exceeded` is called in the loop, soon."""
         ...

@@ -24,6 +24,7 @@ class RunSetup:
     has_input: bool = False
     seed: bytes = b""
     now: int = 0
+    state: bytes | None = None  # of a session, encoded
 
 
 def start_event(program: Program, setup: RunSetup, limits: Limits, now: int) -> bytes:
@@ -44,4 +45,6 @@ def start_event(program: Program, setup: RunSetup, limits: Limits, now: int) -> 
     rest = b',"env":' + encode(dict(setup.env), "env")
     if setup.has_input:
         rest += b',"input":' + encode(setup.input, "input")
+    if setup.state is not None:
+        rest += b',"state":' + setup.state
     return b'["start",%d,' % now + orjson.dumps(fields)[:-1] + rest + b"}]"

@@ -52,6 +52,7 @@ class Worker:
         self._when_sent: Callable[[], None] | None = None
         self._ending: asyncio.Task[tuple[Exit, str]] | None = None
         self._watch: Watch | None = None
+        self._ends_at_once = False
 
     @classmethod
     async def start(cls, launcher: Launcher, greet: Callable[[Guest], Awaitable[str]] | None = None) -> Worker:
@@ -78,6 +79,11 @@ class Worker:
     def alive(self) -> bool:
         """Return whether the process is still running."""
         return not self.guest.has_ended()
+
+    def take_workspace(self) -> int | None:
+        """Return the descriptor of the workspace, which is then the caller's to close; None if it has none."""
+        self._ends_at_once = True  # whoever has it waits for the end
+        return self.guest.take_workspace()
 
     def limit(self, limits: Limits, on_exceeded: Callable[[], None]) -> None:
         """Set the run's limits, from outside, until the process is dead. `on_exceeded` is called in the loop, soon.
@@ -239,7 +245,7 @@ class Worker:
         return self._ending
 
     async def _reap(self, delay: float) -> tuple[Exit, str]:
-        if delay:
+        if delay and not self._ends_at_once:
             await asyncio.sleep(delay)
         self._loop.remove_reader(self._fd)
         self._loop.remove_writer(self._fd)

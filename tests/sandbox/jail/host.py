@@ -404,6 +404,14 @@ async def play_lost_trial_guest(_: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+async def play_session(_: dict[str, Any]) -> dict[str, Any]:
+    """Return the results of two runs of a session, or the errors."""
+    code = "import os\nopen('n', 'a').write('x')\nos.makedirs('d/e', exist_ok=True)\n[open('n').read(), os.listdir('d')]"
+    async with Gloveport(minimum="kernel") as port:
+        runs = [await port.run(code, language="python", session="s") for _ in range(2)]
+    return {"values": [run.value for run in runs], "errors": [str(run.error) for run in runs if run.error is not None]}
+
+
 async def play_hostile_python(plan: dict[str, Any]) -> dict[str, Any]:
     """Return what the hostile Python achieved against its host, fork server, zygote and sibling."""
     launcher = Launcher(python_launch("hostile.py"))
@@ -468,6 +476,7 @@ SCENES = {
     "program": play_program,
     "hostile": play_hostile,
     "hostile_python": play_hostile_python,
+    "session": play_session,
     "ask": play_ask,
     "exec_again": play_exec_again,
     "report": play_report,

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from gloveport.bridge import Bridge, RunContext
+from gloveport.bridge.plans import PlanDraft
 from gloveport.errors import GloveportError
 from gloveport.host.failures import call_line, error_data, internal_error
 from gloveport.host.program_reader import MAX_INLINE_TOOLS, ProgramReader
 from gloveport.host.runs.held_runs import HeldRun
-from gloveport.host.runs.run_request import NO_INPUT, RunPort, RunRequest, outcome_of
+from gloveport.host.runs.run_request import NO_INPUT, ResumedRun, RunPort, RunRequest, outcome_of
 from gloveport.host.runs.snippet_calls import SnippetCalls, SnippetRunner
 from gloveport.large_values import off_loop_if
 from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt
@@ -59,14 +60,14 @@ async def attempt(
             held.follow(port)
     work = RunAttempt(worker, port, request.limits, request.recorder)
     try:
+        session = request.used_session or _NoSession()
+        await session.enter(worker)
         if resumed is None:
             result = await work.run(program, _setup(request, bridge))
         else:
-            many = len(resumed.history.calls) > MAX_INLINE_CALLS
-            await off_loop_if(many, port.bridge.restore, resumed.history)
-            if called is not None:
-                await called.count_past(port.bridge, resumed.history, request.run)
+            await _restore(resumed, port, called)
             result = await work.resume(resumed.history)
+        result = await session.leave(worker, result, keep=not isinstance(request.plan, PlanDraft))
     except GloveportError as error:
         result = AttemptResult(error=error_data(error))
     except Exception as error:  # noqa: BLE001 - the outer edge: a defect of the host must not look like the guest's
@@ -77,6 +78,23 @@ async def attempt(
     # The hint of an error may be a suggestion, and the first one of a catalog builds an index.
     slow = result.error is not None and len(bridge.catalog.tools) > MAX_INLINE_TOOLS
     return await off_loop_if(slow, outcome_of, request, program, port, result, time.monotonic() - began)
+
+
+class _NoSession:
+    """Stands in for the session of a run that has none."""
+
+    async def enter(self, worker: RunWorker) -> None: ...
+
+    async def leave(self, worker: RunWorker, result: AttemptResult, *, keep: bool) -> AttemptResult:
+        return result
+
+
+async def _restore(resumed: ResumedRun, port: RunPort, called: SnippetCalls | None) -> None:
+    """Bring the bridge of a run to where its recorded part ends."""
+    many = len(resumed.history.calls) > MAX_INLINE_CALLS
+    await off_loop_if(many, port.bridge.restore, resumed.history)
+    if called is not None:
+        await called.count_past(port.bridge, resumed.history, resumed.stored.id)
 
 
 def _waits(request: RunRequest, worker: RunWorker, waits: bool) -> None:
@@ -98,4 +116,5 @@ def _setup(request: RunRequest, bridge: Bridge) -> RunSetup:
         input=request.input if has_input else None,
         has_input=has_input,
         seed=request.seed,
+        state=None if request.used_session is None else request.used_session.state,
     )

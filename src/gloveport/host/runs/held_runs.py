@@ -75,6 +75,8 @@ class HeldRun:
         recorder = None if self._port is None else self._port.recorder
         if self.task is None or self._port is None or recorder is None or not self.is_waiting:
             return False
+        if self.request.session is not None:  # it keeps its session, which no other run may change meanwhile
+            return False
         if not await recorder.is_complete():
             self.look_again()
             return False
@@ -227,7 +229,7 @@ class HeldRuns:
 
 def _key(request: RunRequest) -> bytes:
     """Return a short digest of what makes two runs the same: ten thousand of them may wait."""
-    about = request.agent, request.code, request.language, dict(request.env), type(request.plan).__name__
+    about = request.agent, request.code, request.language, dict(request.env), type(request.plan).__name__, request.session
     try:
         content = encode([*about, *([] if request.input is NO_INPUT else [request.input])])
     except Exception:  # noqa: BLE001 - an input that can't cross ends the run; it waits for nothing

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from gloveport.bridge import Bridge, RunBridge, RunContext
 from gloveport.bridge.bridge import PAGE_SUFFIX
 from gloveport.bridge.past_calls import error_in_reply
 from gloveport.errors import OptionError, ToolError
+from gloveport.host.engine_pools import EnginePools
 from gloveport.host.failures import internal_error
 from gloveport.large_values import off_loop
+from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.history import PastCall, RepeatedFrames, RunHistory
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.replay import replay
@@ -76,13 +79,24 @@ class LiveReads:
         self.frames.append(payload)
 
 
-def live_agent(recording: Recording) -> str:
-    """Return the agent whose rules hold for the reads; raise OptionError for a run that was not recorded here."""
+LiveBridge = Callable[[str], Awaitable[tuple[Bridge, RunContext]]]
+
+
+async def replay_run(
+    pools: EnginePools, recording: Recording, limits: Limits, live: LiveBridge | None
+) -> Divergence | None:
+    """Return the first difference between a recorded run and the same run now. With `live`, its reads are made anew."""
+    limits = limits.with_(memory_mb=recording.memory_mb)
+    language = ENGINES[recording.engine].languages[0]
+    options = pools.options(language, recording.engine, limits)
+    if live is None:
+        return await replay_recorded(pools.find(options), recording, limits)
     if recording.agent is None:
         raise OptionError(
             "a run of another machine is replayed from its record alone", hint="leave out --live-reads (live_reads=)"
         )
-    return recording.agent
+    bridge, context = await live(recording.agent)
+    return await replay_with_live_reads(pools.find(options), bridge, context, recording, limits)
 
 
 async def replay_recorded(pool: Pool[RunWorker], recording: Recording, limits: Limits) -> Divergence | None:

@@ -220,13 +220,22 @@ class PortStore:
 
     async def recording(self, run: str) -> Recording:
         """Return the steps of a run; raise OptionError if there are none."""
-        found = await self._do(lambda runs: runs.recording(runs.find(run)))
+        stored = await self.find(run)
+        if "session" in stored.request:
+            raise OptionError(
+                f"the run {stored.id} has used a session, whose files of then are not kept", code="not-resumable"
+            )
+        found = await self._do(lambda runs: runs.recording(stored))
         if not found.steps:
             raise OptionError(f"there is no recording of the run {run[:40]!r}", code="not-resumable")
         return found
 
     async def history(self, run: StoredRun) -> RunHistory:
         """Return what a run has done; raise OptionError if that is not kept."""
+        if "session" in run.request:
+            raise OptionError(
+                f"the run {run.id} has used a session, whose files of then are not kept", code="not-resumable"
+            )
         if run.obstacle == IMPORTED:
             raise OptionError(f"the run {run.id} was imported: it can be shown and replayed", code="not-resumable")
         if run.obstacle is not None:
@@ -321,6 +330,7 @@ def _request_fields(request: RunRequest) -> dict[str, Any]:
         "allow_wasm": options.allow_wasm,
         "memory_mb": request.limits.memory_mb,
         "version": version("gloveport"),
+        **({} if request.session is None else {"session": request.session}),
         **({} if request.tools is None else {"caller_tools": request.tools.source.stored}),
         **_plan_fields(request.plan),
     }

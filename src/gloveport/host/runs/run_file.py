@@ -75,6 +75,8 @@ def exported(stored: StoredRuns, run: StoredRun) -> bytes:
     """Return the file of a run in the store; raise OptionError if not all of it is kept."""
     if run.obstacle not in (None, IMPORTED):
         raise OptionError(f"the run {run.id} was not recorded as a whole", code=run.obstacle)
+    if "session" in run.request:
+        raise OptionError(f"the run {run.id} has used a session, whose files of then are not kept", code="not-resumable")
     steps = tuple(_step_text(sender, content) for sender, content in stored.recording(run).steps)
     if not steps:
         raise OptionError(f"there is no recording of the run {run.id}", code="not-resumable")

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from gloveport.bridge import RunBridge
 from gloveport.bridge.plans import ApprovedPlan, PlanDraft
@@ -16,6 +16,7 @@ from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.history import RunHistory
 from gloveport.sandbox.run_attempt import AttemptResult
+from gloveport.sandbox.run_worker import RunWorker
 from gloveport.sources.caller import CallerTools
 from gloveport.store.run_audit import RunAudit
 from gloveport.store.run_recorder import RunRecorder
@@ -64,10 +65,28 @@ class SnippetCaller:
     above: SnippetCaller | None = None
 
 
+class UsedSession(Protocol):
+    """A session while one run uses it."""
+
+    @property
+    def state(self) -> bytes:
+        """The state at the start of the run, encoded."""
+        ...
+
+    async def enter(self, worker: RunWorker) -> None:
+        """Put the files of the session into the workspace of a worker."""
+        ...
+
+    async def leave(self, worker: RunWorker, result: AttemptResult, *, keep: bool) -> AttemptResult:
+        """End the worker and keep what its program has left, if it succeeded; return the result, or why that fails."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """The request for one run. `plan` is the plan that it makes, or the one that it follows.
 
+    `session` is the name of the session that it uses, and `used_session` the session, once no other run uses it.
     `caller` is set for the run of a snippet; `tools` are those that whoever started the run has brought along.
     """
 
@@ -89,6 +108,9 @@ class RunRequest:
     caller: SnippetCaller | None = None
     tools: CallerTools | None = None
     log_code: bool = False
+    session: str | None = None
+    waits_for_session: bool = True
+    used_session: UsedSession | None = None
 
     @property
     def subset(self) -> str | None:

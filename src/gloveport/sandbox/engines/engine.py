@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.pool import WorkerLaunch
 from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import Language
@@ -20,6 +21,7 @@ class ProcessOptions:
     allow_eval: bool = False
     allow_wasm: bool = False
     memory_mb: int = 256
+    workspace: WorkspaceQuota | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,10 @@ def process_options(language: Language, named: str | None, wanted: ProcessOption
     if language not in ENGINES[name].languages:
         others = " or ".join(engine_names(language))
         raise OptionError(f"the engine {name} does not run {language}", hint=f"{language} is run by {others}")
-    return ENGINES[name].process_options(replace(wanted, engine=name))
+    found = ENGINES[name].process_options(replace(wanted, engine=name))
+    if wanted.workspace is not None and found.workspace is None:
+        raise OptionError(f"the engine {name} keeps no files", hint="a session needs the engine cpython, on this machine")
+    return found
 
 
 @cache

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gloveport.errors import SandboxError
 from gloveport.sandbox.jail.filesystem import Folder
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.launcher import Launch
 
 GUEST_FOLDER = "/guest"
@@ -33,13 +34,19 @@ _ZYGOTE_MODULES = (
     "privileges",
     "seccomp",
     "syscalls",
+    "workspace",
 )
 # These are of no use without a display, a network or tests, and would bring 40 libraries along.
 _EXCLUDED_MODULES = frozenset({"ensurepip", "idlelib", "test", "tkinter", "_tkinter", "turtle", "turtledemo"})
 
 
 def zygote_launch(
-    files: Mapping[str, bytes], folders: Mapping[str, Folder], env: Mapping[str, str], *, own_code: bool = False
+    files: Mapping[str, bytes],
+    folders: Mapping[str, Folder],
+    env: Mapping[str, str],
+    *,
+    own_code: bool = False,
+    workspace: WorkspaceQuota | None = None,
 ) -> Launch:
     """Return how to start a zygote of this Python with a guest package and other files in its root."""
     program, library = find_python()
@@ -55,6 +62,7 @@ def zygote_launch(
         folders={**python, **folders},
         zygote=True,
         own_code=own_code,
+        workspace=workspace,
     )
 
 

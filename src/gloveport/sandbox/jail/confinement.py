@@ -10,14 +10,26 @@ of the zygote installs a filter that forbids exec, and runs on as it is.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from errno import EPERM
+from typing import NamedTuple
 
-from gloveport.sandbox.jail import landlock, limits, namespaces, privileges, seccomp
+from gloveport.sandbox.jail import channel, landlock, limits, namespaces, privileges, seccomp
 from gloveport.sandbox.jail.syscalls import MACHINE
+from gloveport.sandbox.jail.workspace import WorkspaceQuota, mount_workspace
 
 Step = tuple[str, Callable[[], None]]
+_WORKSPACE_MADE = b"workspace"
+
+
+class StartedGuest(NamedTuple):
+    """A guest in its jail, with descriptors of its process and, if it has one, of its workspace."""
+
+    pid: int
+    pidfd: int
+    workspace: int | None = None
 
 
 class SpawnError(Exception):
@@ -46,30 +58,61 @@ class Confinement:
     watch: seccomp.SeccompProgram
     calls: seccomp.SeccompProgram
     threads: int  # RLIMIT_NPROC
-    ruleset: int | None = None  # one Landlock ruleset for all guests, where none needs its own /proc/PID/maps
+    ruleset: int | None = None  # one Landlock ruleset for all guests, where none needs its own
+    workspace: WorkspaceQuota | None = None
 
     def clone(self) -> tuple[int, int]:
         """Fork a child; return what `namespaces.clone` returns."""
         return namespaces.clone(namespaces.CLONE_FLAGS if "namespaces" in self.holds else 0)
 
-    def steps(self, network: int) -> list[Step]:
-        """Return what a new child does to itself, outermost layer first; the exec watch and the filter come after these."""
-        wanted = limits.resource_limits(self.threads)
+    def steps(self, network: int, sync: int | None = None) -> list[Step]:
+        """Return what a new child does to itself, outermost layer first; the exec watch and the filter come after these.
+
+        A workspace is passed on over the socket `sync`.
+        """
+        wanted = limits.resource_limits(self.threads, 0 if self.workspace is None else self.workspace.max_bytes)
+        own_rulesets: list[int] = []
         steps: list[Step] = [
             ("session", os.setsid),
+            ("workspace", lambda: own_rulesets.extend(self._make_workspace(sync))),
             ("namespaces", lambda: namespaces.enter_guest_namespaces(self.proc, network)),
             ("limits", lambda: limits.set_limits(self.proc, wanted)),
             ("identity", privileges.leave_root),
             ("privileges", privileges.set_no_new_privileges),
-            ("landlock", self._restrict_files),
+            ("landlock", lambda: self._restrict_files(*own_rulesets)),
             ("privileges", privileges.drop_capabilities),
             ("privileges", privileges.die_with_parent),
         ]
         return [(layer, step) for layer, step in steps if layer not in OPTIONAL_LAYERS or layer in self.holds]
 
-    def _restrict_files(self) -> None:
-        if self.ruleset is not None:
-            landlock.restrict(self.ruleset)
+    def _make_workspace(self, sync: int | None) -> list[int]:
+        """Mount the workspace; return the Landlock ruleset that includes it, if Landlock works here."""
+        if self.workspace is None:
+            return []
+        if "namespaces" not in self.holds:  # it would be mounted on the host
+            raise OSError(EPERM, "a workspace needs namespaces")
+        made = mount_workspace(self.workspace)
+        if sync is not None:
+            with socket.socket(fileno=os.dup(sync)) as parent:
+                socket.send_fds(parent, [_WORKSPACE_MADE], [made])
+        rulesets = [landlock.make_ruleset([*self.files, (made, landlock.CHANGE)])] if "landlock" in self.holds else []
+        for fd in (made, *(fd for fd, _ in self.files)):  # more than a guest may have
+            os.close(fd)
+        return rulesets
+
+    def take_workspace(self, sync: socket.socket) -> int | None:
+        """Return the workspace that a new child has passed on; None if its guests have none."""
+        if self.workspace is None:
+            return None
+        word, fds = channel.receive_bytes(sync)
+        if word != _WORKSPACE_MADE or len(fds) != 1:
+            raise SpawnError(failure_text(word) or "the guest died before it had a workspace")
+        return fds[0]
+
+    def _restrict_files(self, own: int | None = None) -> None:
+        ruleset = self.ruleset if own is None else own
+        if ruleset is not None:
+            landlock.restrict(ruleset)
             return
         # From the host's /proc: the C library reads it to find the extent of the main thread's stack.
         own_map = os.open(f"{os.getpid()}/maps", os.O_PATH | os.O_CLOEXEC, dir_fd=self.proc)
@@ -85,7 +128,7 @@ def make_exec_watch() -> seccomp.SeccompProgram:
     return seccomp.SeccompProgram(seccomp.compile_filter(seccomp.EXEC_WATCH, machine=MACHINE, default=seccomp.ALLOW))
 
 
-def make_guest_filter(*, may_exec: bool, may_join: bool = False) -> seccomp.SeccompProgram:
+def make_guest_filter(*, may_exec: bool, may_join: bool = False, has_workspace: bool = False) -> seccomp.SeccompProgram:
     """Return the allow-list of system calls for a guest on this machine."""
-    rules = seccomp.guest_rules(may_exec=may_exec, may_join=may_join)
+    rules = seccomp.guest_rules(may_exec=may_exec, may_join=may_join, has_workspace=has_workspace)
     return seccomp.SeccompProgram(seccomp.compile_filter(rules, machine=MACHINE, default=seccomp.errno_action(EPERM)))

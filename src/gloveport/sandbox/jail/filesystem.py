@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from gloveport.sandbox.jail import elf, landlock, namespaces
 from gloveport.sandbox.jail.namespaces import NEWNS
 from gloveport.sandbox.jail.syscalls import call
+from gloveport.sandbox.jail.workspace import WORKSPACE, WorkspaceQuota
 
 _RANDOM = "/dev/urandom"  # V8 seeds its address randomisation from it; without it, from the clock
 _LOADER_CACHE = "/etc/ld.so.cache"
@@ -53,7 +54,7 @@ class LaunchSpec:
 
     With `zygote`, the fork server starts it once, and it forks the guests. With `own_code`, they run only code of ours,
     which the zygote has loaded before. With `joins_threads`, its main thread waits for another to
-    end.
+    end. With `workspace`, each guest has a writable folder of its own.
     """
 
     executable: str
@@ -64,6 +65,7 @@ class LaunchSpec:
     zygote: bool = False
     own_code: bool = False
     joins_threads: bool = False
+    workspace: WorkspaceQuota | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class RootLayout:
     devices: Mapping[str, str]
     files: Mapping[str, bytes]
     folders: Mapping[str, Mapping[str, str]]
+    has_workspace: bool = False
     loader_cache: bool = False  # the host's loader finds some of `binds` only through its cache
 
 
@@ -116,7 +119,9 @@ def plan_root(spec: LaunchSpec) -> RootLayout:
     if needs.interpreter:
         binds[needs.interpreter] = needs.interpreter
     devices = {_RANDOM: _RANDOM} if os.path.exists(_RANDOM) else {}
-    return RootLayout(engine, needs.interpreter, binds, devices, spec.files, folders, needs.from_cache)
+    return RootLayout(
+        engine, needs.interpreter, binds, devices, spec.files, folders, spec.workspace is not None, needs.from_cache
+    )
 
 
 def leave_host(layout: RootLayout, proc: int) -> None:
@@ -218,6 +223,8 @@ def change_root(layout: RootLayout, sources: Mapping[str, int]) -> None:
     os.chdir(new_root)
     for path, content in layout.files.items():
         _write_file(path, content)
+    if layout.has_workspace:
+        os.mkdir(f".{WORKSPACE}", 0o755)
     for path, fd in sources.items():
         if stat.S_ISDIR(os.fstat(fd).st_mode):
             os.makedirs(f".{path}", mode=0o755, exist_ok=True)

@@ -29,6 +29,7 @@ from gloveport.sandbox.jail.confinement import (
     OPTIONAL_LAYERS,
     Confinement,
     SpawnError,
+    StartedGuest,
     Step,
     failure_text,
     make_exec_watch,
@@ -38,6 +39,7 @@ from gloveport.sandbox.jail.filesystem import LaunchSpec
 from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
 from gloveport.sandbox.jail.strength import JailReport, assess, holds_native_code
 from gloveport.sandbox.jail.syscalls import MACHINE, NUMBERS
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.jail.zygote_client import ZygoteClient
 
 _SPAWN_SECONDS = 30.0
@@ -105,6 +107,7 @@ def _spec(launch: dict[str, Any]) -> LaunchSpec:
         zygote=launch["zygote"],
         own_code=launch["own_code"],
         joins_threads=launch["joins_threads"],
+        workspace=WorkspaceQuota(*launch["workspace"]) if launch["workspace"] else None,
     )
 
 
@@ -125,6 +128,9 @@ def prepare(
     if namespaced:
         filesystem.leave_host(layout, proc)
         guest_files, networks = filesystem.own_root_filesystem(spec, layout), NetworkPool(proc)
+    elif spec.workspace is not None:
+        why = next(f"{layer.name}: {layer.detail}; {layer.fix}" for layer in outer if not layer.in_force)
+        raise ValueError(f"a session needs namespaces and a root of its own ({why})")
     else:
         # Guests of `own_code` read no file: the zygote has loaded everything, as the user of the host.
         folders = () if spec.own_code else spec.folders.values()
@@ -135,7 +141,7 @@ def prepare(
                 "user namespaces"
             )
         guest_files, networks = filesystem.host_filesystem(spec, layout), NoNetworkPool()
-    shared = namespaced or spec.zygote
+    shared = (namespaced or spec.zygote) and spec.workspace is None
     rules, ruleset = ((), _make_ruleset(guest_files.rules)) if shared else (guest_files.rules, None)
     confinement = Confinement(
         holds=OPTIONAL_LAYERS if namespaced else OPTIONAL_LAYERS - {"namespaces"},
@@ -145,9 +151,12 @@ def prepare(
         env=guest_files.env,
         files=rules,
         watch=make_exec_watch(),
-        calls=make_guest_filter(may_exec=not spec.zygote, may_join=spec.joins_threads),
+        calls=make_guest_filter(
+            may_exec=not spec.zygote, may_join=spec.joins_threads, has_workspace=spec.workspace is not None
+        ),
         threads=threads,
         ruleset=ruleset,
+        workspace=spec.workspace,
     )
     network = networks.take()
     addresses = probes.probe_fixed_addresses() if spec.zygote else []
@@ -232,7 +241,7 @@ class ForkServer:
         try:
             network = self._networks.take()
             try:
-                pid, pidfd = self._start(network, *fds)
+                pid, pidfd, workspace = self._start(network, *fds)
             except BaseException:
                 self._networks.give_back(network)
                 raise
@@ -241,9 +250,13 @@ class ForkServer:
             return
         self._guests[pidfd] = (number, pid, network)
         self._poll.register(pidfd, select.EPOLLIN)
-        _send(self._control, {"op": "spawned", "id": number, "pid": pid}, (pidfd,))
+        _send(
+            self._control, {"op": "spawned", "id": number, "pid": pid}, (pidfd, *([] if workspace is None else [workspace]))
+        )
+        if workspace is not None:
+            os.close(workspace)
 
-    def _start(self, network: int, stdio: int, stderr: int) -> tuple[int, int]:
+    def _start(self, network: int, stdio: int, stderr: int) -> StartedGuest:
         if self._zygote_client is not None:
             return self._zygote_client.spawn(network, stdio=stdio, stderr=stderr)
         return spawn(self._confinement, network, stdio=stdio, stderr=stderr)
@@ -292,24 +305,31 @@ def _send(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] 
 # ── one guest ──
 
 
-def spawn(confinement: Confinement, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
-    """Start a guest that has exec'd its engine inside the jail; return (pid, pidfd)."""
+def spawn(confinement: Confinement, network: int, *, stdio: int, stderr: int) -> StartedGuest:
+    """Start a guest that has exec'd its engine inside the jail."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         with theirs:
-            steps = confinement.steps(network)  # before the clone: a child copies each page it writes
+            steps = confinement.steps(network, theirs.fileno())  # before the clone: a child copies each page it writes
             pid, pidfd = confinement.clone()
             if pid == 0:
                 ours.close()
                 _become_guest(confinement, steps, theirs, stdio, stderr)
+        workspace = None
         try:
+            ours.settimeout(_SPAWN_SECONDS)
+            workspace = confinement.take_workspace(ours)
             _await_guest(confinement, ours, pid)
-        except BaseException:
+        except BaseException as error:
+            if workspace is not None:
+                os.close(workspace)
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.waitpid(pid, 0)
             os.close(pidfd)
+            if isinstance(error, TimeoutError):
+                raise SpawnError("the guest did not start in time") from None
             raise
-    return pid, pidfd
+    return StartedGuest(pid, pidfd, workspace)
 
 
 def _become_guest(confinement: Confinement, steps: list[Step], sync: socket.socket, stdio: int, stderr: int) -> None:

@@ -12,9 +12,14 @@ EXECUTE = 1 << 0
 READ_FILE = 1 << 2
 READ_DIR = 1 << 3
 
+_WRITE_FILE, _REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_REG = 1 << 1, 1 << 4, 1 << 5, 1 << 7, 1 << 8
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
+
 READ = READ_FILE
 LIST = READ_FILE | READ_DIR
 RUN = READ_FILE | EXECUTE
+# Files and folders, but no link, device, socket or pipe, and nothing to execute.
+CHANGE = LIST | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _REFER | _TRUNCATE
 
 # The number of file access rights in each ABI version (1: up to MAKE_SYM, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV).
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -43,7 +48,7 @@ def make_ruleset(rules: Iterable[tuple[int, int]]) -> int:
     attributes = struct.pack("=QQQ", files, net, scopes)
     result = call("landlock_create_ruleset", ctypes.c_char_p(attributes), len(attributes), 0)
     for path_fd, access in rules:
-        rule = struct.pack("=Qi", access, path_fd)
+        rule = struct.pack("=Qi", access & files, path_fd)
         call("landlock_add_rule", result, _RULE_PATH_BENEATH, ctypes.c_char_p(rule), 0)
     return result
 

@@ -45,10 +45,10 @@ def _count_threads(uid: int) -> int:
     return found
 
 
-def resource_limits(threads: int) -> list[tuple[int, int]]:
+def resource_limits(threads: int, max_file_bytes: int = 0) -> list[tuple[int, int]]:
     """Return the resource limits of a guest, none above the hard limit of this process."""
     hard = {name: resource.getrlimit(name)[1] for name in (*_RESOURCE_LIMITS, resource.RLIMIT_NPROC)}
-    wanted = {**_RESOURCE_LIMITS, resource.RLIMIT_NPROC: threads}
+    wanted = {**_RESOURCE_LIMITS, resource.RLIMIT_NPROC: threads, resource.RLIMIT_FSIZE: max_file_bytes}
     return [
         (name, value if hard[name] == resource.RLIM_INFINITY else min(value, hard[name])) for name, value in wanted.items()
     ]

@@ -110,7 +110,15 @@ def probe_layers(confinement: Confinement, network: int) -> list[Layer]:
             confinement.restrict_calls()
             _expect_refusal(lambda: call("socket", socket.AF_INET, socket.SOCK_STREAM, 0), EPERM)
 
-    names = ("landlock", "seccomp", "single exec", "signal scope", "identity", "limits")
+    names = (
+        "landlock",
+        "seccomp",
+        "single exec",
+        "signal scope",
+        "identity",
+        "limits",
+        *(["workspace"] if confinement.workspace else []),
+    )
     return _layers(_in_child(confinement.clone, attempt), names)
 
 

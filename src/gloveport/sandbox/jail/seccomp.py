@@ -164,13 +164,18 @@ _PRIVATE_FUTEX = (ArgumentTest(1, 0x80, mask=0x80),)
 # pthread_join: FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, without a timeout. The kernel wakes it with a shared wake.
 _JOIN = (ArgumentTest(1, 9 | 0x100), ArgumentTest(3, 0, whole=True))
 _CLOCKS = ("clock_gettime", "clock_getres", "clock_nanosleep")
+# What a workspace needs: no link, symlink, mknod, lock or xattr. It is no disk, and the mode and the times of its files
+# have no meaning: to sync or to set them succeeds and does nothing.
+_FILES = "unlink unlinkat mkdir mkdirat rmdir rename renameat ftruncate truncate pwrite64 chdir getdents64"
+_IGNORED = "chmod fchmod fchmodat fchmodat2 utimensat fsync fdatasync"
+_RENAME_FLAGS = (0, 1)  # RENAME_NOREPLACE; never RENAME_WHITEOUT, which makes a device
 
 
-def guest_rules(*, may_exec: bool, may_join: bool = False) -> dict[str, Rule]:
+def guest_rules(*, may_exec: bool, may_join: bool = False, has_workspace: bool = False) -> dict[str, Rule]:
     """Return the rules for a guest. `may_exec` is for an engine that is exec'd once and starts threads.
 
     A forked engine may do neither: it is one thread of one process from its first call on. `may_join` is for an engine
-    whose main thread spends its life in pthread_join.
+    whose main thread spends its life in pthread_join. `has_workspace` is for one that changes files in its workspace.
     """
     rules: dict[str, Rule] = {
         "fcntl": one_of(1, *_FCNTL),
@@ -204,6 +209,10 @@ def guest_rules(*, may_exec: bool, may_join: bool = False) -> dict[str, Rule]:
     else:
         rules["clone"] = errno_action(EPERM)
         rules["getdents64"] = ALLOW  # Python lists a folder before it imports from it
+    if has_workspace:
+        rules.update(dict.fromkeys(_FILES.split(), ALLOW))
+        rules["renameat2"] = one_of(4, *_RENAME_FLAGS)
+        rules.update(dict.fromkeys(_IGNORED.split(), errno_action(0)))
     return rules
 
 

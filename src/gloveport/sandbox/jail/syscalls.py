@@ -8,7 +8,13 @@ from collections.abc import Iterable
 
 # Name, x86_64, aarch64; a dash means that the architecture has no such call.
 _TABLE = """
-access 21 -               arch_prctl 158 -          brk 12 214                capset 126 91
+access 21 -               chdir 80 49
+chmod 90 -                fchmod 91 52              fchmodat 268 53           fchmodat2 452 452
+fdatasync 75 83           fsync 74 82               ftruncate 77 46           mkdir 83 -
+mkdirat 258 34            pwrite64 18 68            rename 82 -               renameat 264 38
+renameat2 316 276         rmdir 84 -                truncate 76 45            unlink 87 -
+unlinkat 263 35           utimensat 280 88
+arch_prctl 158 -          brk 12 214                capset 126 91
 clock_getres 229 114      clock_gettime 228 113     clock_nanosleep 230 115   clone 56 220
 clone3 435 435            close 3 57                close_range 436 436       epoll_create1 291 20
 epoll_ctl 233 21          epoll_pwait 281 22        epoll_wait 232 -          eventfd2 290 19

@@ -26,9 +26,10 @@ from types import ModuleType
 
 from gloveport.sandbox.jail import channel, namespaces, prefault, privileges, seccomp
 from gloveport.sandbox.jail.confinement import Confinement, make_exec_watch
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 
 # The descriptors that the zygote inherits at its exec.
-WAKE_FD, REQUESTS_FD, PROC_FD, RULESET_FD = 3, 4, 5, 6
+WAKE_FD, REQUESTS_FD, PROC_FD, RULESET_FD = 3, 4, 5, 6  # or, from the last one on, the files of the rules
 FIRST_FREE_FD = 3
 
 READY, FORK, PREFAULT = b"r", b"f", b"p"
@@ -48,11 +49,12 @@ def main(folder: str) -> None:
         engine=-1,
         argv=(),
         env={},
-        files=(),
+        files=tuple((fd, access) for fd, access in enumerate(state["rules"], RULESET_FD)),
         watch=make_exec_watch(),
         calls=seccomp.SeccompProgram(seccomp.BpfFilter(bytes.fromhex(state["filter"]), tuple(state["pid_offsets"]))),
         threads=state["threads"],
-        ruleset=RULESET_FD,
+        ruleset=None if state["workspace"] else RULESET_FD,
+        workspace=WorkspaceQuota(*state["workspace"]) if state["workspace"] else None,
     )
     clone = namespaces.make_sibling_cloner(namespaces.CLONE_FLAGS if "namespaces" in confinement.holds else 0)
     table = mmap.mmap(-1, prefault.TABLE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -141,7 +143,7 @@ def _enter(confinement: Confinement) -> bytes:
     try:
         for target, source in ((0, stdio), (1, stdio), (2, stderr)):
             os.dup2(source, target)
-        for layer, step in confinement.steps(*network or (-1,)):  # noqa: B007  `layer` is used after the loop
+        for layer, step in confinement.steps(*network or (-1,), sync=sync):  # noqa: B007  `layer` is used after the loop
             step()
         layer = "descriptors"
         os.dup2(sync, FIRST_FREE_FD)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gloveport.sandbox.jail import namespaces, prefault, privileges, zygote
-from gloveport.sandbox.jail.confinement import Confinement, SpawnError, failure_text
+from gloveport.sandbox.jail.confinement import Confinement, SpawnError, StartedGuest, failure_text
 from gloveport.sandbox.jail.filesystem import GuestFilesystem
 from gloveport.sandbox.jail.namespaces import NetworkPool, NoNetworkPool
 from gloveport.sandbox.jail.syscalls import call
@@ -70,12 +70,14 @@ class ZygoteClient:
                 self._exec(their_wake.fileno(), their_requests.fileno())
         self._zygote = _Zygote(pid, pidfd, wake, requests)
         wake.settimeout(_START_SECONDS)
-        filter_ = self._confinement.calls.filter
+        filter_, workspace = self._confinement.calls.filter, self._confinement.workspace
         state = {
             "holds": sorted(self._confinement.holds),
             "filter": filter_.code.hex(),
             "pid_offsets": filter_.pid_offsets,
             "threads": self._confinement.threads,
+            "workspace": None if workspace is None else (workspace.max_bytes, workspace.max_files),
+            "rules": [access for _, access in self._confinement.files],
         }
         try:
             wake.send(json.dumps(state).encode())
@@ -110,7 +112,9 @@ class ZygoteClient:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
-                pid, pidfd = self._spawn(network, theirs.fileno(), _STDERR_FD, zygote.TRIAL)
+                pid, pidfd, workspace = self._spawn(network, theirs.fileno(), _STDERR_FD, zygote.TRIAL)
+            if workspace is not None:
+                os.close(workspace)
             try:
                 ours.settimeout(_SPAWN_SECONDS)
                 if ours.recv(1) != zygote.READY:
@@ -134,8 +138,8 @@ class ZygoteClient:
         gone.wake.close()
         gone.requests.close()
 
-    def spawn(self, network: int, *, stdio: int, stderr: int) -> tuple[int, int]:
-        """Fork a guest that is jailed and about to run its package's main; return (pid, pidfd)."""
+    def spawn(self, network: int, *, stdio: int, stderr: int) -> StartedGuest:
+        """Fork a guest that is jailed and about to run its package's main."""
         try:
             return self._spawn(network, stdio, stderr, zygote.GUEST)
         except ConnectionError:
@@ -147,7 +151,7 @@ class ZygoteClient:
             self.close()
             raise SpawnError(f"the zygote could not fork: {_stderr_tail() or 'it ended'}") from None
 
-    def _spawn(self, network: int, stdio: int, stderr: int, role: bytes) -> tuple[int, int]:
+    def _spawn(self, network: int, stdio: int, stderr: int, role: bytes) -> StartedGuest:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with ours:
@@ -156,15 +160,26 @@ class ZygoteClient:
                 if pid < 0:
                     raise SpawnError(f"the zygote could not fork: {os.strerror(-pid)}")
                 pidfd = os.pidfd_open(pid)
+                workspace = None
                 try:
+                    ours.settimeout(_SPAWN_SECONDS)
+                    workspace = self._take_workspace(ours)
                     _await_guest(ours)
                 except BaseException:
+                    if workspace is not None:
+                        os.close(workspace)
                     _end(pid, pidfd)
                     raise
-                return pid, pidfd
+                return StartedGuest(pid, pidfd, workspace)
         except SpawnError:
             self.close()  # a request that a dead guest did not read must not reach the next guest
             raise
+
+    def _take_workspace(self, sync: socket.socket) -> int | None:
+        try:
+            return self._confinement.take_workspace(sync)
+        except (TimeoutError, ConnectionError):
+            raise SpawnError("the guest died before it had a workspace") from None
 
     def _ask(self, fds: list[int], role: bytes = zygote.GUEST) -> int:
         if self._zygote is None:
@@ -190,8 +205,9 @@ class ZygoteClient:
             ruleset = self._confinement.ruleset
             if ruleset is None:  # without Landlock, only our own code is run here, and nothing uses this descriptor
                 ruleset = self._confinement.proc
-            wanted = (wake, requests, self._confinement.proc, ruleset)
-            apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, zygote.RULESET_FD + 1) for fd in wanted]
+            rules = [fd for fd, _ in self._confinement.files] if self._confinement.workspace is not None else [ruleset]
+            wanted = (wake, requests, self._confinement.proc, *rules)
+            apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, zygote.RULESET_FD + len(rules)) for fd in wanted]
             for target, source in enumerate(apart, zygote.WAKE_FD):
                 os.dup2(source, target)
             os.execve(self._files.program, (self._files.program, *self._files.argv[1:]), dict(self._files.env))

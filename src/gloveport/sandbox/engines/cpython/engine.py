@@ -31,7 +31,7 @@ class CPythonEngine:
         Capability("eval", "yes", "eval, exec and ctypes run native code, and win nothing in the jail"),
         Capability("threads", "no", "threads and processes can't be started; asyncio works"),
         Capability("network", "off", "fetch and urllib.request, by rules; sockets are refused"),
-        Capability("files", "no", "nothing can be written, and only the standard library read"),
+        Capability("files", "off", "/workspace in runs with session=; else only the standard library can be read"),
         Capability("packages", "no", "only the standard library can be imported"),
     )
 
@@ -40,14 +40,15 @@ class CPythonEngine:
         return platform.python_version()
 
     def process_options(self, wanted: ProcessOptions) -> ProcessOptions:
-        """Return the same options for every run: nothing is fixed at the start, so one pool serves all."""
-        return ProcessOptions(wanted.engine, allow_eval=True, memory_mb=0)
+        """Return the same options for every run, but for the workspace: nothing else is fixed at the start."""
+        return ProcessOptions(wanted.engine, allow_eval=True, memory_mb=0, workspace=wanted.workspace)
 
     def launch(self, options: ProcessOptions) -> Launch:
         """Return how to start a zygote of this Python, whose guests run the main of the guest package."""
-        del options
         zones = {ZONES: Folder(ZONES)} if os.path.isdir(ZONES) else {}
-        return zygote_launch({**guest_files(Path(__file__).parent), **_build_settings()}, zones, {})
+        return zygote_launch(
+            {**guest_files(Path(__file__).parent), **_build_settings()}, zones, {}, workspace=options.workspace
+        )
 
     async def start(self, launcher: Launcher) -> Worker:
         """Have the zygote fork a guest and return its worker once it is ready."""

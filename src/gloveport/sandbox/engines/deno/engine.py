@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gloveport.errors import SandboxError
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions, installed_version
@@ -63,8 +65,8 @@ class DenoEngine:
         return installed_version("deno") or "(unknown version)"
 
     def process_options(self, wanted: ProcessOptions) -> ProcessOptions:
-        """Return the options as they are: Deno fixes all of them when it starts."""
-        return wanted
+        """Return the options, without a workspace: Deno fixes all of them when it starts."""
+        return replace(wanted, workspace=None)
 
     def launch(self, options: ProcessOptions) -> Launch:
         """Return how to start a Deno that waits for a program."""

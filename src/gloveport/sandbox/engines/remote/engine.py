@@ -42,7 +42,7 @@ class RemoteEngine:
     def process_options(self, wanted: ProcessOptions) -> ProcessOptions:
         """Return the options of the hosted engine. Its memory limit is set when a run begins."""
         found = self._hosted.process_options(replace(wanted, engine=self._hosted.name))
-        return replace(found, engine=self.name, memory_mb=0)
+        return replace(found, engine=self.name, memory_mb=0, workspace=None)
 
     def launch(self, options: ProcessOptions) -> RemoteLaunch:
         """Return how to get a worker from the sandbox host."""

@@ -50,6 +50,9 @@ class RemoteWorker:
 
     # Limits. The sandbox host enforces them; a clock here ends the run if it does not.
 
+    def take_workspace(self) -> None:
+        """Return None: what a program does at a sandbox host is not kept."""
+
     def limit(self, limits: Limits, on_exceeded: Callable[[], None]) -> None:
         """Begin the run with these limits, cut down to the highest that the sandbox host grants."""
         self._limits = messages.lower(limits, self._highest)

@@ -55,7 +55,7 @@ def names(setup: dict[str, Any], calls: Calls, tools: Node, web: Web, emit: Call
         "emit": emit,
         "fetch": web.fetch,
         "step": step,
-        "state": {},
+        "state": setup.get("state", {}),
         "ToolError": ToolError,
         "exit": leave,
         "quit": leave,

@@ -41,6 +41,8 @@ class Guest:
         self.tools = Node(self.calls, "")
         self.web = Web(self.calls)
         self.output = Output(channel)
+        self.keeps_state = False
+        self._state = ""  # encoded, at the end of a run of a session that has a result
         self._ballast = mmap.mmap(
             -1, RESERVE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         )  # never written to, so it costs no memory
@@ -57,7 +59,7 @@ class Guest:
         task = self.loop.create_task(self._program(parts, space, setup["entry"], given))
         try:
             self.loop.drive(task)
-            return self._value(task.result())
+            return self._value(task.result(), names["state"])
         except NeverSettles:
             place = place_of_wait(task.get_coro())
             return f'"error",{encode(_never_settles() | place, "error")}'
@@ -70,8 +72,10 @@ class Guest:
         value = await program.run_program(parts, space)
         return await program.call_main(space, given) if entry == "function" else value
 
-    def _value(self, value: Any) -> str:
+    def _value(self, value: Any, state: Any) -> str:
         try:
+            if self.keeps_state:
+                self._state = encode(state, "state")
             return f'"value",{encode(value, "result")}'
         except CrossingError as error:
             return f'"error",{{"type":"TypeError","code":"bad-value","message":{quote(str(error))}}}'
@@ -88,7 +92,8 @@ class Guest:
             "dropped": self.output.dropped,
         }
         try:
-            self.channel.send(f'["done",{result},{encode(notes, "notes")}]')
+            state = f',"state":{self._state}' if self._state else ""
+            self.channel.send(f'["done",{result},{encode(notes, "notes")[:-1]}{state}}}]')
         except FrameTooLarge as error:
             failure = {"type": "ValueError", "code": "result-too-large", "message": f"the result is too large: {error}"}
             notes["unhandled"] = []

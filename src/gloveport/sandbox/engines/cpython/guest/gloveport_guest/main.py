@@ -167,5 +167,7 @@ def _run(guest: Guest, setup: dict[str, Any]) -> None:
     guest_globals.set_environment(setup["env"])
     if setup["has_input"]:
         setup["input"] = decode(setup.get("input"))
+    if "state" in setup:
+        guest.keeps_state, setup["state"] = True, decode(setup["state"])
     names = guest_globals.names(setup, guest.calls, guest.tools, guest.web, guest.output.emit)
     guest.finish(guest.run(setup, names))

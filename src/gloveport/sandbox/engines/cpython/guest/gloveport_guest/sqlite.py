@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from .clock import MICROS, Clock
 from .randomness import Randomness
 
 DATES = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
+HAS_WORKSPACE = os.path.isdir("/workspace")
 CURRENT = {"current_timestamp": "datetime", "current_date": "date", "current_time": "time"}
 
 
@@ -30,8 +33,11 @@ def patch_sqlite(clock: Clock, randomness: Randomness) -> None:
 
         return call
 
-    def connect_turned(*args: Any, **options: Any) -> Any:
-        opened, plain = connect(*args, **options), connect(":memory:", check_same_thread=False)
+    def connect_turned(database: Any, *args: Any, **options: Any) -> Any:
+        if HAS_WORKSPACE and not args[6:] and database not in (":memory:", ""):
+            database = _without_locks(os.fsdecode(database), is_uri=options.get("uri", False))
+            options["uri"] = True
+        opened, plain = connect(database, *args, **options), connect(":memory:", check_same_thread=False)
         for name in DATES:
             opened.create_function(name, -1, dated(name, plain), deterministic=True)
         for name, like in CURRENT.items():
@@ -41,3 +47,10 @@ def patch_sqlite(clock: Clock, randomness: Randomness) -> None:
         return opened
 
     sqlite3.connect = sqlite3.dbapi2.connect = connect_turned
+
+
+def _without_locks(database: str, *, is_uri: bool) -> str:
+    """Return the URI of a database that is opened without locks: no other process sees a workspace, and none are allowed."""
+    if not is_uri or not database.startswith("file:"):
+        return f"file:{quote(database)}?vfs=unix-none"
+    return database if "vfs=" in database else f"{database}{'&' if '?' in database else '?'}vfs=unix-none"

@@ -1,0 +1,85 @@
+"""The session of one run: its workspace is filled before the program starts, and kept if the program succeeds."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gloveport.errors import SandboxError, WorkspaceError
+from gloveport.host.sessions.contents import MAX_STATE_BYTES, SessionContents
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
+from gloveport.sandbox.run_attempt import AttemptResult
+from gloveport.sandbox.run_worker import RunWorker
+from gloveport.sandbox.workspace import Workspace
+from gloveport.values import encode
+
+_FULL = re.compile(r"No space left on device|disk is full|ENOSPC")
+_TOO_LARGE = re.compile(r"File too large|EFBIG")
+
+
+class RunSession:
+    """A session while a run uses it. `save` keeps its new contents."""
+
+    def __init__(
+        self, contents: SessionContents, quota: WorkspaceQuota, save: Callable[[SessionContents], Awaitable[None]]
+    ) -> None:
+        self._contents = contents
+        self._quota = quota
+        self._save = save
+        self._workspace: Workspace | None = None
+
+    @property
+    def state(self) -> bytes:
+        """The state at the start of the run, encoded."""
+        return self._contents.state
+
+    async def enter(self, worker: RunWorker) -> None:
+        """Put the files of the session into the workspace of a worker."""
+        fd = worker.take_workspace()
+        if fd is None:
+            raise SandboxError("this sandbox has no workspace", hint="use the engine deno or cpython of this machine")
+        self._workspace = Workspace(fd, self._quota)
+        await asyncio.to_thread(self._workspace.fill, self._contents.files)
+
+    async def leave(self, worker: RunWorker, result: AttemptResult, *, keep: bool) -> AttemptResult:
+        """End the worker and keep what its program has left, if it succeeded; return the result, or why that fails."""
+        assert self._workspace is not None
+        if result.error is not None:
+            text = str(result.error.get("message"))[:1000]
+            full = _TOO_LARGE.search(text) or (_FULL.search(text) and self._workspace.is_full())
+            return replace(result, error=_full(result.error), reported_by_guest=False) if full else result
+        if not keep:
+            return result
+        await worker.end()
+        try:
+            files = await asyncio.to_thread(self._workspace.read)
+            contents = SessionContents(files, _checked_state(result.state), self._contents.generation + 1)
+            await self._save(contents)
+        except WorkspaceError as error:
+            told = {"code": error.code, "message": error.message, "hint": error.hint}
+            return replace(result, value=None, error=told, reported_by_guest=False)
+        return result
+
+    def close(self) -> None:
+        """Give up the workspace."""
+        if self._workspace is not None:
+            self._workspace.close()
+            self._workspace = None
+
+
+def _full(error: Mapping[str, Any]) -> dict[str, Any]:
+    message = f"the workspace of the session is full: {str(error.get('message'))[:1000]}"
+    return {"code": "workspace-full", "message": message, "line": error.get("line"), "column": error.get("column")}
+
+
+def _checked_state(state: Any) -> bytes:
+    """Return what a guest reports as the state of its session, encoded; raise WorkspaceError if it can't be kept."""
+    if not isinstance(state, dict):
+        raise WorkspaceError("the program has left no state", code="workspace-refused")
+    text = encode(state, "state")
+    if len(text) > MAX_STATE_BYTES:
+        raise WorkspaceError(f"the state of the session has more than {MAX_STATE_BYTES:,} bytes")
+    return text

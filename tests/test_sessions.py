@@ -1,0 +1,281 @@
+"""Sessions: files and state that several runs of an agent share; what a hostile program can't do with a workspace.
+
+Threats S8, S16 and D8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gloveport import Gloveport, Outcome
+from gloveport.errors import OptionError, WorkspaceError
+from gloveport.host.sessions.contents import DEFAULT_QUOTA, MAX_STATE_BYTES
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
+from gloveport.sandbox.workspace import MAX_DEPTH, WorkspaceFiles, checked_path
+from gloveport.types import MIB
+from tests.conftest import TOOLS
+from tests.sandbox.jail.stage import play
+
+QUOTA = WorkspaceQuota(2 * MIB, 60)
+
+
+@pytest.fixture(scope="module")
+async def port(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gloveport]:
+    config = tmp_path_factory.mktemp("sessions") / "gloveport.toml"
+    config.write_text("[agents.other]\n")
+    async with Gloveport(tools=TOOLS, config=config) as opened:
+        opened._sessions.quota = QUOTA
+        yield opened
+
+
+async def python(port: Gloveport, code: str, session: str, **options: Any) -> Outcome:
+    return await port.run(code, language="python", session=session, **options)
+
+
+def mounted() -> str:
+    return Path("/proc/self/mounts").read_text()
+
+
+async def files(port: Gloveport, session: str) -> dict[str, int]:
+    return {one.path: one.size for one in await port.session(session).files.list()}
+
+
+USES_FILES = """
+import os, pathlib, shutil, sqlite3, tempfile, zipfile
+runs = pathlib.Path("runs.txt")
+runs.write_text(runs.read_text() + "x" if runs.exists() else "x")
+os.makedirs("/workspace/deep/down", exist_ok=True)
+with sqlite3.connect("deep/table.db") as db:
+    db.execute("CREATE TABLE IF NOT EXISTS t (x)")
+    db.execute("INSERT INTO t VALUES (?)", (len(runs.read_text()),))
+with zipfile.ZipFile("deep/down/all.zip", "w") as archive:
+    archive.write("runs.txt")
+shutil.copy("runs.txt", "copy.txt")
+os.replace("copy.txt", "deep/moved.txt")
+with tempfile.TemporaryDirectory(dir="/workspace") as folder:
+    pathlib.Path(folder, "x").touch()
+state["runs"] = state.get("runs", 0) + 1
+[os.getcwd(), runs.read_text(), db.execute("SELECT count(*) FROM t").fetchone()[0], state["runs"]]
+"""
+
+
+@pytest.mark.integration
+async def test_runs_of_a_session_share_files_and_state_with_ordinary_python(port: Gloveport) -> None:
+    first, second = await python(port, USES_FILES, "shared"), await python(port, USES_FILES, "shared")
+    assert first.value == ["/workspace", "x", 1, 1], first.error
+    assert second.value == ["/workspace", "xx", 2, 2], second.error
+    kept = await files(port, "shared")
+    assert set(kept) == {"runs.txt", "deep/table.db", "deep/down/all.zip", "deep/moved.txt"}
+    assert kept["runs.txt"] == 2
+
+
+@pytest.mark.integration
+async def test_files_are_put_taken_listed_and_removed_from_outside(port: Gloveport) -> None:
+    there = port.session("outside").files
+    await there.put("in/data.bin", bytes(range(256)))
+    outcome = await python(port, "data = open('in/data.bin', 'rb').read()\nopen('out', 'wb').write(data[::-1])", "outside")
+    assert outcome.status == "completed", outcome.error
+    assert await there.get("out") == bytes(range(256))[::-1]
+    await there.remove("in")
+    assert await files(port, "outside") == {"out": 256}
+    with pytest.raises(WorkspaceError, match="no file 'in'"):
+        await there.get("in")
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "ending", ["raise ValueError('no')", "while True: pass", "import ctypes\nctypes.string_at(0)", "state['f'] = print"]
+)
+async def test_a_run_that_fails_leaves_files_and_state_as_they_were(port: Gloveport, ending: str) -> None:
+    await python(port, "open('kept', 'w').write('before')\nstate['kept'] = 1", "failing")
+    code = f"import os\nos.remove('kept')\nopen('new', 'w').write('x')\nstate.clear()\n{ending}"
+    assert (await python(port, code, "failing", limits={"wall_seconds": 1})).status == "failed"
+    assert await files(port, "failing") == {"kept": 6}
+    assert (await python(port, "state", "failing")).value == {"kept": 1}
+
+
+@pytest.mark.integration
+async def test_a_session_belongs_to_its_agent(port: Gloveport) -> None:
+    await python(port, "open('mine', 'w').write('secret')\nstate['s'] = 1", "same-name")
+    other = await python(port, "import os\n[os.listdir('.'), state]", "same-name", agent="other")
+    assert other.value == [[], {}]
+    assert await port.session("same-name", agent="other").files.list() == ()
+
+
+@pytest.mark.integration
+async def test_a_run_without_a_session_finds_no_workspace(port: Gloveport) -> None:
+    outcome = await port.run("import os\nos.path.exists('/workspace')", language="python")
+    assert outcome.value is False
+
+
+@pytest.mark.integration
+async def test_parallel_runs_of_a_session_queue_or_are_refused(port: Gloveport) -> None:
+    count = "import asyncio\nn = state.get('n', 0)\nawait tools.add(1, 2)\nstate['n'] = n + 1"
+    runs = [asyncio.create_task(python(port, count, "queue")) for _ in range(4)]
+    await asyncio.sleep(0)
+    refused = await python(port, count, "queue", on_busy="refuse")
+    assert refused.error is not None and refused.error.code == "session-busy"
+    assert {one.status for one in await asyncio.gather(*runs)} == {"completed"}
+    assert (await python(port, "state['n']", "queue")).value == 4
+
+
+# ── bombs: each ends with a code that names the quota, and leaves nothing ──
+
+BOMBS = {
+    "bytes": "open('a', 'wb').write(bytes(3 << 20))",
+    "sparse": "with open('a', 'wb') as f: f.truncate(3 << 20)",
+    "sparse together": "for n in range(2):\n    with open(f'{n}', 'wb') as f: f.truncate(3 << 19)",
+    "files": "for n in range(100): open(f'{n}', 'w')",
+    "folders": "import os\nfor n in range(100): os.mkdir(f'{n}')",
+    "depth": f"import os\nfor n in range({MAX_DEPTH + 5}):\n    os.mkdir('d')\n    os.chdir('d')",
+    "database": "import sqlite3\ndb = sqlite3.connect('d')\ndb.execute('CREATE TABLE t (x)')\nwhile True: db.execute("
+    "'INSERT INTO t VALUES (zeroblob(100000))')",
+    "state": "state['x'] = 'x' * 2_000_000",
+}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("bomb", BOMBS)
+async def test_a_bomb_ends_with_a_code_that_names_the_quota(port: Gloveport, bomb: str) -> None:
+    outcome = await python(port, BOMBS[bomb], "bombs")
+    assert outcome.error is not None and outcome.error.code == "workspace-full", outcome
+    assert await files(port, "bombs") == {}
+
+
+NAMES = [b"a\nb", b"a\\b", b" a", "e\u0301".encode(), b"\x80", "\u202e".encode(), b"x\x7f"]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_name_that_is_not_plain_is_not_kept(port: Gloveport, name: bytes) -> None:
+    outcome = await python(port, f"import os\nos.close(os.open({name!r}, os.O_CREAT))", "names")
+    assert outcome.error is not None and outcome.error.code == "workspace-refused", outcome
+    assert await files(port, "names") == {}
+
+
+# ── attempts to get out, or to leave something behind that is no plain file ──
+
+REFUSED = {
+    "symlink": "import os\nos.symlink('/', 'link')",
+    "hard link": "import os\nopen('a', 'w')\nos.link('a', 'b')",
+    "link of a library": "import os, sys\nos.link(os.__file__, 'b')",
+    "fifo": "import os\nos.mkfifo('pipe')",
+    "device": "import os, stat\nos.mknod('device', stat.S_IFBLK | 0o666, os.makedev(8, 0))",
+    "socket": "import socket\nsocket.socket(socket.AF_UNIX).bind('socket')",
+    "exec": "import os\nopen('x', 'w').write('#!/usr/bin/python\\n')\nos.chmod('x', 0o755)\nos.execv('x', ['x'])",
+    "library": "import ctypes, shutil, math, _sqlite3\nshutil.copy(_sqlite3.__file__, 'x.so')\nctypes.CDLL('/workspace/x.so')",
+    "executable mapping": "import mmap\nopen('x', 'wb').write(bytes(4096))\nf = open('x', 'rb')\n"
+    "mmap.mmap(f.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)",
+    "executable later": "import ctypes, mmap\nopen('x', 'wb').write(bytes(4096))\nf = open('x', 'r+b')\n"
+    "m = mmap.mmap(f.fileno(), 4096, mmap.MAP_PRIVATE, 3)\nc = ctypes.CDLL(None)\n"
+    "assert c.mprotect(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))), 4096, 5) == 0",
+    "shared mapping": "import mmap\nopen('x', 'wb').write(bytes(4096))\nf = open('x', 'r+b')\nmmap.mmap(f.fileno(), 4096)",
+    "parent": "open('../escaped', 'w')",
+    "listing of the root": "import os\nos.listdir('..')",
+    "proc": "open('/proc/self/root/etc/passwd')",
+    "mount": "import ctypes\nassert ctypes.CDLL(None).mount(b'x', b'/workspace', b'tmpfs', 0, 0) == 0",
+    "unmount": "import ctypes\nassert ctypes.CDLL(None).umount2(b'/workspace', 2) == 0",
+    "attribute": "import os\nopen('x', 'w')\nos.setxattr('x', 'user.a', b'b')",
+    "lock": "import fcntl\nfcntl.lockf(open('x', 'w'), fcntl.LOCK_EX)",
+    "rename over a folder of ours": "import os\nos.mkdir('x')\nos.rename('x', '/guest')",
+    "exchange with the root": "import os\nos.rename('/workspace', '/other')",
+    "file in the root": "open('/x', 'w')",
+    "watch": "import ctypes\nassert ctypes.CDLL(None).inotify_init1(0) >= 0",
+}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("attempt", REFUSED)
+async def test_a_workspace_is_no_way_out(port: Gloveport, attempt: str) -> None:
+    outcome = await python(port, REFUSED[attempt], "hostile")
+    assert outcome.status == "failed" and outcome.error is not None, outcome
+    assert outcome.error.type in {"PermissionError", "OSError", "AssertionError", "FileNotFoundError"}, outcome.error
+    assert await files(port, "hostile") == {}
+
+
+@pytest.mark.integration
+async def test_modes_and_times_that_a_program_sets_have_no_effect(port: Gloveport) -> None:
+    code = "import os\nopen('x', 'w').write('x')\nos.utime('x', (1, 1))\nos.close(os.open('y', os.O_CREAT, 0))\nos.mkdir('z', 0)"
+    assert (await python(port, code, "modes")).status == "completed"
+    again = "import os, stat\nopen('y').close()\n[os.stat(n).st_mtime for n in 'xyz'] + os.listdir('z')"
+    assert (await python(port, again, "modes")).value == [1e9, 1e9, 1e9]
+
+
+@pytest.mark.integration
+async def test_a_file_that_is_changed_in_place_is_read_anew(port: Gloveport) -> None:
+    await port.session("inplace").files.put("a", b"1234")
+    await python(
+        port,
+        "import os\nf = open('a', 'r+b')\nf.write(b'9')\nf.close()\nos.rename('a', 'b')\nopen('a', 'wb').write(b'abcd')",
+        "inplace",
+    )
+    assert [await port.session("inplace").files.get(name) for name in "ab"] == [b"abcd", b"9234"]
+
+
+@pytest.mark.integration
+async def test_engines_without_a_workspace_are_refused(port: Gloveport) -> None:
+    for engine in ("monty", "remote-cpython"):
+        with pytest.raises(OptionError, match="keeps no files"):
+            await port.run("1", language="python", engine=engine, session="x")
+
+
+@pytest.mark.integration
+async def test_no_descriptor_or_mount_is_left_after_runs_of_sessions(port: Gloveport) -> None:
+    await python(port, "1", "left")
+    before, mounts = len(os.listdir("/proc/self/fd")), mounted()
+    for ending in ("1", "raise OSError", "open('x', 'wb').write(bytes(9 << 20))"):
+        await python(port, ending, "left")
+    assert len(os.listdir("/proc/self/fd")) <= before + 6  # workers of the pool
+    assert mounted() == mounts
+
+
+@pytest.mark.integration
+async def test_a_session_works_for_an_ordinary_user() -> None:
+    told = await play("session", {}, user="nobody", without=[])
+    assert told == {"values": [["x", ["e"]], ["xx", ["e"]]], "errors": []}
+
+
+@pytest.mark.integration
+async def test_a_session_is_refused_where_no_namespaces_confine_it() -> None:
+    told = await play("session", {}, user="reachable", without=["namespaces"])
+    assert told["values"] == [None, None]
+    assert all("a session needs namespaces" in error for error in told["errors"])
+    assert len(told["errors"]) == 2
+
+
+# ── without a sandbox ──
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "..", "a/../b", "a//b", "a/", ".", "a\0b", "a\nb", "C:\\x", "x" * 300])
+def test_a_path_from_outside_is_plain(path: str) -> None:
+    with pytest.raises(WorkspaceError):
+        checked_path(path)
+
+
+def test_files_and_folders_do_not_cross() -> None:
+    there = WorkspaceFiles().with_file("a/b", b"")
+    for path in ("a", "a/b/c"):
+        with pytest.raises(WorkspaceError):
+            there.with_file(path, b"")
+
+
+def test_contents_that_come_from_outside_keep_to_the_quota() -> None:
+    WorkspaceFiles().with_file("a", bytes(MIB)).check(QUOTA)
+    with pytest.raises(WorkspaceError):
+        WorkspaceFiles().with_file("a", bytes(3 * MIB)).check(QUOTA)
+
+
+def test_the_quota_is_that_of_the_reference() -> None:
+    assert (WorkspaceQuota(32 * MIB, 1000), 32, MIB) == (DEFAULT_QUOTA, MAX_DEPTH, MAX_STATE_BYTES)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 65, 1, "-a"])
+async def test_the_name_of_a_session_is_plain(name: Any) -> None:
+    with pytest.raises(OptionError, match="can't be called"):
+        await Gloveport().run("1", session=name)
