@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -36,16 +37,12 @@ def as_typed(text: str) -> str:
     return _COMMAND.sub(lambda _: typed_command(), text)
 
 
-@cache
 def _named_settings() -> str:
     """Return the file that this command was given with --config, if any."""
-    pairs = zip(sys.argv[1:], [*sys.argv[2:], ""], strict=True)
-    named = (
-        after if word == "--config" else word.removeprefix("--config=")
-        for word, after in pairs
-        if word.startswith("--config")
-    )
-    return next(named, "")
+    for word, after in itertools.pairwise([*sys.argv[1:], ""]):
+        if word == "--config" or word.startswith("--config="):
+            return after if word == "--config" else word.removeprefix("--config=")
+    return ""
 
 
 @cache
