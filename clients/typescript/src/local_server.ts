@@ -93,7 +93,7 @@ function urlOf(child: ChildProcess, command: string): Promise<string> {
     const timer = setTimeout(() => fail(`nothing within ${START_TIMEOUT_MS / 1000} s. ${shown}`), START_TIMEOUT_MS);
     child.once(
       "error",
-      (error: NodeJS.ErrnoException) => fail(error.code === "ENOENT" ? "it is not installed" : error.message),
+      (error: NodeJS.ErrnoException) => fail(error.code === "ENOENT" ? "it is not on the PATH" : error.message),
     );
     child.once("close", (code) => fail(`it ended with code ${code}. ${shown}`));
     createInterface(stdout).once("line", (line) => {
@@ -112,4 +112,4 @@ interface Unreferenced {
   unref(): void;
 }
 
-const HINT = "install it with `pip install gloveport`, or say where it is with `command`, or where it runs with `url`";
+const HINT = "activate the environment that has it, or say where it is with `command`, or where it runs with `url`";
