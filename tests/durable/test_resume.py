@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -298,6 +299,27 @@ async def test_a_write_that_was_interrupted_is_made_again_if_a_person_says_so(st
         process.kill()
         process.communicate()
         asked = await asyncio.to_thread(run_host, store, "resume", asked["run"], ASK="1")
+
+
+async def test_a_write_that_was_interrupted_is_unknown_too_where_its_tool_is_gone_or_has_changed(
+    store: Path, effects: Any
+) -> None:
+    process = start(store, "run", "return await tools.slow_pay({n: 1}).catch((e) => e.code)", "typescript", "deno")
+    await eventually(lambda: effects() == ["pay 1"])
+    process.kill()
+    process.communicate()
+    run = only_run(store).id
+
+    @tool(writes=True)
+    def slow_pay(sum: int) -> int:
+        """Pay."""
+        return sum
+
+    changed = store.with_name("changed.sqlite")
+    shutil.copy(store, changed)
+    for own, tools in ((store, []), (changed, [slow_pay])):
+        async with Gloveport(tools=tools, store=own, spare=1) as opened:
+            assert (await opened.resume(run)).value == "outcome-unknown"
 
 
 # Two owners.

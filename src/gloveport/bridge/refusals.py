@@ -83,6 +83,12 @@ def outcome_unknown(path: str, reason: str = "") -> ToolError:
     return ToolError(message, code="outcome-unknown", tool=path, hint=CODES["outcome-unknown"].fix)
 
 
+def ask_whether_made(contract: Contract) -> Decision:
+    """Return the decision on a write that a host began and of which nobody knows whether it was made."""
+    has_key = "; made again, it has the same idempotency key" if contract.call_with_key is not None else ""
+    return Decision("ask", reason=f"the host ended during this call: nobody knows whether it was made{has_key}")
+
+
 def run_ended(path: str) -> ToolError:
     """Return the error of a call whose run has ended."""
     return ToolError("the run has ended", code="cancelled", tool=path)

@@ -16,6 +16,7 @@ from gloveport.bridge.made_call import AdmittedCall, MadeCall, recorded_argument
 from gloveport.bridge.past_calls import error_in_reply, past_record
 from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.bridge.refusals import (
+    ask_whether_made,
     check_suspended,
     denied_by_person,
     denied_by_rules,
@@ -260,9 +261,12 @@ class RunBridge:
             return await self.call(past.call)
         call, desk = past.call if past.sent is None else past.call._replace(args=[past.sent]), self._bridge.desk
         self.count_call()
-        contract = await off_loop(self._look_up, call.name)
-        sent, named = await off_loop_soon(contract.accept_slowly, call.args)
-        admitted = await self._with_reads(AdmittedCall(contract, sent, named))
+        try:
+            contract = await off_loop(self._look_up, call.name)
+            sent, named = await off_loop_soon(contract.accept_slowly, call.args)
+            admitted = await self._with_reads(AdmittedCall(contract, sent, named))
+        except ToolError as problem:  # its tool is gone or has changed, and the write may have been made all the same
+            raise self._refusal(outcome_unknown(call.name[:MAX_NAME_CHARS], problem.message), call.name) from None
         made = self._record(call, admitted)
         made.status = "waiting"
         self._tell("call-waiting", made)
@@ -270,12 +274,8 @@ class RunBridge:
             if desk is None or contract.tool.kind == CALLER_KIND:  # a caller that is gone can't be asked again
                 raise outcome_unknown(contract.path)
             request = self._request_of(call, admitted)
-            reason = "the host ended during this call: nobody knows whether it was made"
-            if contract.call_with_key is not None:
-                reason += "; made again, it has the same idempotency key"
-            decision = Decision("ask", reason=reason)
-            asked = self.approvals.ask(desk, request, made, decision, reads=admitted.reads, is_unknown=True)
-            answer, made.approval = await asked
+            reads, why = admitted.reads, ask_whether_made(contract)
+            answer, made.approval = await self.approvals.ask(desk, request, made, why, reads=reads, is_unknown=True)
             if not answer.approved:
                 raise outcome_unknown(contract.path, answer.reason)
             if answer.happened:
