@@ -139,7 +139,11 @@ def test_a_run_is_exported_tested_and_imported_on_another_machine(home: dict[str
     (run,) = gloveport("runs", "--json", **home).document["runs"]
     assert gloveport("runs", "export", run["run"][:8], "run.json", **home).code == 0
     assert "exists" in gloveport("runs", "export", run["run"], "run.json", **home).err
+    (tmp_path / "run.json").chmod(0o644)
+    assert gloveport("runs", "export", run["run"], "run.json", "--force", **home).code == 0
     assert (tmp_path / "run.json").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "link.json").symlink_to(tmp_path / "shop.py")
+    assert gloveport("runs", "export", run["run"], "link.json", "--force", **home).code == 2
     changed = (tmp_path / "run.json").read_text().replace('{\\"amount\\":4}', '{\\"amount\\":5}')
     (tmp_path / "changed.json").write_text(changed)
     (tmp_path / "other.json").write_text("{}")

@@ -24,9 +24,11 @@ def export_command(view: ViewOptions, id: str, file: str, *, force: bool) -> int
     with closing(StoredRuns(view.store_path)) as stored:
         run = stored.find(id)
         content = exported(stored, run)
-    how = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if force else os.O_EXCL)
+    # A link that somebody has left in the folder must not lead to another file (D8).
+    how = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_TRUNC if force else os.O_EXCL)
     try:
         with os.fdopen(os.open(file, how, 0o600), "wb") as written:
+            os.fchmod(written.fileno(), 0o600)
             written.write(content)
     except FileExistsError:
         raise OptionError(f"{file} exists", hint="name another file, or replace it with --force") from None
