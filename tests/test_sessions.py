@@ -125,6 +125,56 @@ async def test_parallel_runs_of_a_session_queue_or_are_refused(port: Gloveport) 
     assert (await python(port, "state['n']", "queue")).value == 4
 
 
+SCRIPT = """
+const runs = (await files.exists("runs.txt")) ? await files.read("runs.txt") : "";
+await files.append("runs.txt", "x");
+await files.write("deep/down/bytes", new Uint8Array([1, 2, runs.length]));
+await files.move("deep/down/bytes", "moved/bytes");
+await files.remove("deep");
+state.runs = (state.runs ?? 0) + 1;
+return [await files.read("runs.txt"), await files.readBytes("moved/bytes"), await files.list(), state.runs, process.cwd()];
+"""
+
+
+@pytest.mark.integration
+async def test_typescript_and_python_share_a_session(port: Gloveport) -> None:
+    assert (await port.run(SCRIPT, session="mixed")).status == "completed"
+    outcome = await port.run(SCRIPT, session="mixed")
+    listed = [{"path": "moved", "folder": True}, {"path": "runs.txt", "folder": False, "size": 2}]
+    assert outcome.value == ["xx", bytes([1, 2, 1]), listed, 2, "/workspace"], outcome.error
+    again = await python(port, "state['runs'] += 1\n[open('runs.txt').read(), open('moved/bytes', 'rb').read()]", "mixed")
+    assert again.value == ["xx", bytes([1, 2, 1])]
+    assert (await port.run("return state", session="mixed")).value == {"runs": 3}
+
+
+SCRIPTS = {
+    "outside": ("await files.read('/etc/passwd')", "program-failed"),
+    "above": ("await files.write('../x', '')", "program-failed"),
+    "the root": ("await files.list('/')", "program-failed"),
+    "the prelude": ("await files.read('/guest/main.js')", "program-failed"),
+    "bytes": ("await files.write('a', 'x'.repeat(3 << 20))", "workspace-full"),
+    "many": ("for (let n = 0; n < 100; n++) await files.write(`${n}`, '')", "workspace-full"),
+    "name": ("await files.write('a\\nb', '')", "workspace-refused"),
+    "state": ("state.f = () => 1", "bad-value"),
+    "thrown": ("await files.write('a', ''); throw new Error('no')", "program-failed"),
+    "the platform": ("return Deno.readTextFileSync('/etc/passwd')", "program-failed"),
+}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("attempt", SCRIPTS)
+async def test_a_script_reaches_its_workspace_alone_and_within_its_quota(port: Gloveport, attempt: str) -> None:
+    code, ends_with = SCRIPTS[attempt]
+    outcome = await port.run(code, session="scripts")
+    assert outcome.error is not None and outcome.error.code == ends_with, outcome
+    assert await files(port, "scripts") == {}
+
+
+@pytest.mark.integration
+async def test_a_script_without_a_session_has_no_files(port: Gloveport) -> None:
+    assert (await port.run("return [typeof files, state]")).value == ["undefined", {}]
+
+
 # ── bombs: each ends with a code that names the quota, and leaves nothing ──
 
 BOMBS = {
@@ -220,18 +270,18 @@ async def test_a_file_that_is_changed_in_place_is_read_anew(port: Gloveport) -> 
 
 @pytest.mark.integration
 async def test_engines_without_a_workspace_are_refused(port: Gloveport) -> None:
-    for engine in ("monty", "remote-cpython"):
+    for language, engine in (("python", "monty"), ("python", "remote-cpython"), ("typescript", "quickjs")):
         with pytest.raises(OptionError, match="keeps no files"):
-            await port.run("1", language="python", engine=engine, session="x")
+            await port.run("1", language=language, engine=engine, session="x")
 
 
 @pytest.mark.integration
 async def test_no_descriptor_or_mount_is_left_after_runs_of_sessions(port: Gloveport) -> None:
     await python(port, "1", "left")
     before, mounts = len(os.listdir("/proc/self/fd")), mounted()
-    for ending in ("1", "raise OSError", "open('x', 'wb').write(bytes(9 << 20))"):
+    for ending in ("1", "raise OSError", "open('x', 'wb').write(bytes(9 << 20))") * 8:
         await python(port, ending, "left")
-    assert len(os.listdir("/proc/self/fd")) <= before + 6  # workers of the pool
+    assert len(os.listdir("/proc/self/fd")) < before + 20  # each worker that is ready has some
     assert mounted() == mounts
 
 

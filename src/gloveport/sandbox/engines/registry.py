@@ -67,7 +67,9 @@ def process_options(language: Language, named: str | None, wanted: ProcessOption
         raise OptionError(f"the engine {name} does not run {language}", hint=f"{language} is run by {others}")
     found = ENGINES[name].process_options(replace(wanted, engine=name))
     if wanted.workspace is not None and found.workspace is None:
-        raise OptionError(f"the engine {name} keeps no files", hint="a session needs the engine cpython, on this machine")
+        raise OptionError(
+            f"the engine {name} keeps no files", hint="a session needs the engine deno or cpython, on this machine"
+        )
     return found
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gloveport.errors import SandboxError
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions, installed_version
 from gloveport.sandbox.engines.javascript.bundle import prelude
+from gloveport.sandbox.jail.workspace import WORKSPACE
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
 from gloveport.types import Language
@@ -27,6 +26,8 @@ FLAGS = (
     "--deny-import",
     "--no-code-cache",
 )
+# For `files`; the jail has nothing else that could be written to.
+WORKSPACE_FLAGS = (f"--allow-read={WORKSPACE}", f"--allow-write={WORKSPACE}")
 ENVIRONMENT = {
     "DENO_DIR": DENO_DIR,
     "DENO_EMIT_CACHE_MODE": "disable",  # trying to write it would cost the first TypeScript import 150 ms
@@ -55,7 +56,7 @@ class DenoEngine:
         Capability("eval", "off", "eval and new Function: Gloveport(allow_eval=True) or --allow-eval"),
         Capability("wasm", "off", "WebAssembly: Gloveport(allow_wasm=True) or --allow-wasm"),
         Capability("network", "off", "fetch, by rules; the host makes the requests"),
-        Capability("files", "no", "there is no file system; tools read and write on the host"),
+        Capability("files", "off", "`files` in runs with session=; else there is no file system"),
         Capability("packages", "no", "import is refused"),
     )
 
@@ -65,8 +66,8 @@ class DenoEngine:
         return installed_version("deno") or "(unknown version)"
 
     def process_options(self, wanted: ProcessOptions) -> ProcessOptions:
-        """Return the options, without a workspace: Deno fixes all of them when it starts."""
-        return replace(wanted, workspace=None)
+        """Return the options as they are: Deno fixes all of them when it starts."""
+        return wanted
 
     def launch(self, options: ProcessOptions) -> Launch:
         """Return how to start a Deno that waits for a program."""
@@ -77,6 +78,7 @@ class DenoEngine:
                 "deno",
                 "run",
                 *FLAGS,
+                *(WORKSPACE_FLAGS if options.workspace is not None else ()),
                 f"--v8-flags={','.join(_v8_flags(options))}",
                 f"{GUEST_FOLDER}/main.js",
                 *(["wasm"] if options.allow_wasm else []),
@@ -86,6 +88,7 @@ class DenoEngine:
                 f"{GUEST_FOLDER}/main.js": (_ENTRY % len(script)).encode(),
                 **STACK_MAP,
             },
+            workspace=options.workspace,
             first_input=script,
             idle_input=wire.pack(b'["rehearse"]'),
         )

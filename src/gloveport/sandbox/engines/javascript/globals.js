@@ -75,6 +75,6 @@ export function installGlobals(names, ours) {
 /** Defines the globals of one run. */
 export function installRun(setup) {
   define("process", makeProcess(setup.env));
-  define("state", {});
+  define("state", setup.state ?? {});
   if (setup.has_input) define("input", setup.input);
 }

@@ -56,6 +56,7 @@ export const stringSlice = uncurry(String.prototype.slice);
 export const stringStartsWith = uncurry(String.prototype.startsWith);
 export const stringIncludes = uncurry(String.prototype.includes);
 export const stringIndexOf = uncurry(String.prototype.indexOf);
+export const stringLastIndexOf = uncurry(String.prototype.lastIndexOf);
 const isWellFormed = uncurry(String.prototype.isWellFormed);
 const toWellFormed = uncurry(String.prototype.toWellFormed);
 export const stringReplaceAll = uncurry(String.prototype.replaceAll);

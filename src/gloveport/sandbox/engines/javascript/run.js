@@ -17,6 +17,8 @@ import { flush, send, setMaxFrame } from "./wire.js";
 const IDLE_TURNS = 100; // turns that the engine's loop may need to report that the program's module has evaluated
 
 let result = null; // the last two fields of the done frame, once the program has settled
+let state; // of a session
+let stateNote = "";
 let evaluated = false;
 let idleTurns = 0;
 const unhandled = create(null);
@@ -30,6 +32,7 @@ function succeed(value) {
   let text;
   try {
     text = encode(value, "result");
+    if (state !== undefined) stateNote = `,"state":${encode(state, "state")}`;
   } catch (error) {
     if (!(error instanceof BadValue)) return fail(error);
     return settle("error", `{"type":"TypeError","code":"bad-value","message":${quote(error.message)}}`);
@@ -79,7 +82,9 @@ function finish() {
   let notes = "";
   for (let index = 0; index < unhandledCount && index < 20; index++) notes += (index ? "," : "") + unhandled[index];
   try {
-    send(`["done",${result},{"pending":${pendingIds()},"unhandled":[${notes}],"dropped":${droppedOutput()}}]`);
+    send(
+      `["done",${result},{"pending":${pendingIds()},"unhandled":[${notes}],"dropped":${droppedOutput()}${stateNote}}]`,
+    );
   } catch (error) {
     const text = quote(`the result is too large: ${error.message}`);
     send(
@@ -111,6 +116,7 @@ export function begin(setup, tools, load, explain) {
   setMaxFrame(setup.max_frame_bytes);
   setLogBudget(setup.max_log_bytes);
   seed(fromBase64(setup.seed));
+  state = setup.state;
   installRun(setup);
   installSources(setup.sources);
   let started = false;

@@ -18,6 +18,19 @@ export const inspect = Deno.inspect;
 export const Console_ = internals.Console;
 export const exit = Deno.exit.bind(Deno);
 export const engineVersion = Deno.version.deno;
+/** Reads and writes files, where the process was started with a workspace. */
+export const fileSystem = {
+  __proto__: null,
+  mkdirSync: Deno.mkdirSync,
+  readDirSync: Deno.readDirSync,
+  readFileSync: Deno.readFileSync,
+  readTextFileSync: Deno.readTextFileSync,
+  removeSync: Deno.removeSync,
+  renameSync: Deno.renameSync,
+  statSync: Deno.statSync,
+  writeFileSync: Deno.writeFileSync,
+  writeTextFileSync: Deno.writeTextFileSync,
+};
 
 /** The label of the code that runs now. V8 restores it after each await. */
 export const labelAwaits = { __proto__: null, get: getAsyncContext, set: setAsyncContext };
