@@ -222,7 +222,8 @@ class SourceOpener:
 
     def _waited_enough(self) -> None:
         if pending := self.still_opening():
-            _log(pending)
+            names = ", ".join(problem.source for problem in pending)
+            logger.warning("still being opened: %s (a program that names one waits for it)", names)
             self._on_progress(True)
 
     def _context(self, configs: Iterable[SourceConfig]) -> SourceContext:
