@@ -65,8 +65,8 @@ def run_command(options: RunOptions) -> int:
     settings = load_settings(options.config, color=options.color, quiet=options.quiet)
     limits = _limits(options, settings)
     named = options.language or ("python" if options.engine in engine_names("python") else None)
+    input_ = _input(options)  # first: it refuses to take standard input twice, before anything reads it
     code, language = read_program(options.file, options.code, named, limits.max_code_bytes)
-    input_ = _input(options)
     env = parse_env(options.env)
     out, err = stream(claim_stdout(), options.color), stream(sys.stderr, options.color)
     view = RunView(err, quiet=options.quiet or as_json, opening=lambda: port.opening)
