@@ -12,7 +12,8 @@ from typing import Any
 
 from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.catalog import Catalog
-from gloveport.errors import CODES, Code, GloveportError, ProgramError
+from gloveport.errors import CODES, GloveportError, ProgramError
+from gloveport.errors.codes import Code
 from gloveport.prepare import frame, locate
 from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.run_attempt import AttemptResult
