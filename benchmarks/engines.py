@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from benchmarks import cpython, forked, monty, quickjs
 from benchmarks.floor import Floor
 from benchmarks.floor_monty import MontyFloor
-from benchmarks.programs import PROGRAM_JS, PROGRAM_TS
+from benchmarks.programs import PROGRAM_JS, PROGRAM_TS, unread
 from gloveport import Gloveport
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.types import Language
@@ -110,9 +110,10 @@ class Engine:
     program: str
     bare: MakeBare
 
-    async def run(self, port: Gloveport) -> Any:
-        """Run the program in our engine and return its value."""
-        outcome = await port.run(self.program, language=self.language, engine=self.name)
+    async def run(self, port: Gloveport, *, again: bool = False) -> Any:
+        """Run the program in our engine, as a text that is new or with `again` was read before; return its value."""
+        text = self.program if again else unread(self.program, self.language)
+        outcome = await port.run(text, language=self.language, engine=self.name)
         assert outcome.ok, outcome.error
         return outcome.value
 

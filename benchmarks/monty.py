@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from benchmarks.floor_monty import MontyFloor
+from benchmarks.programs import unread
 from gloveport import Gloveport
 
 PROGRAM = """
@@ -64,8 +65,9 @@ async def _row(port: Gloveport, name: str, code: str, rounds: int, calls: int = 
     bare: list[float] = []
     for _ in range(rounds + 1):
         await _settle(port)
+        text = unread(code, "python")
         began = time.perf_counter()
-        outcome = await port.run(code, language="python", engine="monty")
+        outcome = await port.run(text, language="python", engine="monty")
         ours.append(time.perf_counter() - began)
         assert outcome.ok, outcome.error
         floor = MontyFloor()

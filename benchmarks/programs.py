@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import count
+
+from gloveport.types import Language
+
 PROGRAM_JS = """
 const orders = Array.from({length: 40}, (_, i) => ({id: i, total: (i * 37) % 101, city: ["Oslo", "Rome", "Kyiv"][i % 3]}));
 const byCity = {};
@@ -48,3 +52,10 @@ for row in sorted(warm, key=lambda row: -row["temp"]):
 summary = {"count": len(warm), "mean": sum(r["temp"] for r in warm) / max(1, len(warm))}
 json.dumps(summary)
 """
+
+_numbers = count()
+
+
+def unread(program: str, language: Language) -> str:
+    """Return a program with a comment of its own, so that no process has read this text before."""
+    return f"{program}\n{'#' if language == 'python' else '//'} {next(_numbers)}"

@@ -64,6 +64,9 @@ async def pair(engine: Engine, slices: int, seconds: float) -> list[Row]:
         async def ours() -> None:
             assert await engine.run(port) == expected
 
+        async def repeated() -> None:
+            assert await engine.run(port, again=True) == expected
+
         async def floor() -> None:
             bare = BareDeno(cold=True)
             value = await bare.run()
@@ -71,15 +74,17 @@ async def pair(engine: Engine, slices: int, seconds: float) -> list[Row]:
             assert value == expected
 
         mine: list[Slice] = []
+        again: list[Slice] = []
         least: list[Slice] = []
         for index in range(slices + 1):
-            for run, found in ((ours, mine), (floor, least)):
+            for run, found in ((ours, mine), (repeated, again), (floor, least)):
                 await engine.settle(port)
                 found.append(await slice_of(run, seconds if index else 1.0))
-    one, bare = middle(mine[1:]), middle(least[1:])
+    one, same, bare = middle(mine[1:]), middle(again[1:]), middle(least[1:])
     name = f"sustained runs of 20 lines of TypeScript in {engine.name}, a fresh process each, {AT_ONCE} at once"
     return [
         (name, f"{one.rate:.1f} /s", f"{bare.rate:.1f} /s (Deno, spawned)", f"{one.rate / bare.rate:.2f} ×", "≥ 0.8 ×"),
+        ("the same, when each run has the same text", f"{same.rate:.1f} /s", "", f"{same.rate / bare.rate:.2f} ×", ""),
         ("processor time of one of them", f"{one.cpu:.1f} ms", f"{bare.cpu:.1f} ms", f"{one.cpu / bare.cpu:.2f} ×", ""),
     ]
 

@@ -17,6 +17,7 @@ from gloveport.host.definition_tasks import COMPILERS
 from gloveport.host.program_reader import ProgramReader
 from gloveport.sandbox.tasks.launch import task_launch
 from gloveport.sandbox.tasks.pool import MAX_IDLE_PROCESSES, TaskPool
+from gloveport.sandbox.tasks.result_cache import MAX_CACHED_BYTES, MAX_ENTRY_BYTES, ResultCache
 from gloveport.sandbox.tasks.task_process import TaskBudget, TaskProcess
 
 pytestmark = pytest.mark.integration
@@ -129,7 +130,51 @@ async def test_a_task_without_a_jail_of_the_required_strength_does_not_run() -> 
 
 async def test_a_process_that_runs_one_task_alone_runs_no_other(pool: TaskPool) -> None:
     assert [await pool.run(name_of("count"), [b"a"]) for _ in range(3)] == [[b"1"]] * 3
-    assert [await pool.run_for("counting", name_of("count"), [b"a"]) for _ in range(3)] == [[b"1"], [b"2"], [b"3"]]
+    assert [await pool.run_for("counting", name_of("count"), [part]) for part in (b"a", b"b", b"c")] == [
+        [b"1"],
+        [b"2"],
+        [b"3"],
+    ]
+
+
+async def test_what_an_agent_has_had_read_is_not_read_again(pool: TaskPool) -> None:
+    async def count(agent: str, part: bytes) -> bytes:
+        return (await pool.run_for(agent, name_of("count"), [part]))[0]
+
+    assert [await count("reading", part) for part in (b"a", b"b", b"a", b"b", b"c")] == [b"1", b"2", b"1", b"2", b"3"]
+    assert await count("reading too", b"b") == b"1", "of another agent, nothing is known"
+
+
+async def test_what_a_process_has_returned_lasts_no_longer_than_the_process(
+    pool: TaskPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gloveport.sandbox.tasks.pool.MAX_TASKS_PER_PROCESS", 4)
+    parts = (b"a", b"b", b"b", b"b", b"b", b"b")
+    found = [(await pool.run_for("lasting", name_of("count"), [part]))[0] for part in parts]
+    assert found == [b"1", b"2", b"2", b"2", b"1", b"1"]
+
+
+async def test_a_result_that_follows_from_answers_of_the_host_is_not_kept(pool: TaskPool) -> None:
+    for given in (b"first", b"second"):
+
+        async def answer(question: bytes, given: bytes = given) -> bytes:
+            return given
+
+        assert await pool.run_for("asking", name_of("ask_back"), [b"a"], answer=answer) == [given]
+
+
+def test_the_results_that_are_kept_of_a_process_are_bounded() -> None:
+    cache = ResultCache()
+    for number in range(2000):
+        cache.add([b"task", b"%d" % number], [bytes(1000)])
+    kept = [number for number in range(2000) if cache.find([b"task", b"%d" % number]) is not None]
+    assert kept == list(range(kept[0], 2000)), "the least recently used go first"
+    assert 100 * 1000 < len(kept) * 1000 < MAX_CACHED_BYTES
+    for _ in range(1000):
+        cache.add([b"task", b"the same"], [bytes(1000)])
+    assert cache.find([b"task", b"1999"]) is not None, "a result that is replaced is counted once"
+    cache.add([b"task", b"large"], [bytes(MAX_ENTRY_BYTES)])
+    assert cache.find([b"task", b"large"]) is None
 
 
 def test_the_budgets_are_those_of_the_specification() -> None:

@@ -43,7 +43,12 @@ class TaskPool:
             self._retire(process)
 
     async def run_for(self, agent: str, task: str, parts: Sequence[bytes], *, answer: Answer | None = None) -> list[bytes]:
-        """Run a task in a process that reads only texts of this agent, and return what it yields."""
+        """Run a task in a process that reads only texts of this agent, and return what it yields.
+
+        If an idle process of the agent has had the same input before, and asked nothing, its result is returned again.
+        """
+        if (result := self._cached(agent, (task.encode(), *parts))) is not None:
+            return result
         turns = self._turns.setdefault(agent, asyncio.Semaphore(MAX_PROCESSES_PER_AGENT))
         async with turns:
             process = self._take_idle(agent) or await self._take()
@@ -74,6 +79,16 @@ class TaskPool:
         if self._pool is None:
             self._pool = Pool(self._launch(), size=self._spare, minimum=self._minimum, start=Worker.start)
         return self._pool
+
+    def _cached(self, agent: str, given: Sequence[bytes]) -> list[bytes] | None:
+        """Return what an idle process of the agent knows. It counts as one of its tasks, so that it too ends some time."""
+        for process in self._idle.get(agent, ()):
+            if (result := process.results.find(given)) is not None:
+                self._idle[agent].remove(process)
+                process.tasks += 1
+                self._give_back(agent, process)
+                return result
+        return None
 
     def _take_idle(self, agent: str) -> TaskProcess | None:
         """Return a process of this agent that waits, and retire those that somebody has killed meanwhile."""

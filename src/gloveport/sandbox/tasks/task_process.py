@@ -14,6 +14,7 @@ import msgspec
 
 from gloveport.errors import CODES, ProgramError, SandboxError, SourceError, TooComplexError, WireError
 from gloveport.sandbox import wire
+from gloveport.sandbox.tasks.result_cache import ResultCache
 from gloveport.sandbox.watchdog import WATCHDOG, Watch, Watched
 from gloveport.sandbox.worker import RESIDENT_SLACK_FACTOR, Worker
 from gloveport.types import MIB
@@ -71,6 +72,7 @@ class TaskProcess:
         self.worker = worker
         self.tasks = 0
         self.usable = True
+        self.results = ResultCache()
         self._budget = budget
         self._loop = asyncio.get_running_loop()
         worker.limit_memory(budget.memory_mb)
@@ -82,7 +84,7 @@ class TaskProcess:
         watch = self._watch(sum(map(len, parts)))
         try:
             await self._send(task, parts)
-            return await self._receive(answer)
+            result, questions = await self._receive(answer)
         except (ConnectionError, WireError) as error:
             if isinstance(error, WireError) and error.code != "frame-too-large":
                 raise
@@ -91,6 +93,9 @@ class TaskProcess:
             raise TooComplexError(f"reading it {_PROBLEMS.get(watch.exceeded or '', 'makes the parser fail')}") from None
         finally:
             watch.stop()
+        if not questions:  # the answers may be others the next time
+            self.results.add((task.encode(), *parts), result)
+        return result
 
     async def _was_killed(self) -> bool:
         """Return whether somebody else ended the process, or the machine did for want of memory: no fault of the text."""
@@ -123,7 +128,8 @@ class TaskProcess:
             )
         )
 
-    async def _receive(self, answer: Answer | None) -> list[bytes]:
+    async def _receive(self, answer: Answer | None) -> tuple[list[bytes], int]:
+        """Return what the task yields, and how many questions it asked."""
         reader = wire.FrameReader(self._budget.max_result_bytes, self._budget.max_result_bytes)
         result: list[bytes] = []
         questions = 0
@@ -141,7 +147,7 @@ class TaskProcess:
                         await asyncio.sleep(0)  # a process that only asks must not hold the loop
                     case b"D":
                         self.usable = True
-                        return result
+                        return result, questions
                     case b"E":
                         self.usable = True
                         raise _error(frame[1:])
