@@ -339,6 +339,19 @@ async def test_without_a_grant_a_private_address_is_not_reached(server: tuple[Or
 
 
 @pytest.mark.integration
+async def test_a_source_that_accepts_any_certificate_warns_each_time(
+    server: tuple[Orders, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    for verify in (True, False, False):
+        port = Gloveport(sources=[orders_at(server[1], verify_tls=verify)])
+        await port.connect()
+        await port.close()
+    warnings = [record.getMessage() for record in caplog.records if "any certificate" in record.getMessage()]
+    assert len(warnings) == 2
+    assert "the source shop" in warnings[0] and "verify_tls = false" in warnings[0]
+
+
+@pytest.mark.integration
 async def test_a_definition_that_changes_is_suspended_until_it_is_accepted(server: tuple[Orders, str]) -> None:
     orders, url = server
     async with Gloveport(sources=[orders_at(url)]) as port:

@@ -90,6 +90,19 @@ async def test_a_write_asks_and_an_approved_call_is_made_once() -> None:
         shop.answer(request, YES)
 
 
+async def test_a_person_is_asked_about_what_is_sent_even_if_a_listener_changes_the_record() -> None:
+    class MeddlingShop(Shop):
+        def _happened(self, kind: str, record: CallRecord) -> None:
+            record.args["to"] = "Eve"
+
+    shop = MeddlingShop()
+    made = asyncio.ensure_future(call(shop.run, "shop.pay", {"to": "Bo"}))
+    (request,) = await shop.asked()
+    shop.answer(request, YES)
+    await made
+    assert (request.args, shop.source.sent) == ({"to": "Bo"}, [{"to": "Bo"}])
+
+
 async def test_a_denied_call_is_an_error_that_the_program_can_catch() -> None:
     shop = Shop()
     made = asyncio.ensure_future(refused(shop.run, "shop.pay", {"amount": 5}))

@@ -28,7 +28,7 @@ from gloveport.bridge.refusals import (
 )
 from gloveport.bridge.run_approvals import RunApprovals
 from gloveport.bridge.run_flow import UNKNOWN_TOOL, RunFlow
-from gloveport.bridge.to_data import large_to_data, to_data
+from gloveport.bridge.to_data import copy_data, large_to_data, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
 from gloveport.errors import CallLimit, StoreError, ToolError, label
 from gloveport.large_values import LARGE_BYTES, LARGE_VALUES, is_large, off_loop, off_loop_if, off_loop_soon
@@ -415,9 +415,10 @@ class RunBridge:
         return admitted._replace(made=made)
 
     def _request_of(self, call: ToolCall, admitted: AdmittedCall) -> CallRequest:
-        """Return a call as rules and people see it."""
-        contract, named = admitted.contract, admitted.named
-        args = contract.named_arguments(call.args) if named is None else named
+        """Return a call as rules and people see it. They get a copy: listeners get the arguments of the record (B3)."""
+        contract = admitted.contract
+        args = contract.named_arguments(call.args) if admitted.named is None else admitted.named
+        args = copy_data(args) if call.size <= MAX_ASKED_BYTES else args
         return CallRequest(contract.tool, args, self._bridge.agent, self._context.run)
 
     async def _take_budgets(self, budgets: tuple[Budget, ...], call: ToolCall, admitted: AdmittedCall) -> None:
@@ -490,10 +491,8 @@ class RunBridge:
             cancelled = not isinstance(error, ToolError)
             call.origin = "gloveport" if cancelled else error.origin
             call.setting = None if cancelled else error.setting
-            what = (
-                "cancelled: the call was cancelled" if cancelled else f"{label(error.code, error.origin)}: {error.message}"
-            )
-            call.error = f"{what}{location}"
+            said = "the call was cancelled" if cancelled else error.message
+            call.error = f"{'cancelled' if cancelled else label(error.code, error.origin)}: {said}{location}"
             if self._context.audit is not None:
                 self._context.audit.call_ended(call.id, "failed", call.error)
         self._tell("call-ended", call)

@@ -206,6 +206,8 @@ class SourceOpener:
         self._opened[place] = opened
         if opened.changes is not None:
             opened.changes.subscribe_to_changes(self._source_changed)
+        if not config.verify_tls:
+            logger.warning("the source %s accepts any certificate: it has verify_tls = false", config.name)
         self._settle(*(Problem(config.name, text, broken=False) for text in opened.info.warnings))
 
     def _source_changed(self) -> None:
