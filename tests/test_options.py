@@ -117,4 +117,4 @@ def test_any_two_options_are_accepted_when_both_make_sense_and_refused_when_one_
 
 
 def test_the_defaults_are_those_of_the_design() -> None:
-    assert Limits() == Limits(60, 30, 256, 1000, 64, 256 * 1024, 8 * 2**20, 16 * 2**20, 2**20)
+    assert Limits() == Limits(60, 30, 256, 1000, 128, 256 * 1024, 8 * 2**20, 16 * 2**20, 2**20)

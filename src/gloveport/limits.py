@@ -20,7 +20,7 @@ class Limits:
     cpu_seconds: float = 30
     memory_mb: int = 256
     max_calls: int = 1000
-    max_concurrent_calls: int = 64
+    max_concurrent_calls: int = 128
     max_log_bytes: int = 256 * KIB
     max_result_bytes: int = 8 * MIB
     max_frame_bytes: int = 16 * MIB

@@ -29,7 +29,7 @@ from gloveport.urls import Url
 
 _FOLLOWED = frozenset({"GET", "HEAD"})
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
-_MAX_CONNECTIONS = 64
+_MAX_CONNECTIONS = 128  # as many as a run makes calls at once by default: none waits here while its own time runs
 _MAX_IDLE_CONNECTIONS = 8
 _IDLE_SECONDS = 15
 LARGE_REPLY_BYTES = 4 * 1024 * 1024
