@@ -154,7 +154,7 @@ class PackageStore:
             os.close(guard)
 
 
-def check_path(package: PackageId, path: str) -> tuple[str, ...]:
+def check_path(package: PackageId | str, path: str) -> tuple[str, ...]:
     """Return the parts of a file's path; raise PackageError unless it is plain and leads nowhere else (D8)."""
     parts = tuple(path.split("/"))
     plain = path.isprintable() and "\\" not in path and len(parts) <= MAX_DEPTH

@@ -32,6 +32,7 @@ from gloveport.surfaces.cli.options import (
     minimum_option,
     view_options,
 )
+from gloveport.surfaces.cli.packages.group import packages
 from gloveport.surfaces.cli.policy.group import policy
 from gloveport.surfaces.cli.runs.group import runs
 from gloveport.surfaces.cli.snippets.group import snippets
@@ -189,6 +190,7 @@ cli.add_command(approvals)
 cli.add_command(auth)
 cli.add_command(agents)
 cli.add_command(store)
+cli.add_command(packages)
 cli.add_command(audit)
 cli.add_command(runs)
 cli.add_command(snippets)

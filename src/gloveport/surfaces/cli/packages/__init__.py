@@ -1,0 +1,1 @@
+"""`gloveport packages`: the packages of npm and PyPI that programs may import."""
