@@ -135,6 +135,44 @@ class ToolAccess:
     possible: bool = True
 
 
+ImportKind = Literal["builtin", "package", "file"]
+ImportForm = Literal["import", "dynamic", "require"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleImport:
+    """A module that a program imports: its name in the guest, where it comes from, and how the program imports it."""
+
+    name: str
+    kind: ImportKind
+    form: ImportForm
+
+
+@dataclass(frozen=True, slots=True)
+class Importable:
+    """What a program may import. `files` are the absolute paths of the project's modules in the guest.
+
+    A relative import of a program is looked up in `beside`, then in `folder`, the place of those modules.
+    """
+
+    builtins: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+    folder: str = "/root/skills"
+    beside: str = "/workspace"
+
+    def has(self, module: ModuleImport) -> bool:
+        """Return whether a module is among these. The name of a package may go on with a path in it."""
+        if module.kind == "builtin":
+            return module.name in self.builtins
+        if module.kind == "file":
+            return module.name in self.files
+        parts = module.name.split("/")
+        if any(part in ("", ".", "..") for part in parts):
+            return False
+        return "/".join(parts[: 2 if module.name.startswith("@") else 1]) in self.packages
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """A prepared program: an ES module (or Python module) for the engine, and the map back to the agent's text.
@@ -144,7 +182,8 @@ class Program:
     `input, tools` (`"function"`: the agent's own function). `tail` tells a Python engine where the result is: the first
     line of the last expression in `code`, 0 when the code does not end with one, None when the engine must look itself.
     `erased` is `code` without its types, with every other character in its place. The engine gets it when it is not None.
-    `tool_access` states whether the program can reach tools.
+    `tool_access` states whether the program can reach tools. `imports` are the modules that it needs, `imported_names` the
+    names that it gives to what it imports, and `importable` is what it was allowed to import.
     """
 
     language: Language
@@ -156,6 +195,9 @@ class Program:
     tail: int | None = None
     erased: str | None = None
     tool_access: ToolAccess = ToolAccess()
+    imports: tuple[ModuleImport, ...] = ()
+    imported_names: frozenset[str] = frozenset()
+    importable: Importable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,10 @@ class OptionError(GloveportError):
 
 
 class ProgramError(GloveportError):
-    """The program can't be run as written; `line`, `column` (1-based) and `frame` show the place in the agent's text."""
+    """The program can't be run as written; `line`, `column` (1-based) and `frame` show the place in the agent's text.
+
+    `package` is a package that the program needs and that a person could approve, such as `npm:zod`.
+    """
 
     code = "syntax-error"
 
@@ -76,12 +79,14 @@ class ProgramError(GloveportError):
         column: int | None = None,
         frame: str | None = None,
         tool: str | None = None,
+        package: str | None = None,
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.line = line
         self.column = column
         self.frame = frame
         self.tool = tool
+        self.package = package
 
 
 class SandboxError(GloveportError):

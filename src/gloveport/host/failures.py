@@ -12,8 +12,9 @@ from typing import Any
 
 from gloveport.bridge.received_errors import ReceivedErrors
 from gloveport.catalog import Catalog
-from gloveport.errors import CODES, GloveportError, ProgramError
+from gloveport.errors import CODES, GloveportError, OptionError, ProgramError
 from gloveport.errors.codes import Code
+from gloveport.packages.package import PackageRequest
 from gloveport.prepare import frame, locate
 from gloveport.prepare.diagnostics import line_and_column
 from gloveport.sandbox.run_attempt import AttemptResult
@@ -197,8 +198,16 @@ def program_failure(error: ProgramError, catalog: Catalog) -> Failure:
         error.frame,
         error.tool,
         error.hint or row.fix,
-        setting=(problem and problem.hint) or row.setting or None,
+        setting=(problem and problem.hint) or _approval_of(error.package) or row.setting or None,
     )
+
+
+def _approval_of(package: str | None) -> str | None:
+    """Return the command that approves a package that a program needs. The name comes from a jailed process."""
+    try:
+        return f"gloveport packages add {PackageRequest.parse(package)}" if package else None
+    except OptionError:
+        return None
 
 
 def unprepared_failure(error: GloveportError) -> Failure:

@@ -23,6 +23,7 @@ from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import error_data, failure, program_failure, unprepared_failure
 from gloveport.host.governance import Governance, RulesArgument, desk_from
 from gloveport.host.options import check_busy, check_flags, check_run, env_from, limits_from, spare_from, strength_from
+from gloveport.host.program_imports import ProgramImports
 from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.attempt import attempt
 from gloveport.host.runs.durable_runs import DurableRuns
@@ -122,7 +123,8 @@ class Gloveport:
         for language, engine in self.engines.items():
             self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
         self._sessions = Sessions()
-        self._programs = ProgramReader(self._minimum)
+        self._imports = ProgramImports()
+        self._programs = ProgramReader(self._minimum, self._imports.importable)
         self._types = TypeChecks(self._minimum, self._programs) if check_types else None
         self._loop = PortLoop(self._loop_closed)
         self._warming: asyncio.TimerHandle | None = None
@@ -327,6 +329,7 @@ class Gloveport:
             if self._closed:
                 return closed_outcome(request)
             bridge = await self._bridge_of(request)
+            modules = await self._imports.modules(program)
             advice = () if self._types is None else await self._types.advise(program, bridge.catalog, request)
         except ProgramError as error:
             return Outcome(request.run, "failed", error=program_failure(error, self.catalog))
@@ -338,7 +341,8 @@ class Gloveport:
         except GloveportError as error:
             return Outcome(request.run, "failed", error=failure(program, error_data(error)))
         try:
-            outcome = await attempt(request, program, worker, bridge, held, reader=self._programs, snippets=self._snippets)
+            parts = {"reader": self._programs, "snippets": self._snippets, "modules": modules}
+            outcome = await attempt(request, program, worker, bridge, held, **parts)
         finally:
             pool.replace(worker)
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):

@@ -26,7 +26,20 @@ from gloveport.sandbox.tasks.launch import task_launch
 from gloveport.sandbox.tasks.pool import TaskPool
 from gloveport.sandbox.tasks.program_task import PACKAGES, PREPARE, REPORT_FINDINGS, REPORT_TYPES
 from gloveport.sandbox.tasks.task_process import TaskBudget, TaskKilledError
-from gloveport.types import MIB, Language, Program, Span, Strength, Tool, ToolAccess, TypeFinding
+from gloveport.types import (
+    MIB,
+    Importable,
+    ImportForm,
+    ImportKind,
+    Language,
+    ModuleImport,
+    Program,
+    Span,
+    Strength,
+    Tool,
+    ToolAccess,
+    TypeFinding,
+)
 
 BUDGET = TaskBudget(cpu_seconds=2.0, cpu_seconds_per_mib=3.0, memory_mb=768, max_result_bytes=64 * MIB)
 MAX_FACTS_BYTES = 512 * 1024
@@ -35,6 +48,7 @@ MAX_SCHEMA_BYTES = 64 * 1024  # of a tool: of a larger one, the process gets the
 MAX_NAME_CHARS = 300
 MAX_INLINE_TOOLS = 500  # of a catalog that is asked on the event loop: the first suggestion builds an index
 MAX_FINDINGS = 1000
+MAX_IMPORTS = 200
 ANY_ARGUMENTS = {"anyOf": [{}]}  # a schema that says nothing certain about the arguments
 CODES = frozenset(
     {"syntax-error", "code-too-large", "program-too-complex", "unknown-tool", "bad-arguments", "type-error"}
@@ -53,12 +67,16 @@ class _Facts(msgspec.Struct):
     tail: int | None
     possible: bool
     names: list[str]
+    imports: list[tuple[str, ImportKind, ImportForm]]
 
 
 class ProgramReader:
     """The jailed processes that read programs, one or a few for each agent."""
 
-    def __init__(self, minimum: Strength) -> None:
+    def __init__(
+        self, minimum: Strength, importable: Callable[[RunRequest], Importable | None] = lambda _request: None
+    ) -> None:
+        self._importable = importable
         self.tasks = TaskPool(
             lambda: task_launch((PREPARE, REPORT_TYPES, REPORT_FINDINGS), PACKAGES, SUBSETS),
             BUDGET,
@@ -73,6 +91,8 @@ class ProgramReader:
     ) -> tuple[Program, bool]:
         """Return the checked program, and whether it can reach a source, and so had to wait for the sources."""
 
+        importable = self._importable(request)
+
         async def read(catalog: Catalog | None) -> Program:
             return await self.prepare(
                 request.code,
@@ -81,6 +101,7 @@ class ProgramReader:
                 max_code_bytes=request.limits.max_code_bytes,
                 catalog=catalog,
                 agent=request.agent,
+                importable=importable,
             )
 
         if request.resumed is not None:  # its text was checked when it began; tools may be gone since
@@ -106,16 +127,17 @@ class ProgramReader:
         max_code_bytes: int,
         catalog: Catalog | None = None,
         agent: str,
+        importable: Importable | None = None,
     ) -> Program:
         """Return the program of a text. `subset` is the module that says what its engine lacks, if it lacks anything.
 
         With a catalog, its tool calls are checked too. Raise ProgramError for a program that can't run as written.
         """
         check_text(text, max_code_bytes)
-        request = {"language": language, "subset": subset, "max_code_bytes": max_code_bytes}
+        request = {"language": language, "subset": subset, "max_code_bytes": max_code_bytes, "importable": importable}
         result = await self._run(agent, PREPARE, request, text, catalog)
         try:
-            return _program(language, text, result)
+            return _program(language, text, result, importable)
         except (ValueError, IndexError, msgspec.DecodeError, RecursionError):
             raise _broken_protocol() from None
 
@@ -138,6 +160,7 @@ class ProgramReader:
             "subset": subset,
             "max_code_bytes": max_code_bytes,
             "lines_before": lines_before,
+            "importable": program.importable,
             "findings": [_row(found) for found in findings[:MAX_FINDINGS]],
         }
         try:
@@ -151,7 +174,7 @@ class ProgramReader:
     async def find_findings(self, program: Program, *, agent: str) -> tuple[ProgramFinding, ...]:
         """Return what a person should look at in a program that was prepared before."""
         size = len(program.source.encode())
-        request = {"language": program.language, "subset": None, "max_code_bytes": size}
+        request = {"language": program.language, "subset": None, "max_code_bytes": size, "importable": program.importable}
         result = await self._run(agent, REPORT_FINDINGS, request, program.source, None)
         try:
             return _findings(program.source, result)
@@ -229,7 +252,7 @@ def _shown(tool: Tool) -> dict[str, Any]:
     return {"address": tool.address, "named": tool.parameters, "schema": schema, "pages": tool.pages}
 
 
-def _program(language: Language, source: str, result: list[bytes]) -> Program:
+def _program(language: Language, source: str, result: list[bytes], importable: Importable | None) -> Program:
     """Return the program that a process describes, or raise ValueError for one that no honest process describes."""
     if len(result[0]) > MAX_FACTS_BYTES:
         raise ValueError("too many facts")
@@ -252,7 +275,17 @@ def _program(language: Language, source: str, result: list[bytes]) -> Program:
         facts.tail,
         erased=result[2].decode() if len(result) > 2 else None,
         tool_access=ToolAccess(frozenset(facts.names), facts.possible),
+        imports=_imports(facts.imports, importable),
+        importable=importable,
     )
+
+
+def _imports(found: list[tuple[str, ImportKind, ImportForm]], importable: Importable | None) -> tuple[ModuleImport, ...]:
+    """Return the modules that a process says a program imports; raise ValueError for one that it may not import."""
+    imports = tuple(ModuleImport(*each) for each in found)
+    if len(imports) > MAX_IMPORTS or any(importable is None or not importable.has(each) for each in imports):
+        raise ValueError("imports that are not allowed")
+    return imports
 
 
 def _findings(source: str, result: list[bytes]) -> tuple[ProgramFinding, ...]:

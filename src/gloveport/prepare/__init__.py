@@ -26,13 +26,18 @@ from gloveport.prepare.mistakes import IS_PYTHON
 from gloveport.prepare.positions import locate
 from gloveport.prepare.subset import PythonSubset, ScriptSubset, Subset
 from gloveport.prepare.type_findings import TypeReport, report_types
-from gloveport.types import LANGUAGES, MIB, Language, Program, TypeFinding
+from gloveport.types import LANGUAGES, MIB, Importable, Language, Program, TypeFinding
 
 __all__ = ["ToolIndex", "TypeReport", "check", "check_text", "check_types", "find_findings", "frame", "locate", "prepare"]
 
 
 def prepare(
-    text: str, *, language: Language = "typescript", max_code_bytes: int = MIB, subset: Subset | None = None
+    text: str,
+    *,
+    language: Language = "typescript",
+    max_code_bytes: int = MIB,
+    subset: Subset | None = None,
+    importable: Importable | None = None,
 ) -> Program:
     """Return the program of a text, for an engine that has its whole language or a `subset` of it.
 
@@ -48,7 +53,7 @@ def prepare(
     from gloveport.prepare.typescript import prepare_typescript  # loads the parser: 25 ms, the first time only
 
     try:
-        return prepare_typescript(text, language, cast("ScriptSubset | None", subset))
+        return prepare_typescript(text, language, cast("ScriptSubset | None", subset), importable or Importable())
     except ProgramError as error:
         if error.code != "syntax-error" or not _is_python(text):
             raise

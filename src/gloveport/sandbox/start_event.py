@@ -25,6 +25,15 @@ class RunSetup:
     seed: bytes = b""
     now: int = 0
     state: bytes | None = None  # of a session, encoded
+    modules: RunModules | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunModules:
+    """The modules that a program imports: Node's, by name, and one script of CommonJS that holds all others."""
+
+    builtins: tuple[str, ...] = ()
+    script: str | None = None
 
 
 def start_event(program: Program, setup: RunSetup, limits: Limits, now: int) -> bytes:
@@ -42,6 +51,9 @@ def start_event(program: Program, setup: RunSetup, limits: Limits, now: int) -> 
         "max_frame_bytes": limits.max_frame_bytes,
         "max_log_bytes": limits.max_log_bytes,
     }
+    if setup.modules is not None:
+        script = {} if setup.modules.script is None else {"script": setup.modules.script}
+        fields["modules"] = {"builtins": list(setup.modules.builtins), **script}
     rest = b',"env":' + encode(dict(setup.env), "env")
     if setup.has_input:
         rest += b',"input":' + encode(setup.input, "input")

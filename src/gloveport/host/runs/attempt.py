@@ -17,7 +17,7 @@ from gloveport.host.runs.snippet_calls import SnippetCalls, SnippetRunner
 from gloveport.large_values import off_loop_if
 from gloveport.sandbox.run_attempt import AttemptResult, RunAttempt
 from gloveport.sandbox.run_worker import RunWorker
-from gloveport.sandbox.start_event import RunSetup
+from gloveport.sandbox.start_event import RunModules, RunSetup
 from gloveport.types import Outcome, Program, Usage
 
 MAX_INLINE_CALLS = 500  # whose records are restored on the event loop
@@ -32,6 +32,7 @@ async def attempt(
     *,
     reader: ProgramReader,
     snippets: SnippetRunner | None,
+    modules: RunModules | None = None,
 ) -> Outcome:
     """Run a program in a worker and return the outcome."""
     began = time.monotonic()
@@ -63,7 +64,7 @@ async def attempt(
         session = request.used_session or _NoSession()
         await session.enter(worker)
         if resumed is None:
-            result = await work.run(program, _setup(request, bridge))
+            result = await work.run(program, _setup(request, bridge, modules))
         else:
             await _restore(resumed, port, called)
             result = await work.resume(resumed.history)
@@ -108,7 +109,7 @@ def _waits(request: RunRequest, worker: RunWorker, waits: bool) -> None:
         request.caller.waits(waits)
 
 
-def _setup(request: RunRequest, bridge: Bridge) -> RunSetup:
+def _setup(request: RunRequest, bridge: Bridge, modules: RunModules | None) -> RunSetup:
     has_input = request.input is not NO_INPUT
     return RunSetup(
         sources=tuple(sorted(bridge.catalog.roots)),
@@ -117,4 +118,5 @@ def _setup(request: RunRequest, bridge: Bridge) -> RunSetup:
         has_input=has_input,
         seed=request.seed,
         state=None if request.used_session is None else request.used_session.state,
+        modules=modules,
     )

@@ -7,7 +7,8 @@
     source_text     finds the program in the text and gathers edits; `parser` parses it, `lexer` reads what does not parse
     survey          one walk over the tree; collects what the other modules ask about
     syntax_errors   the diagnostic of a text that does not parse
-    functions, imports   refuse stray `await` and every import
+    functions       refuses stray `await`
+    imports         resolves imports, by the names that `module_names` understands
     entry           turns the form that the agent chose into a module
     erasure         blanks the types
     tool_access     whether the program can reach tools
@@ -31,29 +32,32 @@ from gloveport.prepare.typescript.functions import refuse_stray_await
 from gloveport.prepare.typescript.imports import take_imports
 from gloveport.prepare.typescript.source_text import LooseObjectError, SourceText, read
 from gloveport.prepare.typescript.tool_access import tool_access
-from gloveport.types import Language, Program
+from gloveport.types import Importable, Language, Program, ToolAccess
 
+NOTHING = Importable()
 META = 'Object({url:"file:///workspace/program.ts",filename:"/workspace/program.ts",dirname:"/workspace",main:true})'
 """The replacement of `import.meta`, whose URL is random. It starts with a name, so that no line before can call it."""
 
 
-def prepare_typescript(source: str, language: Language, subset: ScriptSubset | None = None) -> Program:
+def prepare_typescript(
+    source: str, language: Language, subset: ScriptSubset | None = None, importable: Importable = NOTHING
+) -> Program:
     """Return the program of a text: find it, refuse what can't run, and turn it into a module."""
     try:
-        return _prepare(source, language, subset)
+        return _prepare(source, language, subset, importable)
     except LooseObjectError as loose:
         text, inner = rewrite(source, [Edit(loose.start, loose.start, ";("), Edit(loose.end, loose.end, ")")])
         try:
-            program = _prepare(text, language, subset)
+            program = _prepare(text, language, subset, importable)
         except (ProgramError, LooseObjectError):
             raise loose.error from None
         return replace(program, source=source, spans=compose_spans(program.spans, inner))
 
 
-def _prepare(source: str, language: Language, subset: ScriptSubset | None) -> Program:
+def _prepare(source: str, language: Language, subset: ScriptSubset | None, importable: Importable) -> Program:
     source_text = read(source)
     refuse_stray_await(source_text)
-    take_imports(source_text)
+    imports = take_imports(source_text, importable)
     for node in source_text.found.of("meta_property"):
         if source_text.parsed.shape.startswith("import", node.start_byte):
             source_text.edits.append(Edit(node.start_byte, node.end_byte, META))
@@ -65,8 +69,20 @@ def _prepare(source: str, language: Language, subset: ScriptSubset | None) -> Pr
     code, spans = rewrite(source, source_text.edits)
     dialect = "javascript" if source_text.found.plain else "typescript"
     erased = None if source_text.found.plain else _erased(source_text, entry, required=subset is not None)
-    access = tool_access(source_text, entry)
-    return Program(language, source, code, dialect, entry, spans, erased=erased, tool_access=access)
+    # A module may call tools, too.
+    access = ToolAccess() if imports.modules else tool_access(source_text, entry)
+    return Program(
+        language,
+        source,
+        code,
+        dialect,
+        entry,
+        spans,
+        erased=erased,
+        tool_access=access,
+        imports=imports.modules,
+        imported_names=imports.names,
+    )
 
 
 def _erased(source_text: SourceText, entry: Entry, *, required: bool) -> str | None:

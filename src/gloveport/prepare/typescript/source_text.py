@@ -53,10 +53,14 @@ class SourceText:
         """Remove a stretch, but keep its line ends."""
         self.edits.append(Edit(start, end, "\n" * len(LINE_END.findall(self.source, start, end))))
 
-    def fail(self, node: Node, message: str, hint: str | None = None, code: str = "syntax-error") -> NoReturn:
-        """Refuse the program at a node."""
+    def fail(
+        self, node: Node, message: str, hint: str | None = None, code: str = "syntax-error", package: str | None = None
+    ) -> NoReturn:
+        """Refuse the program at a node. `package` is what a person could approve."""
         length = node.end_byte - node.start_byte
-        raise program_error(self.source, node.start_byte, message, code=code, hint=hint, length=length)
+        error = program_error(self.source, node.start_byte, message, code=code, hint=hint, length=length)
+        error.package = package
+        raise error
 
 
 def read(source: str) -> SourceText:

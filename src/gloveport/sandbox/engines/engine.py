@@ -38,7 +38,8 @@ class Engine(Protocol):
 
     `distribution` is the package that it comes with, if any. `substitute` names the engine that runs its languages where
     the jail is too weak for this one. `subset` is the module whose `SUBSET` tells `prepare` what the engine lacks of its
-    languages; None when it lacks nothing. Only the processes that read programs import it.
+    languages; None when it lacks nothing. Only the processes that read programs import it. `builtin_modules` are the
+    modules of Node that programs may import.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Engine(Protocol):
     capabilities: tuple[Capability, ...]
     substitute: str | None
     subset: str | None
+    builtin_modules: tuple[str, ...]
 
     def version(self) -> str:
         """Return the installed version. Raise SandboxError when the engine can't be used."""

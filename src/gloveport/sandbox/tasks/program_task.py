@@ -10,7 +10,7 @@ from typing import Any
 from gloveport.errors import ProgramError
 from gloveport.prepare import check, check_types, find_findings, prepare
 from gloveport.prepare.subset import Subset
-from gloveport.types import Problem, Program, Tool, TypeFinding
+from gloveport.types import Importable, Problem, Program, Tool, TypeFinding
 
 PREPARE = f"{__name__}:prepare_program"
 REPORT_TYPES = f"{__name__}:report_types"
@@ -38,6 +38,7 @@ def prepare_program(parts: list[bytes], ask: Ask) -> Iterator[bytes]:
         "tail": program.tail,
         "possible": access.possible,
         "names": [] if access.possible else sorted(access.names),
+        "imports": [[found.name, found.kind, found.form] for found in program.imports],
     }
     yield json.dumps(facts).encode()
     yield program.code.encode()
@@ -86,7 +87,12 @@ def _know_nothing(_question: bytes) -> bytes:
 
 def _prepare(request: dict[str, Any], code: str) -> Program:
     subset: Subset | None = sys.modules[request["subset"]].SUBSET if request["subset"] else None
-    return prepare(code, language=request["language"], max_code_bytes=request["max_code_bytes"], subset=subset)
+    limit, given = request["max_code_bytes"], request.get("importable")
+    importable = None
+    if given:
+        builtins, packages, files = (frozenset(given[name]) for name in ("builtins", "packages", "files"))
+        importable = Importable(builtins, packages, files, given["folder"], given["beside"])
+    return prepare(code, language=request["language"], max_code_bytes=limit, subset=subset, importable=importable)
 
 
 class _RemoteTools:

@@ -59,6 +59,7 @@ class _TaskError(msgspec.Struct):
     column: int | None = None
     frame: str | None = None
     tool: str | None = None
+    package: str | None = None
 
 
 class TaskKilledError(TooComplexError):
@@ -175,6 +176,7 @@ def _error(data: bytes) -> Exception:
         return SourceError(message, code=code, hint=hint)
     if error.type == "ProgramError":
         place: dict[str, Any] = {"line": error.line, "column": error.column, "frame": (error.frame or "")[:MAX_TEXT_CHARS]}
-        return ProgramError(message, code=code, hint=hint, tool=(error.tool or "")[:MAX_TEXT_CHARS] or None, **place)
+        about = {name: (getattr(error, name) or "")[:MAX_TEXT_CHARS] or None for name in ("tool", "package")}
+        return ProgramError(message, code=code, hint=hint, **about, **place)
     logger.error("a task failed: %s: %r", error.type[:100], error.trace[-MAX_TEXT_CHARS:])
     return SandboxError("a task failed with a defect of Gloveport; the log has the details", code="internal-error")

@@ -25,6 +25,7 @@ class CPythonEngine:
     distribution = None
     subset = None
     substitute = "monty"
+    builtin_modules: tuple[str, ...] = ()
     capabilities = (
         Capability("python", "yes", f"the whole language and standard library of Python {platform.python_version()}"),
         Capability("await", "yes", "top-level await and return; parallel calls with asyncio.gather"),

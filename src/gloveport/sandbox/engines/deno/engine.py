@@ -5,7 +5,7 @@ from __future__ import annotations
 from gloveport.errors import SandboxError
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions, installed_version
-from gloveport.sandbox.engines.javascript.bundle import prelude
+from gloveport.sandbox.engines.javascript.bundle import OWN_MODULES, prelude
 from gloveport.sandbox.jail.workspace import WORKSPACE
 from gloveport.sandbox.launcher import Launch, Launcher
 from gloveport.sandbox.worker import Worker
@@ -41,6 +41,13 @@ ENVIRONMENT = {
 # its stack. The C library reads this file; without it the engine aborts. The line allows any size.
 STACK_MAP = {"/proc/self/maps": b"1000-ffffffffffffffff rw-p 00000000 00:00 0 [stack]\n"}
 
+# The modules of Node that compute and do nothing else. Those with parts that a replay can't repeat lack these parts.
+_BUILTIN_MODULES = """
+    assert assert/strict async_hooks buffer crypto events path path/posix punycode querystring stream stream/promises
+    string_decoder url util util/types zlib
+"""
+BUILTIN_MODULES = (*_BUILTIN_MODULES.split(), *OWN_MODULES)
+
 
 class DenoEngine:
     """Deno, from the `deno` package. Every run gets a process of its own, started in advance."""
@@ -50,6 +57,7 @@ class DenoEngine:
     distribution = "deno"
     subset = None
     substitute = None
+    builtin_modules: tuple[str, ...] = BUILTIN_MODULES
     capabilities = (
         Capability("typescript", "yes", "types are stripped, enums and generics work; types are not checked"),
         Capability("await", "yes", "top-level await and return; parallel calls with Promise.all"),
@@ -57,7 +65,7 @@ class DenoEngine:
         Capability("wasm", "off", "WebAssembly: Gloveport(allow_wasm=True) or --allow-wasm"),
         Capability("network", "off", "fetch, by rules; the host makes the requests"),
         Capability("files", "off", "`files` in runs with session=; else there is no file system"),
-        Capability("packages", "no", "import is refused"),
+        Capability("packages", "off", "approved npm packages; Node's modules that only compute"),
     )
 
     def version(self) -> str:

@@ -7,6 +7,9 @@ import json
 import re
 from collections.abc import Mapping
 
+OWN_MODULES = ("perf_hooks", "process", "timers", "timers/promises")
+"""The modules of Node that the prelude itself has (`modules.js`)."""
+
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";$', re.MULTILINE)
 _EXPORTED = re.compile(r"^export (?:async function|function|class|const) (?:(\w+)|\{([^}]*)\})", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)

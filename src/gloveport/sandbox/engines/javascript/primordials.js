@@ -25,6 +25,7 @@ export const RangeError_ = RangeError;
 export const RegExp_ = RegExp;
 export const Set_ = Set;
 export const String_ = String;
+export const SyntaxError_ = SyntaxError;
 export const TypeError_ = TypeError;
 export const Uint8Array_ = Uint8Array;
 export const Uint32Array_ = Uint32Array;

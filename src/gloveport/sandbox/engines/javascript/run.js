@@ -5,6 +5,7 @@ import { nextTurn, runMicrotasks } from "./engine.js";
 import { describe } from "./errors.js";
 import { nextEvent } from "./events.js";
 import { installRun } from "./globals.js";
+import { installModules } from "./modules.js";
 import { droppedOutput, setLogBudget } from "./output.js";
 import { deliverWork, platformBusy } from "./platform.js";
 import { apply, create, fromBase64, promiseResolve, promiseThen, quote } from "./primordials.js";
@@ -120,10 +121,13 @@ export function begin(setup, tools, load, explain) {
   installRun(setup);
   installSources(setup.sources);
   let started = false;
-  const loading = load(setup, () => {
+  const begun = () => {
     started = true;
     nextTurn(loop);
-  });
+  };
+  const loading = setup.modules === undefined
+    ? load(setup, begun)
+    : promiseThen(installModules(setup.modules), () => load(setup, begun));
   promiseThen(loading, (module) => {
     evaluated = true;
     if (!started) nextTurn(loop); // the program prevented the call of `started`

@@ -26,6 +26,7 @@ class MontyEngine:
     languages: tuple[Language, ...] = ("python",)
     distribution = PACKAGE
     substitute = None
+    builtin_modules: tuple[str, ...] = ()
     subset = "gloveport.sandbox.engines.monty.subset"
     capabilities = (
         Capability(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gloveport.errors import OptionError, SandboxError
 from gloveport.sandbox.engines.engine import Capability, ProcessOptions
-from gloveport.sandbox.engines.javascript.bundle import prelude
+from gloveport.sandbox.engines.javascript.bundle import OWN_MODULES, prelude
 from gloveport.sandbox.engines.zygote_launch import GUEST_FOLDER, PACKAGE, guest_files, zygote_launch
 from gloveport.sandbox.jail.filesystem import Folder
 from gloveport.sandbox.launcher import Launch, Launcher
@@ -37,6 +37,7 @@ class QuickJSEngine:
     languages: tuple[Language, ...] = ("typescript", "javascript")
     distribution = DISTRIBUTION
     substitute = None
+    builtin_modules: tuple[str, ...] = OWN_MODULES
     subset = "gloveport.sandbox.engines.quickjs.subset"
     capabilities = (
         Capability(
@@ -52,7 +53,7 @@ class QuickJSEngine:
         Capability("wasm", "no", "there is no WebAssembly, and no compiler to machine code"),
         Capability("network", "off", "fetch, by rules; the host makes the requests"),
         Capability("files", "no", "there is no file system; tools read and write on the host"),
-        Capability("packages", "no", "import is refused"),
+        Capability("packages", "off", "approved npm packages that need little of the platform"),
     )
 
     def version(self) -> str:

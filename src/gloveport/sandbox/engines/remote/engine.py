@@ -28,6 +28,7 @@ class RemoteEngine:
         self.languages = hosted.languages
         self.capabilities = hosted.capabilities
         self.subset = hosted.subset
+        self.builtin_modules = hosted.builtin_modules
 
     def connected(self, connect: Connect) -> RemoteEngine:
         """Return the same engine at a sandbox host."""

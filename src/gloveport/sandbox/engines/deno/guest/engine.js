@@ -12,7 +12,8 @@ export const encodeInto = TextEncoder.prototype.encodeInto.bind(new TextEncoder(
 
 const internals = Deno[Deno.internal];
 export const { decode: decodeText, evalContext, readSync, writeSync } = internals.core;
-export const { runMicrotasks, setUnhandledPromiseRejectionHandler } = internals.core;
+export const { setUnhandledPromiseRejectionHandler } = internals.core;
+const { hasTickScheduled, runMicrotasks: drain, runNextTicks } = internals.core;
 const { getAsyncContext, immediateRefCount, kRefed, queueImmediate, setAsyncContext } = internals.core;
 export const inspect = Deno.inspect;
 export const Console_ = internals.Console;
@@ -31,6 +32,12 @@ export const fileSystem = {
   writeFileSync: Deno.writeFileSync,
   writeTextFileSync: Deno.writeTextFileSync,
 };
+
+/** Runs all microtasks, and the ticks of Node's modules. */
+export function runMicrotasks() {
+  drain();
+  if (hasTickScheduled()) runNextTicks();
+}
 
 /** The label of the code that runs now. V8 restores it after each await. */
 export const labelAwaits = { __proto__: null, get: getAsyncContext, set: setAsyncContext };

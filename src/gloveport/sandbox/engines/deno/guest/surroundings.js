@@ -1,18 +1,12 @@
 // The parts of Deno's platform that a guest keeps, and those that are removed.
 
+import { nodeBuffer } from "./builtins.js";
 import { turnIntl, turnTemporal } from "./calendar.js";
 import { installClock } from "./clock.js";
 import { define, installGlobals } from "./globals.js";
 import { makeOutput } from "./output.js";
 import { platform } from "./platform.js";
-import {
-  apply,
-  defineProperty,
-  deleteProperty,
-  getOwnPropertyDescriptor,
-  regexpExec,
-  stringIncludes,
-} from "./primordials.js";
+import { defineProperty, deleteProperty, getOwnPropertyDescriptor, regexpExec, stringIncludes } from "./primordials.js";
 import { installRandom } from "./random.js";
 import { installStacks } from "./stacks.js";
 import { addSubtle } from "./subtle.js";
@@ -75,22 +69,11 @@ function trim() {
   if (stamp) defineProperty(Event.prototype, "timeStamp", { __proto__: null, get: () => 0, configurable: true });
 }
 
-const loadBuffer = getOwnPropertyDescriptor(globalThis, "Buffer").get;
-const { Atomics, SharedArrayBuffer } = globalThis; // Node's modules need them
-
 /** Defines globals that are slow to create, if the program mentions them: Temporal, and Node's Buffer. */
 export function installMentioned(code) {
   if (stringIncludes(code, "Temporal")) turnTemporal();
   else deleteProperty(globalThis, "Temporal");
-  if (stringIncludes(code, "Buffer") && regexpExec(/\bBuffer\b/, code) !== null) installBuffer();
-}
-
-function installBuffer() {
-  define("Atomics", Atomics);
-  define("SharedArrayBuffer", SharedArrayBuffer);
-  define("Buffer", apply(loadBuffer, globalThis, []));
-  deleteProperty(globalThis, "Atomics");
-  deleteProperty(globalThis, "SharedArrayBuffer");
+  if (stringIncludes(code, "Buffer") && regexpExec(/\bBuffer\b/, code) !== null) define("Buffer", nodeBuffer());
 }
 
 /** Replaces Deno's globals by those that a guest may have. */
