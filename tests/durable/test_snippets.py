@@ -19,7 +19,7 @@ from gloveport.catalog.fingerprint import fingerprint
 from gloveport.config import config_from
 from gloveport.errors import OptionError
 from gloveport.host.runs.run_file import exported, imported, read_run_file
-from gloveport.store.snippets import Snippet, SnippetStore
+from gloveport.store.snippets import SavedSnippet, Snippet, SnippetStore
 from gloveport.store.stored_runs import StoredRuns
 from gloveport.surfaces.cli.main import main
 from tests.sources.mcp.support import eventually
@@ -89,6 +89,33 @@ async def test_what_a_snippet_reads_counts_to_its_caller_and_the_other_way_round
         outcome = await port.run(program)
     assert outcome.error is not None
     assert (outcome.error.code, asked, PAID) == ("denied", ["local.mail"], [1])
+
+
+async def test_a_program_that_names_no_snippet_does_not_wait_for_those_that_are_new(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gloveport.host.runs.port_store.SNIPPETS_SECONDS", 0)
+    monkeypatch.setattr("gloveport.host.runs.port_store.SNIPPETS_DELAY_SECONDS", 3600)
+    read_all, readings = SnippetStore.all, []
+
+    def counted(self: SnippetStore) -> list[SavedSnippet]:
+        found = read_all(self)
+        readings.append(len(found))
+        return found
+
+    monkeypatch.setattr(SnippetStore, "all", counted)
+    async with port_at(store) as port:
+        assert (await port.run("1")).ok  # the first one waits
+        save(store, "sum_doubles", SUM, "local.look")
+        assert (await port.run("2")).ok
+        assert 1 not in readings
+        monkeypatch.setattr("gloveport.host.runs.port_store.SNIPPETS_DELAY_SECONDS", 0)
+        assert (await port.run("3")).ok
+        await eventually(lambda: 1 in readings)
+        indirect = "return await tools[input.source].sum_doubles({a: 1, b: 2})"
+        assert (await port.run(indirect, input={"source": "snippets"})).value == 6
+        save(store, "sum_again", SUM, "local.look")
+        assert (await port.run("return await tools.snippets.sum_again({a: 2, b: 2})")).value == 8
 
 
 @pytest.mark.parametrize("caller", ["typescript", "python"])

@@ -161,15 +161,15 @@ class Gloveport:
         self._governance.connect(catalog, self._sources.writes, self._sources.labels)
         self.on_change()
 
-    async def _bridge(self, agent: str) -> Bridge:
-        """Return the bridge of an agent. A catalog of a part of the tools is built away from the event loop."""
-        if self._store is not None and (snippets := await self._store.snippets()) is not None:
+    async def _bridge(self, agent: str, text: str | None = None) -> Bridge:
+        """Return the bridge of an agent (for a program). A catalog of a part of the tools is built in a thread."""
+        if self._store is not None and (snippets := await self._store.snippets(text)) is not None:
             self._governance.use_snippets(snippets)
         return await off_loop_if(self._governance.is_slow(agent), self._governance.bridge, agent)
 
     async def _bridge_of(self, request: RunRequest) -> Bridge:
         """Return the bridge of a run: that of its agent, with the tools that its caller brings."""
-        bridge = await self._bridge(request.agent)
+        bridge = await self._bridge(request.agent, request.code)
         return bridge if request.tools is None else await bridge.with_caller(request.tools.source)
 
     async def _catalog_of(self, request: RunRequest) -> Catalog | None:

@@ -18,7 +18,7 @@ from gloveport.types import Outcome
 from gloveport.values import encode
 
 SETTLE_SECONDS = 0.2  # without a new call, before a run counts as waiting: calls made together are shown together
-MAX_ENDED_RUNS = 100
+MAX_ENDED_RUNS = 100  # that are kept; twice as many until they are looked at
 
 
 class HeldRun:
@@ -141,6 +141,7 @@ class HeldRuns:
         self._hold_seconds = hold_seconds
         self._on_release = on_release
         self._runs: dict[str, HeldRun] = {}
+        self._look_above = 2 * MAX_ENDED_RUNS
         self._released: dict[bytes, str] = {}  # by what makes two runs the same
         desk.listen(self._asked_or_answered)
 
@@ -221,10 +222,11 @@ class HeldRuns:
 
     def _forget_ended(self) -> None:
         """Keep the outcomes of the latest runs: a client whose connection broke may ask for one again."""
-        if len(self._runs) > MAX_ENDED_RUNS:
+        if len(self._runs) > self._look_above:
             ended = [run for run, held in self._runs.items() if held.task is not None and held.task.done()]
-            for run in ended[:-MAX_ENDED_RUNS] if len(ended) > MAX_ENDED_RUNS else []:
+            for run in ended[:-MAX_ENDED_RUNS]:
                 del self._runs[run]
+            self._look_above = len(self._runs) + MAX_ENDED_RUNS  # not at each of many short runs
 
 
 def _key(request: RunRequest) -> bytes:

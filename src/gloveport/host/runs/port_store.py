@@ -45,7 +45,10 @@ from gloveport.store.stored_runs import IMPORTED, StoredRun, StoredRuns
 from gloveport.types import Language, Limits, Outcome, Recording
 
 T = TypeVar("T")
+NEVER = -1.0
 SNIPPETS_SECONDS = 1.0  # after which they are read again
+SNIPPETS_DELAY_SECONDS = 0.1  # before that, where no program waits for it
+SNIPPET_WORDS = ("snippets", "search")  # one of them is in every program that calls or finds a snippet by its name
 
 
 logger = logging.getLogger("gloveport")
@@ -64,7 +67,10 @@ class PortStore:
         self._link: ShelfLink | None = None
         self._runs: StoredRuns | None = None
         self._snippets: SnippetStore | None = None
-        self._snippets_read = -SNIPPETS_SECONDS
+        self._found_snippets: tuple[Snippet, ...] | None = None
+        self._snippets_read = NEVER
+        self._reading_later: asyncio.TimerHandle | None = None
+        self._reading: asyncio.Future[None] | None = None
         self._budgets: BudgetUses | None = None
         self._reads: LabelledReads | None = None
         self._cancellations = Cancellations(self._asked_to_cancel)
@@ -175,12 +181,30 @@ class PortStore:
 
         return await self._do(find)
 
-    async def snippets(self) -> tuple[Snippet, ...] | None:
-        """Return the snippets in the store; None if they were read a moment ago."""
-        if time.monotonic() < self._snippets_read + SNIPPETS_SECONDS:
-            return None
-        self._snippets_read = time.monotonic()
+    async def snippets(self, text: str | None = None) -> tuple[Snippet, ...] | None:
+        """Return the snippets in the store; None if they are those that were returned before.
 
+        They are read when the last reading is a moment ago. A program with a text that does not speak of them does not
+        wait for that: it may reach those that were known before.
+        """
+        now = time.monotonic()
+        if now >= self._snippets_read + SNIPPETS_SECONDS:
+            waits = self._snippets_read == NEVER or text is None or any(word in text for word in SNIPPET_WORDS)
+            self._snippets_read = now
+            if waits:
+                await self._read_snippets()
+            else:
+                self._reading_later = asyncio.get_running_loop().call_later(
+                    SNIPPETS_DELAY_SECONDS, self._read_snippets_soon
+                )
+        found, self._found_snippets = self._found_snippets, None
+        return found
+
+    def _read_snippets_soon(self) -> None:
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.ensure_future(self._read_snippets())
+
+    async def _read_snippets(self) -> None:
         def read() -> tuple[Snippet, ...]:
             if self._snippets is None:
                 if not self.path.exists():
@@ -189,10 +213,9 @@ class PortStore:
             return tuple(one.snippet for one in self._snippets.all())
 
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, read)
+            self._found_snippets = await asyncio.get_running_loop().run_in_executor(self._thread, read)
         except StoreError as error:  # programs that call none must go on
             logger.warning("snippets can't be read: %s", error.message)
-            return None
 
     async def take_hourly(self, budgets: Sequence[Budget], agent: str) -> Budget | None:
         """Count a call of an agent in budgets of calls in an hour. Return one that has nothing left; then count nothing."""
@@ -283,7 +306,7 @@ class PortStore:
 
     async def flush(self) -> None:
         """Write what is queued: other processes may look for it. Read the snippets anew when they are asked for next."""
-        self._snippets_read = -SNIPPETS_SECONDS
+        self._snippets_read = NEVER
         if self._log is not None:
             await self._log.flush()
 
@@ -300,6 +323,10 @@ class PortStore:
     async def close(self) -> None:
         """Write what is left, and close the file."""
         self._cancellations.close()
+        if self._reading_later is not None:
+            self._reading_later.cancel()
+        if self._reading is not None:
+            await self._reading
         log, link, self._log, self._link = self._log, self._link, None, None
         if self._notices is not None:
             await self._notices.close()
