@@ -16,6 +16,7 @@ from tests.surfaces.command import Terminal, gloveport, terminal
 pytestmark = pytest.mark.integration
 
 TOOLS = '''
+import asyncio
 from pathlib import Path
 
 from gloveport import tool
@@ -40,6 +41,15 @@ def mail() -> str:
 def read(fifo: str) -> str:
     """Read."""
     return Path(fifo).read_text()
+
+
+@tool(writes=True)
+async def hang(amount: int, fifo: str) -> str:
+    """Pay, and never answer."""
+    pay(amount)
+    Path(fifo).write_text("paid")
+    await asyncio.Event().wait()
+    return "never"
 '''
 ASKS = r"Make this call\? \[[a-zN/]+/\?\] $"
 PAY = "return await tools.shop.pay({amount: 5})"
@@ -108,6 +118,33 @@ def test_a_call_after_private_and_untrusted_reads_shows_them_and_is_approved_by_
     assert "it writes; it could send out private data (of shop.mail)" in shown
     assert "[y/e/v/N/?]" in shown and "every such call" not in shown
     assert made(tools) == ["5 ada"]
+
+
+def test_a_call_that_may_have_been_made_is_answered_by_itself_also_with_its_result(tools: Path) -> None:
+    os.mkfifo(fifo := tools.with_name("fifo"))
+    with running(tools, f"return await tools.shop.hang({{amount: 7, fifo: {str(fifo)!r}}})") as screen:
+        screen.until(ASKS)
+        screen.press(b"y\n")
+        assert fifo.read_text() == "paid"
+        screen.process.kill()
+    (run,) = gloveport("runs", "--waiting", "--json").document["runs"]
+    with terminal("runs", "resume", run["run"], "--tools", str(tools), columns=200, NO_COLOR="1") as screen:
+        again = r"Make this call again\? \[y/h/v/N/\?\] $"
+        shown = screen.until(again)
+        screen.press(b"r\n")  # explains the keys instead
+        shown += screen.until(again)
+        screen.press(b"h\n")
+        screen.until(r"What did it return\? .*: $")
+        screen.press(b"{oops\n")
+        assert "the text of the value is not JSON" in screen.until(again)
+        screen.press(b"h\n")
+        screen.until(r"What did it return\? .*: $")
+        screen.press(b'"paid seven"\n')
+        code, rest = screen.rest()
+    assert "asks      the host ended during this call: nobody knows whether it was made\r\n" in shown
+    assert "it has happened: you type what it returned" in shown and "every such call" not in shown
+    assert (code, made(tools)) == (0, ["7 ada"])
+    assert "\npaid seven\n" in rest
 
 
 @pytest.mark.parametrize("key", [b"n\n", b"\n"])

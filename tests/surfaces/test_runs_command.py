@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import closing
 from pathlib import Path
@@ -152,6 +153,11 @@ def test_a_run_is_exported_tested_and_imported_on_another_machine(home: dict[str
     assert (tested.code, [line[0] for line in tested.out.splitlines()]) == (1, ["✓", "✗", "✗"])
     assert '"amount":4' in tested.out
     assert "1 passed, 2 failed" in tested.err
+    document = json.loads((tmp_path / "run.json").read_text())
+    document["steps"][0] = document["steps"][0].replace("begin", "start")
+    (tmp_path / "reworded.json").write_text(json.dumps(document))
+    reworded = gloveport("runs", "test", "reworded.json", **home)
+    assert (reworded.code, "the same, but for frame" in reworded.out, "start" in reworded.out) == (0, True, True)
 
     elsewhere = {**home, "XDG_DATA_HOME": str(tmp_path / "elsewhere")}
     assert gloveport("runs", "import", "run.json", **elsewhere).code == 0

@@ -22,6 +22,7 @@ from gloveport.approvals.request import Answer, ApprovalRequest
 from gloveport.errors import GloveportError
 from gloveport.large_values import off_loop
 from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS, argument_rows, remaining
+from gloveport.surfaces.cli.arguments import read_value
 from gloveport.surfaces.cli.run.editor import edit_arguments
 from gloveport.surfaces.documents import to_text
 from gloveport.surfaces.terminal import Stream, clip, visible_line
@@ -39,6 +40,12 @@ KEYS = {
     "v": "view the arguments again",
     "n": "no (also Enter alone); the program gets an error with your reason",
     "x": "no to this call and all others of this run that wait now",
+}
+UNKNOWN_KEYS = {
+    "y": "yes, make it again",
+    "h": "no, it has happened: you type what it returned",
+    "v": KEYS["v"],
+    "n": "no (also Enter alone): the program gets an error that says that it may have been made",
 }
 FOR_GROUPS = ("g", "x")
 FOR_LATER = ("r", "a")  # not for a call that could send out private data: it is approved by itself
@@ -101,6 +108,8 @@ class ApprovalPrompt:
 
     async def _decide(self, request: ApprovalRequest) -> Answer:
         await self._show(request)
+        if request.is_unknown:
+            return await self._decide_on_unknown(request)
         draft: str | None = None
         while True:
             others = self._others(request)
@@ -126,6 +135,26 @@ class ApprovalPrompt:
                 case _:
                     self._explain_keys(request, others)
 
+    async def _decide_on_unknown(self, request: ApprovalRequest) -> Answer:
+        """Return the answer about a call that may have been made: it stands for no other call, and changes no argument."""
+        while True:
+            match (await self._typed("Make this call again? [y/h/v/N/?] ", fresh=True)).lower():
+                case "y" | "yes":
+                    return Answer(True, self.approver)
+                case "h":
+                    given = await self._typed("What did it return? JSON, or Enter for nothing: ")
+                    try:
+                        return Answer(True, self.approver, happened=True, value=read_value(given or "null"))
+                    except GloveportError as error:
+                        self._problem(error.message)
+                case "v":
+                    await self._show_arguments(request.args)
+                case "n" | "no" | "":
+                    return await self._denial()
+                case _:
+                    for key, text in UNKNOWN_KEYS.items():
+                        self._err.line(self._err.fold(f"  {key}  {text}", " " * 5))
+
     async def _denial(self) -> Answer:
         reason = await self._typed("Why? The program gets this reason (Enter for none): ")
         return Answer(False, self.approver, reason=reason)
@@ -147,7 +176,7 @@ class ApprovalPrompt:
             source = visible_line(f"{place}  {self._lines[line - 1].strip()}")
             yield "or" if at else "program", clip(source, self._err.columns - 12)
         yield "agent", f"{visible_line(request.agent)}, run {request.run[:SHORT_ID_CHARS]}"
-        why = f"{request.reason} ({request.rule})" if request.reason else request.rule
+        why = f"{request.reason} ({request.rule})" if request.reason and request.rule else request.reason or request.rule
         yield "asks", self._folded(why) if why else "a rule says so"
         yield from (("after", self._folded(str(one))) for one in request.reads)
         yield from (("advice", self._folded(one)) for one in request.advice)
@@ -198,9 +227,9 @@ class ApprovalPrompt:
     # What is done.
 
     def _others(self, request: ApprovalRequest) -> tuple[ApprovalRequest, ...]:
-        """Return the other calls of the run that wait now."""
+        """Return the other calls of the run that wait now. One that may have been made is answered by itself."""
         waiting = self._desk.waiting if self._desk is not None else ()
-        return tuple(one for one in waiting if one.run == request.run and one.id != request.id)
+        return tuple(one for one in waiting if one.run == request.run and one.id != request.id and not one.is_unknown)
 
     async def _approved_all(self, others: Sequence[ApprovalRequest]) -> bool:
         """Show all other calls, and approve exactly those that were shown if the person agrees."""

@@ -6,6 +6,7 @@ import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from gloveport.config import Config
 from gloveport.errors import GloveportError, OptionError
@@ -59,34 +60,46 @@ def test_command(view: ViewOptions, files: tuple[str, ...]) -> int:
     """Repeat the runs of files and compare; return 0 if all do the same, else 1."""
     settings = view.settings()
     rows = run_interruptible(_test_all(view, replace(settings, sources=()), files))
-    failed = sum(problem is not None for _, problem in rows)
+    failed = sum(not row.ok for row in rows)
     if view.as_json:
-        tests = [{"file": file, "ok": problem is None, "problem": problem} for file, problem in rows]
+        tests = [row._asdict() for row in rows]
         write_document(view.out, {"ok": not failed, "tests": tests})
     else:
         view.err.line(f"{len(rows) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
-async def _test_all(view: ViewOptions, settings: Config, files: tuple[str, ...]) -> list[tuple[str, str | None]]:
-    rows: list[tuple[str, str | None]] = []
+class _Tested(NamedTuple):
+    """The run of a file: whether it does the same, why not, and what differs without a meaning, such as a log line."""
+
+    file: str
+    ok: bool
+    problem: str | None = None
+    difference: str | None = None
+
+
+async def _test_all(view: ViewOptions, settings: Config, files: tuple[str, ...]) -> list[_Tested]:
+    rows: list[_Tested] = []
     async with Gloveport(config=settings, spare=0) as port:
         for file in files:
-            problem = await _test(port, Path(file))
-            rows.append((file, problem))
+            row = await _test(port, file)
+            rows.append(row)
             if not view.as_json:
-                mark = view.out.paint("✗", "red") if problem else view.out.paint("✓", "green")
-                view.out.line(f"{mark} {visible_line(file)}{f': {visible_line(problem)}' if problem else ''}")
+                mark = view.out.paint("✓", "green") if row.ok else view.out.paint("✗", "red")
+                about = row.problem or (f"the same, but for {row.difference}" if row.difference else "")
+                view.out.line(f"{mark} {visible_line(file)}{f': {visible_line(about)}' if about else ''}")
     return rows
 
 
-async def _test(port: Gloveport, path: Path) -> str | None:
-    """Return how the run of a file differs from its recording; None if it does not."""
+async def _test(port: Gloveport, file: str) -> _Tested:
     try:
-        recording = read_run_file(path).recording
+        recording = read_run_file(Path(file)).recording
         if recording.memory_mb > port.limits.memory_mb:
-            return f"it needs memory_mb = {recording.memory_mb:,} in [limits], which has {port.limits.memory_mb:,}"
+            needed = f"it needs memory_mb = {recording.memory_mb:,} in [limits], which has {port.limits.memory_mb:,}"
+            return _Tested(file, False, needed)
         found = await port.replay(recording)
     except GloveportError as error:
-        return error.message
-    return f"it does something else than recorded: {found}" if found is not None and found.fatal else None
+        return _Tested(file, False, error.message)
+    if found is not None and found.fatal:
+        return _Tested(file, False, f"it does something else than recorded: {found}")
+    return _Tested(file, True, difference=None if found is None else str(found))
