@@ -421,6 +421,7 @@ async def test_a_host_that_lost_its_run_makes_no_more_writes(store: Path) -> Non
         outcome = await running
     assert outcome.error is not None
     assert "another process has taken over this run" in outcome.error.message
+    assert (outcome.error.code, outcome.error.hint) == ("run-taken-over", "Ask for its outcome with resume.")
     assert made == []
 
 

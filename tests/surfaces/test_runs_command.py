@@ -192,6 +192,8 @@ def test_the_logs_of_a_run_are_followed_and_it_is_cancelled_while_another_proces
         running.until("red")
         with terminal("runs", "logs", "long", "-f", **home) as following:
             following.until(r"begin[\s\S]*red")
+            refused = gloveport("runs", "resume", "long-one", **home)
+            assert (refused.code, "another process runs long-one now" in refused.err) == (1, True)
             assert gloveport("runs", "cancel", "long-one", **home).code == 0
             code, rest = following.rest()
         assert (code, "the run has ended: cancelled" in rest) == (0, True)

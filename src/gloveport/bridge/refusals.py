@@ -49,7 +49,7 @@ def not_recorded(path: str, error: StoreError) -> ToolError:
     """
     message = f"`tools.{path}` was not made, because it can't be recorded"
     if error.code == "run-taken-over":
-        return ToolError(f"{message}: {error.message}", code="store-unavailable", tool=path, hint=error.hint)
+        return ToolError(f"`tools.{path}` was not made: {error.message}", code=error.code, tool=path)
     setting = f"{error.message}; {error.hint}" if error.hint else error.message
     hint = "Ask the user to look at the store; reads go on."
     return ToolError(message, code="store-unavailable", tool=path, hint=hint, setting=setting)

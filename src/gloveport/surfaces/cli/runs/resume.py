@@ -12,6 +12,7 @@ from gloveport.errors import GloveportError, OptionError
 from gloveport.host.port import Gloveport, OnEvent
 from gloveport.sandbox.history import RunHistory
 from gloveport.store.stored_runs import StoredRuns
+from gloveport.surfaces.cli.approvals.shown import SHORT_ID_CHARS
 from gloveport.surfaces.cli.run.approval_prompt import ApprovalPrompt, can_ask
 from gloveport.surfaces.cli.run.command import load_tools
 from gloveport.surfaces.cli.run.outcome_report import exit_status, with_pending, write_ending, write_value
@@ -27,6 +28,10 @@ def resume_command(view: ViewOptions, id: str, tools: tuple[str, ...], *, no_inp
     """Go on with a run, show its outcome and return the exit code."""
     with closing(StoredRuns(view.store_path)) as stored:
         run = stored.find(id)
+        if run.owned and run.status == "running":
+            short = run.id[:SHORT_ID_CHARS]
+            hint = f"`gloveport runs logs -f {short}` follows it, `gloveport runs cancel {short}` ends it"
+            raise OptionError(f"another process runs {short} now", code="run-taken-over", hint=hint)
         code = stored.code(run)
         history = None if run.is_final or run.obstacle else RunHistory.of(stored.recording(run))
 
