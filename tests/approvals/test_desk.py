@@ -41,6 +41,13 @@ async def test_an_answer_reaches_the_call_that_waits() -> None:
     assert desk.waiting == ()
 
 
+async def test_requests_wait_in_the_order_in_which_their_calls_were_made() -> None:
+    desk, first = ApprovalDesk(), request(1)
+    later = request(2, asked=first.asked + 0.001)
+    await asked(desk, later, first)
+    assert desk.waiting == (first, later)
+
+
 async def test_a_refusal_carries_its_reason() -> None:
     desk, one = ApprovalDesk(), request()
     (task,) = await asked(desk, one)

@@ -68,7 +68,8 @@ class ApprovalDesk:
     @property
     def waiting(self) -> tuple[ApprovalRequest, ...]:
         """The requests that nobody has answered, the oldest first."""
-        return tuple(one.request for one in self._waiting.values() if not one.answered.done())
+        waiting = (one.request for one in self._waiting.values() if not one.answered.done())
+        return tuple(sorted(waiting, key=lambda one: one.asked))
 
     @property
     def standing(self) -> tuple[StandingApproval, ...]:
