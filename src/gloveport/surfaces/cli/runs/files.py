@@ -69,7 +69,7 @@ def test_command(view: ViewOptions, files: tuple[str, ...]) -> int:
     return 1 if failed else 0
 
 
-class _Tested(NamedTuple):
+class _FileTest(NamedTuple):
     """The run of a file: whether it does the same, why not, and what differs without a meaning, such as a log line."""
 
     file: str
@@ -78,8 +78,8 @@ class _Tested(NamedTuple):
     difference: str | None = None
 
 
-async def _test_all(view: ViewOptions, settings: Config, files: tuple[str, ...]) -> list[_Tested]:
-    rows: list[_Tested] = []
+async def _test_all(view: ViewOptions, settings: Config, files: tuple[str, ...]) -> list[_FileTest]:
+    rows: list[_FileTest] = []
     async with Gloveport(config=settings, spare=0) as port:
         for file in files:
             row = await _test(port, file)
@@ -91,15 +91,15 @@ async def _test_all(view: ViewOptions, settings: Config, files: tuple[str, ...])
     return rows
 
 
-async def _test(port: Gloveport, file: str) -> _Tested:
+async def _test(port: Gloveport, file: str) -> _FileTest:
     try:
         recording = read_run_file(Path(file)).recording
         if recording.memory_mb > port.limits.memory_mb:
             needed = f"it needs memory_mb = {recording.memory_mb:,} in [limits], which has {port.limits.memory_mb:,}"
-            return _Tested(file, False, needed)
+            return _FileTest(file, False, needed)
         found = await port.replay(recording)
     except GloveportError as error:
-        return _Tested(file, False, error.message)
+        return _FileTest(file, False, error.message)
     if found is not None and found.fatal:
-        return _Tested(file, False, f"it does something else than recorded: {found}")
-    return _Tested(file, True, difference=None if found is None else str(found))
+        return _FileTest(file, False, f"it does something else than recorded: {found}")
+    return _FileTest(file, True, difference=None if found is None else str(found))
