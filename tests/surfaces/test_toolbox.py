@@ -256,6 +256,10 @@ def test_several_sources_at_once_are_refused_with_what_to_do(project: Path) -> N
     refused = gloveport("add", "people.py", "shop.json", "--yes")
     assert (refused.code, "these are 2 sources" in refused.err) == (2, True)
     assert "`gloveport add people.py`" in refused.err
+    misspelt = gloveport("add", "people.jsn", "poeple.py", "shop.json")
+    assert "these are" not in misspelt.err, "a word that is no source may start a command"
+    misspelt = gloveport("add", "poeple.py", "shop.json")
+    assert (misspelt.code, "these are 2 sources" in misspelt.err) == (2, True), "nothing is started for a wrong name"
     started = gloveport("add", "--yes", "--", sys.executable, "people.py")
     assert (started.code, "these are 2 sources" in started.err) == (7, False)  # a command, though no MCP server
 

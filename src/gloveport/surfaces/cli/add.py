@@ -30,7 +30,7 @@ from gloveport.policy.egress import Egress
 from gloveport.policy.egress.addresses import refusal
 from gloveport.sources import OpenedSource, SourceInfo
 from gloveport.sources.context import SourceContext
-from gloveport.sources.detection import DetectedSource, detect
+from gloveport.sources.detection import DOCUMENT_SUFFIXES, DetectedSource, detect
 from gloveport.sources.opening import open_source
 from gloveport.sources.pins import Pins, is_pinned
 from gloveport.sources.trust import trust, what_it_does
@@ -175,11 +175,16 @@ async def _detect(options: AddOptions, context: SourceContext) -> DetectedSource
 
 def _is_program(word: str) -> bool:
     """Return whether the word starts a command: `/usr/bin/python3 server.py` is no list of sources."""
-    return os.path.splitext(word)[1] not in {".py", ".json", ".yaml", ".yml"} and shutil.which(word) is not None
+    return not _is_file_name(word) and shutil.which(word) is not None
 
 
 def _is_source(word: str) -> bool:
-    return "://" in word or os.path.isfile(os.path.expanduser(word))
+    return "://" in word or _is_file_name(word) or os.path.isfile(os.path.expanduser(word))
+
+
+def _is_file_name(word: str) -> bool:
+    """Return whether the word is called like a source, whether such a file exists or not."""
+    return os.path.splitext(word)[1] in {".py", *DOCUMENT_SUFFIXES}
 
 
 @contextmanager
