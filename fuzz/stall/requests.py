@@ -1,4 +1,4 @@
-"""Requests to the HTTP server: what the guard, the MCP library and the tools for agents read."""
+"""Requests to the HTTP server: what the guard, the MCP library, the tools for agents and the API read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from fuzz.stall import schemas
 from fuzz.stall.entrance import MIB, Attack, Document, Entrance, Refusal, Take
 from fuzz.stall.programs import MARKS, TOOLS
 from fuzz.stall.recipe import PUNCTUATION, many, nest, times
 from fuzz.stall.service import send
 from gloveport import Gloveport
+from gloveport.config import ServeConfig
 from gloveport.policy.credentials import Secret
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.guard import ServerNames
@@ -26,6 +28,7 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 OTHER_TOOLS = 300
+CALLER = "http://127.0.0.1:9"  # nobody listens there
 LIMITS = {"wall_seconds": 10, "cpu_seconds": 2}
 
 
@@ -42,7 +45,11 @@ async def opened() -> AsyncIterator[Take]:
     """Send each input to a server that type-checks programs, as `gloveport serve` does."""
     port = Gloveport(tools=[*TOOLS, *map(_tool, range(OTHER_TOOLS))], check_types=True, limits=LIMITS)
     listening = listen("127.0.0.1", 0, None)
-    server = HttpServer(port, ServerNames(), TokenCheck(Secret(TOKEN, "token")), Admission(), grace_seconds=1)
+    check, settings = (
+        TokenCheck(Secret(TOKEN, "token"), own_role="host"),
+        ServeConfig(callbacks_private=frozenset({CALLER})),
+    )
+    server = HttpServer(port, ServerNames(), check, Admission(), grace_seconds=1, settings=settings)
     serving = asyncio.create_task(server.serve(listening))
     number = listening.getsockname()[1]
 
@@ -66,7 +73,7 @@ def _request(document: Document) -> bytes:
     tool = document.get("tool", "execute")
     token = document.get("token", TOKEN)
     lines = [
-        f"POST {document.get('path', '/mcp')} HTTP/1.1",
+        f"{document.get('method', 'POST')} {document.get('path', '/mcp')} HTTP/1.1",
         f"Host: {document.get('host', '127.0.0.1')}",
         f"Authorization: Bearer {token}",
         "Content-Type: application/json",
@@ -101,7 +108,54 @@ def _body(*body: Any, **more: Any) -> Document:
     return {"body": list(body), **more}
 
 
+def _run(*parts: Any, code: str = "return 1") -> Document:
+    """A run of the API."""
+    return _body(f'{{"code":"{code}",', *parts, "}", path="/v1/runs")
+
+
+def _caller(*tools: Any) -> list[Any]:
+    """The tools that the caller of a run brings."""
+    return [f'"callback":{{"url":"{CALLER}","token":"t"}},"tools":[', *tools, "]"]
+
+
+def _caller_schema(name: str) -> Document:
+    """A run whose caller brings a tool with a hostile schema, and whose program calls it."""
+    found = schemas.SEEDS[name]
+    tool = ['{"name":"send","readOnly":true,"inputSchema":', *_parts(found["schema"]), "}"]
+    return _run('"input":', *_parts(found["arguments"]), ",", *_caller(*tool), code="return await tools.send(input)")
+
+
+def _parts(recipe: Any) -> list[Any]:
+    return recipe if isinstance(recipe, list) else [recipe]
+
+
+CALLER_SCHEMAS = tuple(name for name, seed in schemas.SEEDS.items() if seed["kind"] == "mcp")
 SEEDS: dict[str, Document] = {
+    "run": _run('"input":1'),
+    "run-input": _run('"input":{', many(24_000, '"k<i>":1'), "}"),
+    "run-env": _run('"env":{', many(24_000, '"k<i>":"1"'), "}"),
+    "run-limits": _run('"limits":{', many(9_000, '"k<i>":1'), "}"),
+    "run-unknown": _run(many(9_000, '"k<i>":1')),
+    "run-result": _run('"input":1', code="return Array.from({length: 80000}, (_, i) => ({id: i}))"),
+    "caller-tools": _run(*_caller(many(1_000, '{"name":"t<i>"}'))),
+    "caller-described": _run(*_caller(many(1_000, ['{"name":"t<i>","description":"', times(3_000, MARKS), '"}']))),
+    "caller-names": _run(*_caller(many(1_000, ['{"name":"', times(100, "a."), '<i>"}']))),
+    "caller-marks": _run(*_caller(many(1_000, ['{"name":"a', times(140, "\u0301"), '<i>"}']))),
+    "caller-schemas": _run(
+        *_caller(many(900, '{"name":"t<i>","inputSchema":{"type":"object","properties":{"a":{"pattern":"\\\\p{L}{60}"}}}}'))
+    ),
+    "caller-wide-schema": _run(
+        *_caller(
+            '{"name":"t","inputSchema":{"type":"object","properties":{', many(4_000, '"p<i>":{"type":"string"}'), "}}}"
+        )
+    ),
+    **{f"caller-{name}": _caller_schema(name) for name in CALLER_SCHEMAS},
+    "runs-query": _body(path=["/v1/runs?", {"count": 5_000, "of": "a<i>=1", "join": "&"}], method="GET"),
+    "tools-query": _body(path=["/v1/tools?query=", times(50_000, "%C3%A9")], method="GET"),
+    "tool-path": _body(path=["/v1/tools/", times(50_000, "a.")], method="GET"),
+    "tool-marks": _body(path=["/v1/tools/", times(10_000, "%CD%85%CC%81")], method="GET"),
+    "tools": _body(path="/v1/tools?limit=500", method="GET"),
+    "openapi": _body(path="/v1/openapi.json", method="GET"),
     "search": _call("search", '"query":"list things"'),
     "search-text": _call("search", '"query":"', times(3_000_000, "things "), '"'),
     "search-words": _call("search", '"query":"', {"count": 100_000, "of": "w<i> "}, '"'),
