@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
+from hmac import compare_digest
 from typing import Any
 
 import httpx2
@@ -149,6 +151,55 @@ async def test_who_may_not_bring_tools_is_refused_before_the_upgrade(
     logged = [(record.levelname, record.getMessage()) for record in caplog.records if record.name != "websockets.client"]
     assert [level for level, _ in logged if level != "INFO"] == []
     assert any(text.startswith(f"refused WebSocket '/v1/host': {status} ") for _, text in logged), logged
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Basic Og==", "bearer null"])
+async def test_a_missing_secret_means_refuse(served: Served, header: str | None) -> None:
+    headers = {} if header is None else {"Authorization": header}
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(served.url.replace("http", "ws", 1) + "/v1/host", additional_headers=headers, proxy=None)
+    assert refused.value.response.status_code == 401
+    async with httpx2.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as client:
+        for path in ("/v1/runs", "/v1/engines", "/metrics", "/mcp"):
+            assert (await client.get(path)).status_code == 401
+
+
+@pytest.mark.parametrize("callback", [{}, {"token": ""}, {"token": None}, {"token": " "}])
+async def test_a_missing_secret_of_a_callback_means_refuse(served: Served, callback: dict[str, Any]) -> None:
+    body = {"id": "no-secret", "code": "1", "tools": [], "callback": {"url": "http://127.0.0.1:9/", **callback}}
+    headers = {"Authorization": f"Bearer {served.tokens['host']}"}
+    async with httpx2.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as client:
+        assert (await client.post("/v1/runs", json=body)).status_code in (400, 403)
+        assert (await client.get("/v1/runs/no-secret")).status_code == 404
+
+
+@pytest.mark.parametrize("given", ['"90s"', "NaN", "-1", "0", "-0.001", "1e999", "null", "true", "[1000]"])
+async def test_timeouts_that_are_texts_nan_or_negative_are_refused(served: Served, given: str) -> None:
+    for name in ("wall_seconds", "cpu_seconds", "timeoutMs"):
+        member = f'"timeoutMs": {given}' if name == "timeoutMs" else f'"limits": {{"{name}": {given}}}'
+        headers = {"Authorization": f"Bearer {served.tokens['host']}", "Content-Type": "application/json"}
+        async with httpx2.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as client:
+            reply = await client.post("/v1/runs", content=f'{{"id": "odd-time", "code": "1", {member}}}')
+            assert reply.status_code in (400, 403), reply.text
+            assert (await client.get("/v1/runs/odd-time")).status_code == 404
+
+
+async def test_the_comparison_of_tokens_takes_constant_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the token is, digests of one length are compared with each token that is known, by `compare_digest`."""
+    compared: list[tuple[int, int]] = []
+
+    def compare(left: bytes, right: bytes) -> bool:
+        compared.append((len(left), len(right)))
+        return compare_digest(left, right)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    check = TokenCheck(Secret(TOKEN, "token"), served.port.store_path, served.port.agent)
+    counts = set()
+    for token in (TOKEN, *served.tokens.values(), "", "x", TOKEN[:-1], TOKEN[:-1] + "x", "x" * 5000):
+        compared.clear()
+        await check.caller_of(f"Bearer {token}")
+        counts.add((len(compared), *set(compared)))
+    assert counts == {(4, (32, 32))}
 
 
 async def test_a_run_counts_as_running_only_after_its_whole_configuration_is_valid(

@@ -374,6 +374,20 @@ async def test_a_stop_gives_up_runs_that_take_too_long_and_leaves_nothing_behind
 
 
 @pytest.mark.integration
+async def test_requests_for_runs_that_a_stop_ends_are_answered_and_no_traceback_is_logged() -> None:
+    async with serving("--at-once", "1", "--grace", "0.2") as (started, url, http):
+        assert started.stderr
+        body = {"code": "await tools.some_tools.begin(); await tools.some_tools.forever()"}
+        running = [asyncio.create_task(http.post(f"{url}/v1/runs", json=body)) for _ in range(5)]  # four of them wait
+        await asyncio.to_thread(read_until, started.stderr.fileno(), "begun")
+        started.terminate()
+        replies = await asyncio.gather(*running)
+        assert {(reply.status_code, reply.json()["error"]["code"]) for reply in replies} == {(503, "stopping")}
+        assert await asyncio.to_thread(started.wait, DEADLINE) == 0
+        assert b"Traceback" not in await asyncio.to_thread(started.stderr.read)
+
+
+@pytest.mark.integration
 async def test_the_server_ends_with_its_input_if_it_is_told_to() -> None:
     async with serving("--until-eof", "--grace", "0") as (started, url, http):
         assert (await http.post(f"{url}/v1/runs", json={"code": "6 * 7"})).json()["value"] == 42

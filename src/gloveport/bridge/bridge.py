@@ -14,10 +14,9 @@ from gloveport.policy.flow import Flow
 from gloveport.policy.rule_book import RuleBook
 from gloveport.rules.rules import Rules
 from gloveport.sources import PagedSource, Source, fetch
-from gloveport.sources.caller import CallerSource
+from gloveport.sources.caller import CallerSource, LatestSources
 from gloveport.types import DEFAULT_AGENT, FETCH_TOOLS, Limits
 
-MAX_CALLER_BRIDGES = 32
 PAGE_SUFFIX = "#page"
 """The guest appends this to a tool's name to fetch one page of its result."""
 
@@ -48,7 +47,7 @@ class Bridge:
         self.builtins = Builtins(catalog, self.policy, agent)
         # By the name that programs write. Only names in the catalog are added, so a guest can't make it grow.
         self.contracts: dict[str, Contract] = {}
-        self._with_callers: dict[bytes, Bridge] = {}  # by the digest of the caller's tools, the latest last
+        self._with_callers = LatestSources[Bridge]()
 
     def for_run(self, limits: Limits, context: RunContext | None = None) -> RunBridge:
         """Return the bridge of one run: one that makes a plan or follows one, if the context has a plan."""
@@ -61,13 +60,11 @@ class Bridge:
 
         Callers that bring the same tools again and again share one, with its catalog and compiled schemas.
         """
-        found = self._with_callers.pop(source.digest, None)
+        found = self._with_callers.get(source.digest)
         if found is None:
             catalog = await off_loop(self.catalog.with_caller, source)
             found = Bridge(catalog, self.policy, self.desk, self.agent, self.requests, flow=self.flow)
-        self._with_callers[source.digest] = found
-        while len(self._with_callers) > MAX_CALLER_BRIDGES:
-            del self._with_callers[next(iter(self._with_callers))]
+        self._with_callers.keep(source.digest, found, source.size)
         return found
 
     def finds_quickly(self, name: str) -> bool:

@@ -287,6 +287,12 @@ CODES: Mapping[str, Code] = {
         1, 409, "Another process has taken over this run, and goes on with it.", "Ask for its outcome with resume."
     ),
     "not-resumable": Code(1, 409, "A run can't be resumed: not all of it was recorded.", "Run the program again."),
+    "not-savable": Code(
+        2,
+        409,
+        "A run can't be saved as a snippet: it has not completed, or was imported.",
+        "Save one that completed here.",
+    ),
     "store-key": Code(
         4,
         503,

@@ -294,8 +294,8 @@ class Gloveport:
 
     async def followed(self, run: str, agent: str) -> Outcome | None:
         """Return the end of a run that waits for a person here; None once it is released to the store."""
-        held = self._held
-        return None if held is None else await self._loop.run(lambda: held.followed(run, agent))
+        durable = self._durable
+        return None if durable is None else await self._loop.run(lambda: durable.followed(run, agent))
 
     def run_sync(self, code: str, **options: Any) -> Outcome:
         """Run a program, for callers without an event loop. It takes the same options as `run`."""

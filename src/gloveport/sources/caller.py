@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Generic, Literal, NoReturn, TypeVar
 
 import msgspec
 
@@ -18,13 +18,15 @@ from gloveport.large_values import is_large, off_loop, off_loop_if
 from gloveport.sources.schemas.normaliser import normalise
 from gloveport.sources.texts import clean
 from gloveport.tool_names import CALLER_SOURCE, problem_with
-from gloveport.types import CALLER_KIND, Tool
+from gloveport.types import CALLER_KIND, MIB, Tool
 
 MAX_CALLER_TOOLS = 1000
 MAX_SCHEMA_BYTES = 128 * 1024  # of one tool
 MAX_KEPT_SOURCES = 32
+MAX_KEPT_BYTES = 8 * MIB  # of the definitions of the kept sources
 MAX_PATH_PARTS = 8
 MAX_SHOWN_NAME_CHARS = 100
+T = TypeVar("T")
 
 
 class CallerTool(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -53,7 +55,8 @@ class CallerSource:
         self.given = tuple(given)
         if len(self.given) > MAX_CALLER_TOOLS:
             raise OptionError(f"a caller brings at most {MAX_CALLER_TOOLS:,} tools, not {len(self.given):,}")
-        self.digest = hashlib.sha256(msgspec.json.encode(self.given)).digest()
+        text = msgspec.json.encode(self.given)
+        self.digest, self.size = hashlib.sha256(text).digest(), len(text)
         self._tools = tuple(map(_tool, self.given))
 
     def tools(self) -> Sequence[Tool]:
@@ -73,22 +76,39 @@ class CallerSource:
         return [{"name": one.name, "readOnly": one.read_only} for one in self.given]
 
 
+class LatestSources(Generic[T]):
+    """What was made of the tools of the latest callers, within bounds: by the digest of the tools."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, tuple[T, int]] = {}  # with the size of the tools; the latest last
+
+    def get(self, digest: bytes) -> T | None:
+        """Return what is kept, or None."""
+        found = self._kept.get(digest)
+        return None if found is None else found[0]
+
+    def keep(self, digest: bytes, made: T, size: int) -> None:
+        """Keep something as the latest, and forget the oldest that are too much."""
+        self._kept.pop(digest, None)
+        self._kept[digest] = made, size
+        while len(self._kept) > MAX_KEPT_SOURCES or sum(size for _, size in self._kept.values()) > MAX_KEPT_BYTES:
+            del self._kept[next(iter(self._kept))]
+
+
 class CallerSources:
     """The sources of the latest callers. Most callers bring the same tools to every run."""
 
     def __init__(self) -> None:
-        self._sources: dict[bytes, CallerSource] = {}  # by the digest of the tools as they were given, the latest last
+        self._sources = LatestSources[CallerSource]()  # by the digest of the tools as they were given
 
     async def source(self, tools: Sequence[Mapping[str, Any]]) -> CallerSource:
         """Return the source of tools whose form was checked. Raise OptionError for one that can't be used."""
         given = await off_loop_if(is_large(tools), msgspec.json.encode, tools)
         digest = hashlib.sha256(given).digest()
-        found = self._sources.pop(digest, None)
+        found = self._sources.get(digest)
         if found is None:
             found = await off_loop(lambda: CallerSource(msgspec.convert(tools, list[CallerTool])))
-        self._sources[digest] = found
-        while len(self._sources) > MAX_KEPT_SOURCES:
-            del self._sources[next(iter(self._sources))]
+        self._sources.keep(digest, found, found.size)
         return found
 
 

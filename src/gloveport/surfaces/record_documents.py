@@ -20,6 +20,7 @@ from gloveport.values import from_wire, to_json
 
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 CANCEL_SECONDS = 5.0  # for the host of a run to end it
+CANCEL_POLL_SECONDS = 0.05
 
 
 def since_time(text: str | None, option: str = "--since") -> int:
@@ -112,15 +113,27 @@ def _content(content: bytes) -> Any:
 
 def cancel_run(stored: StoredRuns, run: StoredRun, who: str) -> None:
     """End a run, or have the host that runs it end it; raise GloveportError if that fails."""
+    if begin_cancel(stored, run, who):
+        return
+    end = time.monotonic() + CANCEL_SECONDS
+    while not stored.find(run.id).is_final:
+        if time.monotonic() > end:
+            raise not_cancelled(run)
+        time.sleep(CANCEL_POLL_SECONDS)
+
+
+def not_cancelled(run: StoredRun) -> GloveportError:
+    """Return the error for a run whose host has not ended it in time."""
+    return GloveportError(f"the host of {run.id} has not ended it yet", hint="look at it again, or end its process")
+
+
+def begin_cancel(stored: StoredRuns, run: StoredRun, who: str) -> bool:
+    """End a run, or ask its host to; return whether it has ended already. Raise GloveportError if it can't be ended."""
     if run.is_final:
         raise OptionError(f"the run {run.id} has ended already: {run.status}", code="run-ended")
     if not run.owned:
         if not stored.cancel(run):
             raise OptionError(f"the run {run.id} has changed meanwhile", code="run-taken-over", hint="look at it again")
-        return
+        return True
     stored.ask_to_cancel(run, who)
-    end = time.monotonic() + CANCEL_SECONDS
-    while not stored.find(run.id).is_final:
-        if time.monotonic() > end:
-            raise GloveportError(f"the host of {run.id} has not ended it yet", hint="look at it again, or end its process")
-        time.sleep(0.05)
+    return False

@@ -15,9 +15,11 @@ from gloveport.store.stored_runs import IMPORTED, StoredRun, StoredRuns
 def check_saving(run: StoredRun) -> None:
     """Raise OptionError for a run that can't be saved."""
     if run.status != "completed":
-        raise OptionError(f"the run {run.id[:12]} is {run.status}: only one that has completed can be saved")
+        message = f"the run {run.id[:12]} is {run.status}: only one that has completed can be saved"
+        raise OptionError(message, code="not-savable")
     if run.obstacle == IMPORTED:
-        raise OptionError(f"the run {run.id[:12]} was imported: only one that was made here can be saved")
+        message = f"the run {run.id[:12]} was imported: only one that was made here can be saved"
+        raise OptionError(message, code="not-savable")
 
 
 def needed_tools(store: SnippetStore, run: StoredRun) -> list[str]:

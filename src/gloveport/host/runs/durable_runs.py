@@ -57,6 +57,14 @@ class DurableRuns:
         # Whoever asks may go away: the run goes on.
         return await self._held.resume(self._begin(self._held, request))
 
+    async def followed(self, run: str, agent: str) -> Outcome | None:
+        """Return the end of a run that waits here; None once it is released to the store."""
+        if self._held is not None and (ended := await self._held.followed(run, agent)) is not None:
+            return ended
+        stored = await self._store.find_exactly(run)  # it may have ended in the meantime, with a large outcome
+        is_ended = stored is not None and stored.agent == agent and stored.is_final
+        return await self._store.outcome(stored) if stored is not None and is_ended else None
+
     async def attach(self, request: RunRequest) -> Outcome | None:
         """Return the outcome of the same program that waits already; None if none does."""
         run = self._held.same(request) if self._held is not None else None

@@ -14,6 +14,7 @@ from typing import Any
 from gloveport.approvals.desk import ApprovalDesk
 from gloveport.approvals.request import ApprovalRequest
 from gloveport.host.runs.run_request import NO_INPUT, RunPort, RunRequest, closed_outcome
+from gloveport.large_values import is_large
 from gloveport.types import Outcome
 from gloveport.values import encode
 
@@ -116,6 +117,11 @@ class HeldRun:
             return waiting if self._port is None else self._port.waiting_outcome(self._requests)
         return closed_outcome(self.request) if self.task.cancelled() else self.task.result()
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the run, which has ended, holds much memory."""
+        return is_large((self.request.code, self.request.input)) or is_large_outcome(self.outcome)
+
     def _ended(self, on_end: Callable[[HeldRun], None]) -> None:
         self._stop_timers()
         self._tell_callers()
@@ -215,6 +221,8 @@ class HeldRuns:
         if not held.is_released:
             if held.request.resumed is not None:
                 self._released = {key: known for key, known in self._released.items() if known != run}
+            if held.is_large:
+                self._runs.pop(run, None)  # the store has its outcome
         elif self._runs.pop(run, None) is not None:
             if held.request.resumed is None:
                 self._released[_key(held.request)] = run
@@ -227,6 +235,13 @@ class HeldRuns:
             for run in ended[:-MAX_ENDED_RUNS]:
                 del self._runs[run]
             self._look_above = len(self._runs) + MAX_ENDED_RUNS  # not at each of many short runs
+
+
+def is_large_outcome(outcome: Outcome) -> bool:
+    """Return whether an outcome holds so much that many of them would not fit into memory."""
+    texts = [log.text for log in outcome.logs]
+    error = None if outcome.error is None else (outcome.error.message, outcome.error.data)
+    return is_large((outcome.value, outcome.emitted, texts, [call.args for call in outcome.calls], error))
 
 
 def _key(request: RunRequest) -> bytes:

@@ -1,7 +1,8 @@
 """The HTTP server: MCP at `/mcp` and the API at `/v1` behind a guard, and health checks.
 
 `server` runs the application · `guard` checks each request before anything parses it · `token` makes, reads and compares
-bearer tokens · `admission` limits concurrent and waiting runs · `connections` closes silent connections.
+bearer tokens · `revocation` ends what a removed token had opened · `admission` limits runs and the memory of requests ·
+`connections` closes silent connections.
 
 The default address is defined here, without imports, because the command line needs it for `--help`.
 """

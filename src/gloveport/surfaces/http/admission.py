@@ -1,16 +1,18 @@
-"""Admission control for runs: a limit on concurrent runs, and one on those that wait for a slot."""
+"""Admission control: limits on concurrent runs, on those that wait for a slot, and on the bytes that requests hold."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from gloveport.errors import CODES, GloveportError
+from gloveport.limits import MIB
 
 MAX_CONCURRENT_RUNS = max(4, 2 * (os.cpu_count() or 2))
 MAX_WAITING_RUNS = 512  # each with its connection: more would not fit into the usual limit of 1,024 descriptors
+MAX_HELD_BYTES = 256 * MIB  # of requests that are read or answered, and of the runs that they have started
 
 
 class Admission:
@@ -21,6 +23,7 @@ class Admission:
         self._slots = asyncio.Semaphore(max_concurrent)
         self._requests = 0
         self._runs = 0
+        self._held_bytes = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self.stopping = False
@@ -41,6 +44,23 @@ class Admission:
     def full(self) -> bool:
         """True when no further run is admitted."""
         return max(self._requests, self._runs) >= self.max_runs
+
+    @contextmanager
+    def memory(self) -> Iterator[Callable[[int], None]]:
+        """Yield what counts bytes that are held while the block runs; it raises `busy` when all hold too many together."""
+        held = 0
+
+        def hold(size: int) -> None:
+            nonlocal held
+            if self._held_bytes + size > MAX_HELD_BYTES:
+                raise GloveportError("the requests at hand are too large together", code="busy", hint=CODES["busy"].fix)
+            self._held_bytes += size
+            held += size
+
+        try:
+            yield hold
+        finally:
+            self._held_bytes -= held
 
     @contextmanager
     def request(self) -> Iterator[None]:

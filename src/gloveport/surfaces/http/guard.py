@@ -11,7 +11,7 @@ import asyncio
 import ipaddress
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from gloveport.surfaces.documents import problem_document
 from gloveport.surfaces.http import AGENT_SCOPE_KEY, API_PATH, CALLER_SCOPE_KEY, MCP_PATH, METRICS_PATH
 from gloveport.surfaces.http.admission import Admission
 from gloveport.surfaces.http.connections import mark_authenticated
+from gloveport.surfaces.http.revocation import RevocableConnection
 from gloveport.surfaces.http.token import HOST_ROLES, TokenCheck
 from gloveport.surfaces.request_bounds import MAX_REQUEST_BYTES, read_document, read_message
 
@@ -37,6 +38,7 @@ QUICK_TOOLS = ("search", "describe", "resume")
 """The MCP tools that start no program; every other one does, in direct mode too."""
 RUNS_PATH = f"{API_PATH}/runs"
 UNIQUE_HEADERS = ("host", "origin", "authorization", "content-type", "content-length")
+Hold = Callable[[int], None]
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9.-]{1,253})(:[0-9]{1,5})?")
 
 
@@ -79,26 +81,41 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        try:
-            headers = _headers(scope)
-            if scope["path"] in self._public and scope["type"] == "http":
-                await self._app(scope, receive, send)
+        with self._admission.memory() as hold:  # the body counts until it is answered
+            body, is_run = None, False
+            try:
+                headers = _headers(scope)
+                if scope["path"] in self._public and scope["type"] == "http":
+                    await self._app(scope, receive, send)
+                    return
+                await self._check(scope, headers)
+                if scope["type"] == "http":
+                    is_post = scope["method"] == "POST"
+                    body = await _body(headers, receive, hold) if is_post else b""
+                    is_run = is_post and await _is_run(scope["path"], body)
+                    await asyncio.sleep(0)  # the library parses the body again: let the loop turn between the two
+                if is_run or scope["type"] == "websocket":
+                    self._admission.check()
+            except GloveportError as error:
+                await _refuse(scope, send, error, self._challenge)
                 return
-            await self._check(scope, headers)
-            if scope["type"] == "websocket":
-                self._admission.check()
-                await self._app(scope, receive, send)
-                return
-            body = await _body(headers, receive) if scope["method"] == "POST" else b""
-            is_run = scope["method"] == "POST" and await _is_run(scope["path"], body)
-            await asyncio.sleep(0)  # the library parses the body again: let the loop turn between the two
-            if is_run:
-                self._admission.check()
-        except GloveportError as error:
-            await _refuse(scope, send, error, self._challenge)
-            return
-        with self._admission.request() if is_run else nullcontext():
-            await self._app(scope, _replay(body, receive), send)
+            with self._admission.request() if is_run else nullcontext():
+                await self._pass_on(scope, headers, receive, send, body)
+
+    async def _pass_on(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send, body: bytes | None = None
+    ) -> None:
+        """Serve a request until its answer is complete, its client goes, or its token is revoked."""
+
+        async def is_valid() -> bool:
+            try:
+                return await self._token.caller_of(headers.get("authorization", "")) == scope[CALLER_SCOPE_KEY]
+            except GloveportError:
+                return False
+
+        async with RevocableConnection(scope, receive, send, is_valid) as connection:
+            given = connection.receive if body is None else _replay(body, connection.receive)
+            await self._app(scope, given, connection.send)
 
     async def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
@@ -146,7 +163,7 @@ def _headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
+async def _body(headers: Mapping[str, str], receive: Receive, hold: Hold) -> bytes:
     declared = headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared[:20]) > MAX_REQUEST_BYTES:
         raise _refusal("request-too-large", f"the body is larger than {MAX_REQUEST_BYTES:,} bytes")
@@ -157,7 +174,9 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
                 message = await receive()
                 if message["type"] != "http.request":
                     raise _refusal("bad-request", "the body is incomplete")
-                body += message.get("body", b"")
+                piece = message.get("body", b"")
+                hold(len(piece))
+                body += piece
                 more = message.get("more_body", False)
                 if len(body) > MAX_REQUEST_BYTES:
                     raise _refusal("request-too-large", f"the body is larger than {MAX_REQUEST_BYTES:,} bytes")

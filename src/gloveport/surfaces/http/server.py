@@ -100,6 +100,7 @@ class HttpServer:
             for listener in server.servers:
                 listener.close()
             await _first(self._stop_now.wait(), self._admission.wait_until_idle(), seconds=self._grace)
+            await self._api.end_runs()  # and their requests with them, before the library cancels those
         finally:
             server.should_exit = True
             await serving

@@ -69,7 +69,8 @@ class _Served:
         endpoint = self.endpoint
         if caller.role not in endpoint.roles:
             raise forbidden(f"the role {caller.role!r} may not {endpoint.method} {endpoint.path}")
-        call = ApiCall(caller, request.path_params, self._query(request), await self._document(request), request.headers)
+        document, size = await self._document(request)
+        call = ApiCall(caller, request.path_params, self._query(request), document, request.headers, size)
         reply = await endpoint.handler(call)
         if isinstance(reply, ApiReply):
             return await off_loop_if(is_large(reply.document), to_response, reply.document, reply.status)
@@ -84,15 +85,17 @@ class _Served:
             found[name] = _typed(name, text, known[name])
         return found
 
-    async def _document(self, request: Request) -> Mapping[str, Any]:
+    async def _document(self, request: Request) -> tuple[Mapping[str, Any], int]:
+        """Return the body, and its size."""
         if self._body is None:
-            return {}
+            return {}, 0
         # The guard has checked the bounds of the text, and that it is an object.
-        document = orjson.loads(await request.body() or b"{}")
+        body = await request.body()
+        document = orjson.loads(body or b"{}")
         if not self._body.is_valid(document):
             tool = Tool("api.body", "", dict(self.endpoint.body or {}))
             raise OptionError(describe_errors(self._body, document, tool), code="bad-request")
-        return document
+        return document, len(body)
 
 
 def _typed(name: str, text: str, schema: Mapping[str, Any]) -> Any:
@@ -157,8 +160,12 @@ class Api:
         lending = WebSocketRoute(SANDBOX_PATH, SandboxHost(port, admission).serve)
         self.routes = [*routes(self.endpoints), *self._host.routes, lending]
 
+    async def end_runs(self) -> None:
+        """End the runs that callers wait for."""
+        await self._runs.close()
+
     async def close(self) -> None:
         """End the runs that callers wait for, and close the store."""
-        await self._runs.close()
+        await self.end_runs()
         await self._callbacks.close()
         await self._store.close()

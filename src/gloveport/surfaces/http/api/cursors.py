@@ -9,6 +9,8 @@ import orjson
 
 from gloveport.errors import GloveportError
 
+MAX_NUMBER = 2**63  # which the store can't hold
+
 
 def to_cursor(*place: int | str) -> str:
     """Return the cursor of a place."""
@@ -20,7 +22,8 @@ def from_cursor(text: str, *kinds: type) -> tuple[Any, ...]:
     try:
         place = orjson.loads(base64.urlsafe_b64decode(text))
     except ValueError:
-        place = None
-    if not isinstance(place, list) or tuple(map(type, place)) != kinds:
+        place = []
+    is_place = isinstance(place, list) and tuple(map(type, place)) == kinds
+    if not is_place or not all(-MAX_NUMBER < part < MAX_NUMBER for part in place if isinstance(part, int)):
         raise GloveportError("no page begins at this cursor", code="not-found", hint="use the `next` of the page before")
     return tuple(place)

@@ -30,6 +30,7 @@ class ApiCall:
     query: Mapping[str, Any]
     body: Mapping[str, Any]
     headers: Mapping[str, str]
+    body_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

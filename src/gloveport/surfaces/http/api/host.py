@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import jsonschema_rs
@@ -128,14 +129,15 @@ class _HostSocket:
             text = event.get("text")
             if text is None:
                 raise ValueError("is not a text")
-            await self._take(await read_host_message(text.encode("utf-8", "replace")))
+            data = text.encode("utf-8", "replace")
+            await self._take(await read_host_message(data), len(data))
 
-    async def _take(self, message: dict[str, Any]) -> None:
+    async def _take(self, message: dict[str, Any], size: int) -> None:
         """Handle a message; raise ValueError for one that is none of the protocol."""
         kind = message.get("type")
         validator = _VALIDATORS.get(kind) if isinstance(kind, str) else None
         if kind == "run":
-            self._start(message)
+            self._start(message, size)
             return
         if validator is None or not validator.is_valid(message):
             raise ValueError(f"is none that a caller sends: {kind!r:.40}")
@@ -149,8 +151,8 @@ class _HostSocket:
         else:
             run.failed(message["call"], message["error"])
 
-    def _start(self, message: dict[str, Any]) -> None:
-        name = message.get("run")
+    def _start(self, message: dict[str, Any], size: int) -> None:
+        name, admission, admitted = message.get("run"), self._api.admission, ExitStack()
         if not isinstance(name, str):
             raise ValueError("starts a run without a name")
         try:
@@ -159,13 +161,21 @@ class _HostSocket:
                 raise OptionError(describe_errors(_VALIDATORS["run"], message, tool), code="bad-request")
             if name in self._runs:
                 raise OptionError(f"the run {name!r} goes on already", code="run-id-taken", hint="choose another id")
-            self._api.admission.check()
+            admission.check()
+            admitted.enter_context(admission.memory())(size)
         except GloveportError as error:
+            admitted.close()
             self._outbox.put({"type": "refused", "run": name[:64], "error": problem_document(error)["error"]})
             return
+        # Counted at once, not when the task begins: many messages may arrive in one turn of the loop.
+        admitted.enter_context(admission.request())
         run = self._runs[name] = HostedRun(name, self._caller, self._outbox, self._api.runs, tagged=_is_tagged(message))
-        run.task = asyncio.create_task(run.serve(message))
-        run.task.add_done_callback(lambda _: self._runs.pop(name, None))
+        run.task = asyncio.create_task(run.serve(message, admitted))
+        run.task.add_done_callback(lambda _: self._ended(name, admitted))
+
+    def _ended(self, name: str, admitted: ExitStack) -> None:
+        admitted.close()
+        self._runs.pop(name, None)
 
 
 def _is_tagged(message: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import orjson
@@ -40,11 +41,12 @@ class HostedRun:
         self._is_waiting = self._is_gone = self._is_cancelled = False
         self.task: asyncio.Task[None] | None = None
 
-    async def serve(self, body: Mapping[str, Any]) -> None:
-        """Run the program, and tell the caller how it ends, or why it was refused."""
+    async def serve(self, body: Mapping[str, Any], admitted: ExitStack) -> None:
+        """Run the program, and tell the caller how it ends, or why it was refused. It leaves `admitted` when it waits."""
         try:
             agent = self._runs.agent(self._caller, body.get("agent"))
-            outcome = await self._start(agent, body)
+            with admitted:
+                outcome = await self._start(agent, body)
             while outcome is not None:
                 await self._tell(outcome)
                 self._is_waiting = outcome.status == "waiting"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -98,7 +99,8 @@ class RecordsApi:
             with closing(open_for_reading(path)) as connection:
                 return verify(connection, None)
 
-        report = await self._store.do(read)
+        # Not in the thread of the store: it takes long, and others wait for that.
+        report = await asyncio.to_thread(read, self._store.path)
         heads = {chain: head for chain, (_, head) in report.heads.items()}
         problems = [str(one) for one in report.problems]
         return ApiReply({"ok": True, "events": report.events, "intact": not problems, "heads": heads, "problems": problems})

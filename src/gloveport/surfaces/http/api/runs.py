@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from gloveport.errors import OptionError
+from gloveport.errors import CODES, GloveportError, OptionError, StoreError
 from gloveport.host.port import NO_INPUT, Gloveport
+from gloveport.host.runs.held_runs import is_large_outcome
 from gloveport.host.runs.past_outcome import past_outcome
 from gloveport.host.runs.run_request import OnEvent
 from gloveport.sandbox.engines.registry import ENGINES
@@ -26,10 +29,17 @@ from gloveport.surfaces.http.api.endpoint import AGENTS, EVERYBODY, ApiCall, Api
 from gloveport.surfaces.http.api.run_events import RunEvents
 from gloveport.surfaces.http.api.store_reader import StoreReader, find_run
 from gloveport.surfaces.http.token import HOST_ROLES, Caller
-from gloveport.surfaces.record_documents import cancel_run, run_document, since_time
+from gloveport.surfaces.record_documents import (
+    CANCEL_POLL_SECONDS,
+    CANCEL_SECONDS,
+    begin_cancel,
+    not_cancelled,
+    run_document,
+    since_time,
+)
 from gloveport.types import DEFAULT_AGENT, MIN_LIMITS, Limits, Outcome, RunStatus
 
-MAX_ENDED_RUNS = 200  # whose outcomes are kept in memory until the store has them
+MAX_ENDED_RUNS = 200  # whose outcomes are kept in memory, where they are small
 LIMIT_TYPES = {one.name: one.type for one in fields(Limits)}
 STATUS_FILTER: Mapping[str, tuple[RunStatus, ...]] = {
     "waiting": ("waiting",),
@@ -125,6 +135,7 @@ class RunsApi:
         self._admission = admission
         self._store = store
         self._started: dict[str, _StartedRun] = {}
+        self._flushing: set[asyncio.Task[None]] = set()
         self.events = RunEvents(store)
         self.caller_sources = CallerSources()
         self._callbacks = callbacks
@@ -164,7 +175,7 @@ class RunsApi:
         tasks = [one.task for one in self._started.values()]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, *self._flushing, return_exceptions=True)
 
     # Starting a run.
 
@@ -180,7 +191,7 @@ class RunsApi:
         if known not in (None, owner):
             raise OptionError(f"there is another run {run!r}", code="run-id-taken", hint="choose another id")
         if known is None:
-            running = asyncio.ensure_future(self._run(run, body, options, tools))
+            running = asyncio.ensure_future(self._run(run, call, options, tools))
             self._start(run, _StartedRun(owner, running, begun))
         return await self._answer(run, call.caller, wait=body.get("wait", True))
 
@@ -232,11 +243,12 @@ class RunsApi:
         begun = asyncio.Event()
         return CallerTools(source, caller.call, lambda _: begun.set(), caller.forget), begun
 
-    async def _run(
-        self, run: str, body: Mapping[str, Any], options: Mapping[str, Any], tools: CallerTools | None
-    ) -> Outcome:
-        async with self._admission.run_slot():
-            return await self._port.run(body["code"], mode=body.get("mode", "run"), id=run, tools=tools, **options)
+    async def _run(self, run: str, call: ApiCall, options: Mapping[str, Any], tools: CallerTools | None) -> Outcome:
+        body = call.body
+        with self._admission.memory() as hold:  # the run may go on without its request
+            hold(call.body_bytes)
+            async with self._admission.run_slot():
+                return await self._port.run(body["code"], mode=body.get("mode", "run"), id=run, tools=tools, **options)
 
     async def _stored_owner(self, run: str, owner: tuple[str, str]) -> tuple[str, str] | None:
         """Return the agent and the digest of the program of a run in the store."""
@@ -248,6 +260,19 @@ class RunsApi:
         for known in ended[:-MAX_ENDED_RUNS]:
             del self._started[known]
         self._started[run] = started
+        started.task.add_done_callback(lambda _: self._ended(run, started))
+
+    def _ended(self, run: str, started: _StartedRun) -> None:
+        """Leave a large outcome to the store: many of them would not fit into memory."""
+        if (outcome := started.outcome) is not None and is_large_outcome(outcome):
+            task = asyncio.ensure_future(self._left_to_store(run))
+            self._flushing.add(task)
+            task.add_done_callback(self._flushing.discard)
+
+    async def _left_to_store(self, run: str) -> None:
+        with suppress(StoreError):  # then the store has nothing of it, and says so
+            await self._port.flush()
+        self._started.pop(run, None)
 
     async def _answer(self, run: str, caller: Caller, *, wait: bool) -> ApiReply:
         """Return the outcome of a run, or that it goes on."""
@@ -264,6 +289,8 @@ class RunsApi:
             await asyncio.sleep(0)  # a mistake in the options shows at once
         if not task.done():
             return ApiReply({"ok": True, "run": run, "status": "running"}, 202)
+        if task.cancelled():
+            raise GloveportError("the server stopped before the run ended", code="stopping", hint=CODES["stopping"].fix)
         outcome = task.result()
         return ApiReply(shown_outcome(outcome, caller), 202 if outcome.status == "waiting" else 200)
 
@@ -271,9 +298,8 @@ class RunsApi:
         self, run: str | None, code: str, tools: CallerTools, on_event: OnEvent, options: Mapping[str, Any]
     ) -> Outcome:
         """Run a program with the tools of its caller, who waits for it. Cancelling this cancels the run."""
-        with self._admission.request():
-            async with self._admission.run_slot():
-                return await self._port.run(code, id=run, tools=tools, on_event=on_event, **options)
+        async with self._admission.run_slot():
+            return await self._port.run(code, id=run, tools=tools, on_event=on_event, **options)
 
     async def followed(self, run: str, agent: str) -> Outcome | None:
         """Return the end of a run that waits for a person; None if it is not held here any more."""
@@ -282,7 +308,13 @@ class RunsApi:
     async def cancel(self, run: str, caller: Caller) -> None:
         """End a run that the caller may see."""
         stored = await self._find(run, caller)
-        await self._store.runs(lambda runs: cancel_run(runs, stored, f"{caller.role} {caller.name}"))
+        who, end = f"{caller.role} {caller.name}", time.monotonic() + CANCEL_SECONDS
+        is_ended = await self._store.runs(lambda runs: begin_cancel(runs, stored, who))
+        while not is_ended:  # here, and not in the thread of the store, which others wait for
+            if time.monotonic() > end:
+                raise not_cancelled(stored)
+            await asyncio.sleep(CANCEL_POLL_SECONDS)
+            is_ended = (await self._store.runs(lambda runs: runs.find(stored.id))).is_final
 
     # Runs that exist.
 
