@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from gloveport import Gloveport, Outcome
+from gloveport.config.sessions import SessionsConfig
 from gloveport.errors import OptionError, WorkspaceError
-from gloveport.host.sessions.contents import DEFAULT_QUOTA, MAX_STATE_BYTES
+from gloveport.host.sessions.contents import MAX_STATE_BYTES
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.workspace import MAX_DEPTH, WorkspaceFiles, checked_path
 from gloveport.types import MIB
@@ -57,6 +58,9 @@ with sqlite3.connect("deep/table.db") as db:
 with zipfile.ZipFile("deep/down/all.zip", "w") as archive:
     archive.write("runs.txt")
 shutil.copy("runs.txt", "copy.txt")
+shutil.copytree("deep", "twice")
+shutil.move("twice", "deep/twice")
+shutil.rmtree("deep/twice")
 os.replace("copy.txt", "deep/moved.txt")
 with tempfile.TemporaryDirectory(dir="/workspace") as folder:
     pathlib.Path(folder, "x").touch()
@@ -308,21 +312,24 @@ def test_a_path_from_outside_is_plain(path: str) -> None:
         checked_path(path)
 
 
-def test_files_and_folders_do_not_cross() -> None:
-    there = WorkspaceFiles().with_file("a/b", b"")
-    for path in ("a", "a/b/c"):
-        with pytest.raises(WorkspaceError):
-            there.with_file(path, b"")
+@pytest.mark.integration
+async def test_files_and_folders_do_not_cross() -> None:
+    async with Gloveport(spare=0) as port:
+        there = port.session("crossed").files
+        await there.put("a/b", b"")
+        for path in ("a", "a/b/c"):
+            with pytest.raises(WorkspaceError):
+                await there.put(path, b"")
 
 
 def test_contents_that_come_from_outside_keep_to_the_quota() -> None:
-    WorkspaceFiles().with_file("a", bytes(MIB)).check(QUOTA)
+    WorkspaceFiles({"a": bytes(MIB)}).check(QUOTA)
     with pytest.raises(WorkspaceError):
-        WorkspaceFiles().with_file("a", bytes(3 * MIB)).check(QUOTA)
+        WorkspaceFiles({"a": bytes(3 * MIB)}).check(QUOTA)
 
 
 def test_the_quota_is_that_of_the_reference() -> None:
-    assert (WorkspaceQuota(32 * MIB, 1000), 32, MIB) == (DEFAULT_QUOTA, MAX_DEPTH, MAX_STATE_BYTES)
+    assert (SessionsConfig(), MAX_DEPTH, MAX_STATE_BYTES) == (SessionsConfig(32, 1000, 100, 30), 32, MIB)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "x" * 65, 1, "-a"])

@@ -213,6 +213,16 @@ class TypeFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedWorkspace:
+    """What the workspace of a run held at its start: files by path, and folders; and its quota."""
+
+    files: Mapping[str, bytes]
+    folders: tuple[str, ...]
+    max_bytes: int
+    max_files: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """The steps of one run, in order: who sent each (`host` or `guest`), and its exact bytes.
 
@@ -225,6 +235,7 @@ class Recording:
     memory_mb: int
     steps: tuple[tuple[str, bytes], ...]
     agent: str | None = None
+    workspace: RecordedWorkspace | None = None
 
     @property
     def events(self) -> tuple[bytes, ...]:

@@ -8,6 +8,7 @@
 
 EFFECTS is the URL of a list of the receiver (`receiver.py`). It prints the outcome as JSON. With KILL_AT in the environment,
 it kills itself at that point of the store. With BANK, the service is also a source, by its definition in that file.
+With SESSION, a run uses the session of this name.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ async def main(store: Path, what: str, *rest: str) -> None:
             if what in ("run", "plan"):
                 code, language, engine = rest
                 mode = cast("RunMode", what)
-                outcome = await opened.run(code, language=cast("Language", language), engine=engine, mode=mode)
+                options: dict[str, Any] = {"mode": mode, "session": os.environ.get("SESSION")}
+                outcome = await opened.run(code, language=cast("Language", language), engine=engine, **options)
                 told = document(outcome)
             elif what == "apply":
                 plan = (await opened.resume(rest[0])).plan

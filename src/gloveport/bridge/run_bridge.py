@@ -72,6 +72,7 @@ class RunContext:
     call_base: int = 0
     run_snippet: Callable[[RunBridge, MadeCall, dict[str, Any]], Awaitable[Any]] | None = None
     call_caller: CallCaller | None = None
+    session: str | None = None
 
 
 class RunBridge:
@@ -89,7 +90,7 @@ class RunBridge:
         self._on_call = context.on_call
         self._began = time.monotonic() if context.began is None else context.began
         self.approvals = RunApprovals(bridge, context)
-        self.flow = RunFlow(bridge.flow, bridge.agent, context.run)
+        self.flow = RunFlow(bridge.flow, bridge.agent, context.run, context.session)
         self._questions = RunQuestions(bridge.builtins, bridge.catalog)
         self._past: list[CallRecord] = []
         self.budgets_used: Counter[str] = Counter()

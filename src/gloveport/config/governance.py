@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gloveport.config.layers import SettingsFile, as_table, place_prefix
+from gloveport.config.sessions import SessionsConfig, sessions_from
 from gloveport.config.store import StoreConfig, store_from
 from gloveport.errors import OptionError
 from gloveport.folders import store_file
@@ -63,6 +64,7 @@ class GovernanceConfig:
     notify: str | tuple[str, ...] | None = None
     store: Path | None = None
     store_config: StoreConfig = field(default_factory=StoreConfig)
+    sessions: SessionsConfig = field(default_factory=SessionsConfig)
 
     @property
     def store_path(self) -> Path:
@@ -86,6 +88,7 @@ def governance_from(
         _notify(approvals.get("notify"), origins),
         _store(values.get("store", {}).get("path"), origins, layers),
         store_from(values.get("store", {}), origins),
+        sessions_from(values.get("sessions", {}), origins),
     )
 
 

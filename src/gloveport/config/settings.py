@@ -19,6 +19,7 @@ from gloveport.config.governance import GovernanceConfig, governance_from, loose
 from gloveport.config.layers import SettingsFile, as_table, leaves, place_prefix, put_value, read_layer, unknown_key
 from gloveport.config.sandbox_host import sandbox_host_from
 from gloveport.config.serve import SERVE_KEYS, ServeConfig, serve_from
+from gloveport.config.sessions import SESSIONS_KEYS
 from gloveport.config.store import STORE_KEYS
 from gloveport.errors import OptionError
 from gloveport.folders import CONFIG_FILE, config_folder, find_project
@@ -28,7 +29,7 @@ from gloveport.suggestions import similar
 
 SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
 SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
-TABLES = ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve")
+TABLES = ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve", "sessions")
 RULE_LISTS = ("rules", "egress")
 SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines", "remote")
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
@@ -42,6 +43,7 @@ _ROOT_KEYS: Mapping[str, tuple[str, ...]] = {
     "policy": ("preset",),
     "approvals": ("expiry_minutes", "hold_seconds", "notify"),
     "store": STORE_KEYS,
+    "sessions": SESSIONS_KEYS,
     "serve": SERVE_KEYS,
 }
 

@@ -61,6 +61,7 @@ class Governance:
         if store is not None:
             self.book.counts.take_hourly = store.take_hourly
             self.flow.stored_reads = store.reads_of
+            self.flow.stored_of_session = store.reads_of_session
         self._stamps = self._stamp()
         self._catalog: Catalog | None = None
         self._bridges: dict[tuple[str, tuple[str, ...]], Bridge] = {}  # by agent, and the patterns of its tools

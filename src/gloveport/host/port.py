@@ -36,8 +36,9 @@ from gloveport.host.runs.rollback import RunUndo
 from gloveport.host.runs.run_request import NO_INPUT, OnEvent, RunRequest, closed_outcome
 from gloveport.host.runs.snippet_calls import SnippetRunner, with_snippets
 from gloveport.host.sandbox_host import SandboxLender, connector
+from gloveport.host.sessions.agent_session import AgentSession
 from gloveport.host.sessions.contents import SessionKey
-from gloveport.host.sessions.sessions import AgentSession, Sessions
+from gloveport.host.sessions.sessions import Sessions
 from gloveport.host.source_set import SourceArgument, SourceSet
 from gloveport.host.type_check import TypeChecks
 from gloveport.large_values import off_loop, off_loop_if
@@ -122,7 +123,7 @@ class Gloveport:
         self.engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
         for language, engine in self.engines.items():
             self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
-        self._sessions = Sessions()
+        self._sessions = Sessions(self._store, self._desk, governance.sessions, self.flow.forget_session)
         self._imports = ProgramImports()
         self._programs = ProgramReader(self._minimum, self._imports.importable)
         self._types = TypeChecks(self._minimum, self._programs) if check_types else None
@@ -311,8 +312,8 @@ class Gloveport:
             request = replace(request, options=options)
         run = partial(self.observers.watch, partial(self._run_program, held=held))
         try:
-            async with self._sessions.use(request) as request:
-                outcome = await (self._store.record(self._desk, request, held, run) if self._store else run(request))
+            async with self._sessions.use(request, held) as used:
+                outcome = await (self._store.record(self._desk, used, held, run) if self._store else run(used))
         except WorkspaceError as error:
             return Outcome(request.run, "failed", error=unprepared_failure(error))
         finally:
@@ -466,7 +467,7 @@ class Gloveport:
         if self._warming is not None:
             self._warming.cancel()
         parts = self._durable, self._held, self._pools, self._programs.tasks, self._sources, self._governance.client
-        for part in (*parts, self._store, self._types):
+        for part in (*parts, self._sessions, self._store, self._types):
             if part is not None:
                 await part.close()
 

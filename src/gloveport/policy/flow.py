@@ -1,4 +1,7 @@
-"""The flow labels of a port's tools, and what its agents have read. That sticks to an agent for an hour."""
+"""The flow labels of a port's tools, and what its agents have read.
+
+That sticks to an agent for an hour, and to a session whose run has read it for as long as the session is kept.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,11 @@ class Flow:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
         self.stored_reads: Callable[[str, float], Awaitable[Sequence[LabelledRead]]] | None = None
+        self.stored_of_session: Callable[[str, str], Awaitable[Sequence[LabelledRead]]] | None = None
         self._sources: Mapping[str, SourceLabels] = {}
         self._reads: dict[str, dict[ReadKey, LabelledRead]] = {}
-        self._stored: dict[tuple[str, ReadKey], float] = {}
+        self._of_sessions: dict[tuple[str, str], dict[ReadKey, LabelledRead]] = {}
+        self._stored: dict[tuple[str, str | None, ReadKey], float] = {}
 
     def open_sources(self, sources: Mapping[str, SourceLabels]) -> None:
         """State what labels the tools of the sources that are open."""
@@ -45,22 +50,35 @@ class Flow:
         since = _since(before)
         return {key: one for key, one in self._reads.get(agent, {}).items() if one.at >= since}
 
-    def note(self, agent: str, read: LabelledRead) -> None:
-        """Note what an agent reads now."""
+    async def reads_of_session(self, agent: str, session: str) -> dict[ReadKey, LabelledRead]:
+        """Return what the runs of a session have read."""
+        if self.stored_of_session is None:
+            return dict(self._of_sessions.get((agent, session), {}))
+        return {(one.tool, one.labels): one for one in await self.stored_of_session(agent, session)}
+
+    def forget_session(self, agent: str, session: str) -> None:
+        """Forget what the runs of a session have read: it is gone, with its files."""
+        self._of_sessions.pop((agent, session), None)
+        self._stored.clear()
+
+    def note(self, agent: str, read: LabelledRead, session: str | None = None) -> None:
+        """Note what an agent reads now, in a run of a session or of none."""
+        if session is not None and self.stored_of_session is None:
+            self._of_sessions.setdefault((agent, session), {})[read.tool, read.labels] = read
         known = self._reads.setdefault(agent, {})
         if len(known) >= MAX_KEPT_READS:
             known = self._reads[agent] = self.recent(agent, self.clock())
         known[read.tool, read.labels] = read
 
-    def is_stored(self, agent: str, key: ReadKey) -> bool:
+    def is_stored(self, agent: str, key: ReadKey, session: str | None = None) -> bool:
         """Return whether the store has had such a read for less than a minute."""
-        return abs(self.clock() - self._stored.get((agent, key), 0)) < NOTE_SECONDS
+        return abs(self.clock() - self._stored.get((agent, session, key), 0)) < NOTE_SECONDS
 
-    def stored(self, agent: str, read: LabelledRead) -> None:
+    def stored(self, agent: str, read: LabelledRead, session: str | None = None) -> None:
         """Note that a read is in the store."""
         if len(self._stored) >= MAX_KEPT_READS:
             self._stored.clear()
-        self._stored[agent, (read.tool, read.labels)] = read.at
+        self._stored[agent, session, (read.tool, read.labels)] = read.at
 
 
 def _since(before: float) -> float:

@@ -33,22 +33,6 @@ class WorkspaceFiles:
     files: Mapping[str, bytes] = field(default_factory=dict)
     folders: frozenset[str] = frozenset()
 
-    def with_file(self, path: str, content: bytes) -> WorkspaceFiles:
-        """Return the contents with one more file, and the folders that it lies in."""
-        parts = checked_path(path).split("/")
-        folders = {"/".join(parts[:end]) for end in range(1, len(parts))}
-        if path in self.folders or folders & self.files.keys():
-            raise WorkspaceError(f"{path!r} is a folder, or lies below a file", code="workspace-refused")
-        return WorkspaceFiles({**self.files, path: content}, self.folders | folders)
-
-    def without_file(self, path: str) -> WorkspaceFiles:
-        """Return the contents without a file, or without a folder and everything in it."""
-        if path not in self.files and path not in self.folders:
-            raise WorkspaceError(f"there is no file {path[:200]!r} in the workspace", code="not-found")
-        below = f"{path}/"
-        files = {name: content for name, content in self.files.items() if name != path and not name.startswith(below)}
-        return WorkspaceFiles(files, frozenset(one for one in self.folders if one != path and not one.startswith(below)))
-
     def check(self, quota: WorkspaceQuota) -> None:
         """Raise WorkspaceError unless the contents fit."""
         if len(self.files) + len(self.folders) > quota.max_files:

@@ -13,6 +13,8 @@ from gloveport.errors import StoreError
 from gloveport.store.encryption import StoreConnection
 
 LOCK_TIMEOUT_SECONDS = 5.0
+MEMORY = Path(":memory:")
+"""The path of a database in memory, which ends with its connection."""
 _COMMENT = re.compile(r"--.*")
 
 # Each step is applied once, in order, and never changed after a release. The number of steps is the file's `user_version`.
@@ -176,14 +178,44 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX labelled_reads_by_time ON labelled_reads (at);
     """,
+    """
+    CREATE TABLE sessions (
+        agent TEXT NOT NULL,
+        name TEXT NOT NULL,
+        snapshot BLOB NOT NULL,    -- the digest of what it holds
+        files INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        used REAL NOT NULL,        -- seconds since 1970
+        expires REAL NOT NULL,     -- when it is deleted, unless it is used before
+        holder TEXT,               -- the run that uses it; null while none does
+        host TEXT,                 -- the chain of the host of that run; null while the run waits without a process
+        fence INTEGER NOT NULL,    -- counts its holders
+        saved_by TEXT,             -- the run that has saved it last; empty: its owner; null: nobody, it holds nothing yet
+        PRIMARY KEY (agent, name)
+    ) WITHOUT ROWID;
+    CREATE INDEX sessions_by_time ON sessions (expires);
+    CREATE INDEX sessions_by_snapshot ON sessions (snapshot);
+    CREATE TABLE snapshots (
+        digest BLOB PRIMARY KEY    -- of a list of files, which is a content
+    ) WITHOUT ROWID;
+    CREATE TABLE snapshot_contents (
+        snapshot BLOB NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (snapshot, content)
+    ) WITHOUT ROWID;
+    CREATE INDEX snapshots_by_content ON snapshot_contents (content);
+    ALTER TABLE runs ADD COLUMN snapshot BLOB;  -- what its session held at its start
+    CREATE INDEX runs_by_snapshot ON runs (snapshot) WHERE snapshot IS NOT NULL;
+    """,
 )
 
 
 def open_database(path: Path) -> StoreConnection:
     """Return a connection to the store, which is created if it does not exist; raise StoreError."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _create(path)
+        if path != MEMORY:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _create(path)
         connection = sqlite3.connect(
             path, LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, factory=StoreConnection
         )

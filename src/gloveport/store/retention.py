@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gloveport.config.store import StoreConfig
 from gloveport.store.contents import TOUCH_SECONDS
+from gloveport.store.sessions import IN_SNAPSHOT, drop_unused_snapshots, forget_old_sessions
 from gloveport.types import MIB
 
 BATCH_RUNS = 100
@@ -23,6 +24,7 @@ _FINAL = "status IN ('completed', 'failed', 'cancelled') AND ended IS NOT NULL"
 _UNUSED = (
     "at < ? AND NOT EXISTS (SELECT 1 FROM run_steps WHERE tail = digest)"
     " AND NOT EXISTS (SELECT 1 FROM runs WHERE code = lower(hex(digest)))"
+    f" AND NOT {IN_SNAPSHOT}"
 )
 
 
@@ -83,7 +85,11 @@ def prune_step(connection: sqlite3.Connection, before: int) -> Pruned:
         tools = connection.execute("SELECT DISTINCT tool FROM run_tools").fetchall() if runs else []
         pairs = ((tool, run) for (tool,) in tools for (run,) in runs)
         connection.executemany("DELETE FROM run_tools WHERE tool = ? AND run = ?", pairs)
-        connection.execute("DELETE FROM labelled_reads WHERE at < ?", (time.time() - READS_KEPT_SECONDS,))
+        # The reads of a session's runs stick to it as long as it is kept.
+        old_reads = "DELETE FROM labelled_reads WHERE session = '' AND at < ?"
+        connection.execute(old_reads, (time.time() - READS_KEPT_SECONDS,))
+        forget_old_sessions(connection)
+        drop_unused_snapshots(connection)
         last_use = int(before - TOUCH_SECONDS * 1e6)
         contents = connection.execute(f"DELETE FROM payloads WHERE digest IN ({unused})", (last_use,)).rowcount
     except BaseException:

@@ -45,8 +45,11 @@ class WriteGuard(Protocol):
 class RunAudit:
     """The record of one run. A write is on the disk before it leaves; nothing else waits for the disk."""
 
-    def __init__(self, log: EventLog, run: str, agent: str, recorder: WriteGuard | None = None) -> None:
+    def __init__(
+        self, log: EventLog, run: str, agent: str, recorder: WriteGuard | None = None, session: str | None = None
+    ) -> None:
         self._log = log
+        self._session = session
         self._recorder = recorder
         self._agent = agent
         self._about = {"run": run, "agent": agent}
@@ -122,6 +125,8 @@ class RunAudit:
             self._recorder.uses(tool)
         if read is not None:
             self._log.put(note_read(self._agent, read))
+            if self._session is not None:
+                self._log.put(note_read(self._agent, read, self._session))
         sent = None if changed is None else encode(dict(changed))
         guard = self._recorder.write_leaves(call, sent) if writes and self._recorder is not None else None
         body, contents = _CallStarted(self._about, call, tool, args, step, writes)()

@@ -48,7 +48,8 @@ class RunRecorder:
 
     def started(self, agent: str, language: str, engine: str, request: Callable[[], Mapping[str, Any]]) -> None:
         """Record a new run, also one whose id was claimed. `request` is what it takes to go on with it."""
-        known = "UPDATE SET engine = excluded.engine, request = excluded.request, code = excluded.code"
+        changed = ("engine", "request", "code", "snapshot")
+        known = f"UPDATE SET {', '.join(f'{one} = excluded.{one}' for one in changed)}"
         self._log.put(self._new_row(known, agent, language, engine, request))
 
     def _new_row(
@@ -56,14 +57,15 @@ class RunRecorder:
     ) -> Statement:
         now = time.time_ns() // 1000
         return Statement(
-            "INSERT INTO runs (id, agent, status, host, fence, started, language, engine, request, code)"
-            f" VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO {conflict}",
+            "INSERT INTO runs (id, agent, status, host, fence, started, language, engine, request, code, snapshot)"
+            f" VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO {conflict}",
             lambda: self._row(agent, now, language, engine, request()),
         )
 
     def _row(self, agent: str, now: int, language: str, engine: str, request: Mapping[str, Any]) -> tuple[Any, ...]:
         text, code = Private(orjson.dumps(request), about("runs", "request", self.run)), request.get("code")
-        return self.run, agent, self._log.chain, self._fence, now, language, engine, text, code
+        snapshot = bytes.fromhex(request["snapshot"]) if "snapshot" in request else None
+        return self.run, agent, self._log.chain, self._fence, now, language, engine, text, code, snapshot
 
     def event(self, payload: bytes) -> None:
         """Record an event, before it is sent to the guest."""

@@ -15,9 +15,10 @@ import orjson
 from gloveport.errors import OptionError
 from gloveport.store.contents import StoredContent, join_reply, keep_contents, split_reply
 from gloveport.store.database import StoreFile
-from gloveport.store.encryption import Private, about
+from gloveport.store.encryption import StoreConnection, about
 from gloveport.store.process_mark import lives
 from gloveport.store.reading import find_content
+from gloveport.store.sessions import add_workspace, recorded_workspace
 from gloveport.types import Recording, RunStatus
 
 _COLUMNS = "runs.id, agent, status, started, ended, language, engine, calls, error, obstacle, fence, host, process, seen"
@@ -144,8 +145,9 @@ class StoredRuns(StoreFile):
                         raise OptionError(f"a result that the run {run.id} received was deleted", code="not-resumable")
                     content = join_reply(content, found)
                 steps.append((sender, content))
+            workspace = recorded_workspace(connection, run.request)
         agent = None if run.obstacle == IMPORTED else run.agent
-        return Recording(run.id, run.engine, int(run.request.get("memory_mb", 0)), tuple(steps), agent)
+        return Recording(run.id, run.engine, int(run.request.get("memory_mb", 0)), tuple(steps), agent, workspace)
 
     def code(self, run: StoredRun) -> str:
         """Return the program of a run as the agent wrote it; raise OptionError if it is not kept."""
@@ -170,20 +172,14 @@ class StoredRuns(StoreFile):
             head, tail = split_reply(content)
             contents += [tail] if tail is not None else []
             steps.append((number, sender, head, tail.digest if tail is not None else None))
-        request = {**run.request, "code": program.digest.hex()}
-        names = "id, agent, status, fence, started, ended, language, engine, calls, error, obstacle, request, outcome, code"
-        row = (
-            run.id, run.agent, run.status, run.fence, int(run.started * 1e6), int((run.ended or run.started) * 1e6),
-            run.language, run.engine, run.calls, run.error, run.obstacle,
-            Private(orjson.dumps(request), about("runs", "request", run.id)),
-            None if run.outcome is None else Private(orjson.dumps(run.outcome), about("runs", "outcome", run.id)),
-            request["code"],
-        )  # fmt: skip
+        request: dict[str, Any] = {**run.request, "code": program.digest.hex()}
         with self.writing() as connection:
             if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone():
                 raise id_taken(run.id)
-            kept = [connection.seal(*one) if isinstance(one, Private) else one for one in row]
-            connection.execute(f"INSERT INTO runs ({names}) VALUES ({', '.join('?' * len(row))})", kept)
+            if (workspace := recording.workspace) is not None:
+                request["snapshot"] = add_workspace(connection, workspace)
+                request["workspace"] = [workspace.max_bytes, workspace.max_files]
+            _insert(connection, run, request)
             for number, *step, head, tail in steps:
                 sealed = connection.seal(head, about("run_steps", "content", run.id, number))
                 connection.execute("INSERT INTO run_steps VALUES (?, ?, ?, ?, ?)", (run.id, number, *step, sealed, tail))
@@ -263,6 +259,28 @@ def _all_tools(connection: sqlite3.Connection) -> Iterator[str]:
     while row := connection.execute("SELECT tool FROM run_tools WHERE tool > ? LIMIT 1", (last,)).fetchone():
         (last,) = row
         yield last
+
+
+def _insert(connection: StoreConnection, run: StoredRun, request: Mapping[str, Any]) -> None:
+    row: dict[str, Any] = {
+        "id": run.id,
+        "agent": run.agent,
+        "status": run.status,
+        "fence": run.fence,
+        "started": int(run.started * 1e6),
+        "ended": int((run.ended or run.started) * 1e6),
+        "language": run.language,
+        "engine": run.engine,
+        "calls": run.calls,
+        "error": run.error,
+        "obstacle": run.obstacle,
+        "request": connection.seal(orjson.dumps(request), about("runs", "request", run.id)),
+        "code": request["code"],
+        "snapshot": bytes.fromhex(request["snapshot"]) if "snapshot" in request else None,
+    }
+    if run.outcome is not None:
+        row["outcome"] = connection.seal(orjson.dumps(run.outcome), about("runs", "outcome", run.id))
+    connection.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
 
 
 def id_taken(run: str) -> OptionError:

@@ -41,6 +41,7 @@ async def attempt(
     resumed = request.resumed
     caller = request.caller
     context = RunContext(request.run, began, on_call, line_of, request.audit, resumed is not None, request.plan)
+    context = replace(context, session=request.session)
     called: SnippetCalls | None = None
     if snippets is not None and request.plan is None:
         called = SnippetCalls(snippets, bridge, request.run, request.limits, caller=caller, held=held)

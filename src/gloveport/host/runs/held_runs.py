@@ -76,8 +76,6 @@ class HeldRun:
         recorder = None if self._port is None else self._port.recorder
         if self.task is None or self._port is None or recorder is None or not self.is_waiting:
             return False
-        if self.request.session is not None:  # it keeps its session, which no other run may change meanwhile
-            return False
         if not await recorder.is_complete():
             self.look_again()
             return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from gloveport.bridge import Bridge, RunBridge, RunContext
@@ -12,13 +13,16 @@ from gloveport.bridge.past_calls import error_in_reply
 from gloveport.errors import OptionError, ToolError
 from gloveport.host.engine_pools import EnginePools
 from gloveport.host.failures import internal_error
+from gloveport.host.sessions.run_session import fill_workspace
 from gloveport.large_values import off_loop
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.history import PastCall, RepeatedFrames, RunHistory
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.pool import Pool
 from gloveport.sandbox.replay import replay
 from gloveport.sandbox.run_attempt import RunAttempt
 from gloveport.sandbox.run_worker import RunWorker
+from gloveport.sandbox.workspace import WorkspaceFiles
 from gloveport.types import Divergence, Limits, LogLine, Recording, ToolCall
 from gloveport.values import encode
 
@@ -88,7 +92,9 @@ async def replay_run(
     """Return the first difference between a recorded run and the same run now. With `live`, its reads are made anew."""
     limits = limits.with_(memory_mb=recording.memory_mb)
     language = ENGINES[recording.engine].languages[0]
-    options = pools.options(language, recording.engine, limits)
+    kept = recording.workspace
+    quota = None if kept is None else WorkspaceQuota(kept.max_bytes, kept.max_files)
+    options = pools.options(language, recording.engine, limits, workspace=quota)
     if live is None:
         return await replay_recorded(pools.find(options), recording, limits)
     if recording.agent is None:
@@ -103,7 +109,8 @@ async def replay_recorded(pool: Pool[RunWorker], recording: Recording, limits: L
     """Return the first difference between a recording and a run of the same events, without a call."""
     worker = await pool.take()
     try:
-        return await replay(worker, recording, limits)
+        async with _workspace(worker, recording):
+            return await replay(worker, recording, limits)
     finally:
         pool.replace(worker)
 
@@ -117,11 +124,26 @@ async def replay_with_live_reads(
     try:
         history = await off_loop(RunHistory.of, recording)
         port = await off_loop(LiveReads, context.run, bridge, calls, history)
-        await RunAttempt(worker, port, limits, port).start_again(history)
+        async with _workspace(worker, recording):
+            await RunAttempt(worker, port, limits, port).start_again(history)
     finally:
         calls.close()
         pool.replace(worker)
     return await off_loop(_difference, history, port.frames)
+
+
+@asynccontextmanager
+async def _workspace(worker: RunWorker, recording: Recording) -> AsyncIterator[None]:
+    """Put into the workspace of a worker what that of the recorded run has held at its start, if it had one."""
+    if (kept := recording.workspace) is None:
+        yield
+        return
+    files = WorkspaceFiles(kept.files, frozenset(kept.folders))
+    workspace = await fill_workspace(worker, files, WorkspaceQuota(kept.max_bytes, kept.max_files))
+    try:
+        yield
+    finally:
+        workspace.close()
 
 
 def _difference(history: RunHistory, frames: list[bytes]) -> Divergence | None:

@@ -33,6 +33,7 @@ from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import ProcessOptions
 from gloveport.sandbox.engines.registry import process_options
 from gloveport.sandbox.history import RunHistory
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sources.caller import CallerTools
 from gloveport.store.budget_uses import BudgetUses, HourlyBudget
 from gloveport.store.contents import digest
@@ -111,7 +112,7 @@ class PortStore:
             await log.flush()  # the file has its key before anything else writes contents
             self._is_encrypted = True
         recorder = RunRecorder(log, request.run) if request.resumed is None else await self._taken(log, request.resumed)
-        audit = RunAudit(log, request.run, request.agent, recorder)
+        audit = RunAudit(log, request.run, request.agent, recorder, request.session)
         log.put_off(partial(self._record_start, request, audit, recorder))
         with self._cancellations.watching(request.run) as watched:
             try:
@@ -231,23 +232,25 @@ class PortStore:
 
     async def reads_of(self, agent: str, since: float) -> list[LabelledRead]:
         """Return the private and untrusted reads of an agent since a time, on all hosts."""
+        return await self._read(lambda reads: reads.of(agent, since))
 
+    async def reads_of_session(self, agent: str, session: str) -> list[LabelledRead]:
+        """Return the private and untrusted reads of the runs of a session, on all hosts."""
+        return await self._read(lambda reads: reads.of_session(agent, session))
+
+    async def _read(self, work: Callable[[LabelledReads], list[LabelledRead]]) -> list[LabelledRead]:
         def read() -> list[LabelledRead]:
             if self._reads is None:
                 if not self.path.exists():
                     return []
                 self._reads = LabelledReads(self.path)
-            return self._reads.of(agent, since)
+            return work(self._reads)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, read)
 
     async def recording(self, run: str) -> Recording:
         """Return the steps of a run; raise OptionError if there are none."""
         stored = await self.find(run)
-        if "session" in stored.request:
-            raise OptionError(
-                f"the run {stored.id} has used a session, whose files of then are not kept", code="not-resumable"
-            )
         found = await self._do(lambda runs: runs.recording(stored))
         if not found.steps:
             raise OptionError(f"there is no recording of the run {run[:40]!r}", code="not-resumable")
@@ -255,10 +258,8 @@ class PortStore:
 
     async def history(self, run: StoredRun) -> RunHistory:
         """Return what a run has done; raise OptionError if that is not kept."""
-        if "session" in run.request:
-            raise OptionError(
-                f"the run {run.id} has used a session, whose files of then are not kept", code="not-resumable"
-            )
+        if "session" in run.request and "snapshot" not in run.request:  # of an earlier version
+            raise OptionError(f"the files that the run {run.id} has found are not kept", code="not-resumable")
         if run.obstacle == IMPORTED:
             raise OptionError(f"the run {run.id} was imported: it can be shown and replayed", code="not-resumable")
         if run.obstacle is not None:
@@ -285,7 +286,8 @@ class PortStore:
         given = run.request
         limits = limits_from(Limits(), given["limits"])
         language = cast("Language", run.language)
-        wanted = ProcessOptions(run.engine, given["allow_eval"], given["allow_wasm"], limits.memory_mb)
+        workspace = WorkspaceQuota(*given["workspace"]) if "workspace" in given else None
+        wanted = ProcessOptions(run.engine, given["allow_eval"], given["allow_wasm"], limits.memory_mb, workspace)
         return RunRequest(
             run=run.id,
             code=await self._do(lambda runs: runs.code(run)),
@@ -298,6 +300,7 @@ class PortStore:
             on_event=None,
             agent=run.agent,
             tools=CallerTools.stored(given["caller_tools"]) if "caller_tools" in given else None,
+            session=given.get("session"),
         )
 
     async def outcome(self, run: StoredRun) -> Outcome:
@@ -357,9 +360,21 @@ def _request_fields(request: RunRequest) -> dict[str, Any]:
         "allow_wasm": options.allow_wasm,
         "memory_mb": request.limits.memory_mb,
         "version": version("gloveport"),
-        **({} if request.session is None else {"session": request.session}),
+        **_session_fields(request),
         **({} if request.tools is None else {"caller_tools": request.tools.source.stored}),
         **_plan_fields(request.plan),
+    }
+
+
+def _session_fields(request: RunRequest) -> dict[str, Any]:
+    """Return the session of a run, what it held at the start of the run, and its quota."""
+    used, quota = request.used_session, request.options.workspace
+    if used is None or quota is None:
+        return {}
+    return {
+        "session": request.session,
+        "snapshot": used.snapshot,
+        "workspace": [quota.max_bytes, quota.max_files],
     }
 
 

@@ -24,11 +24,15 @@ from gloveport.errors import GloveportError, OptionError
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.history import left_write
-from gloveport.store.run_recorder import MAX_RUN_BYTES, STEP_OVERHEAD_BYTES
+from gloveport.sandbox.jail.workspace import WorkspaceQuota
+from gloveport.sandbox.workspace import WorkspaceFiles, checked_path
+from gloveport.store.run_recorder import MAX_RUN_BYTES, STEP_OVERHEAD_BYTES, TOO_LARGE
 from gloveport.store.stored_runs import IMPORTED, RUN_ID, StoredRun, StoredRuns
-from gloveport.types import MIB, Failure, Language, Limits, Recording, RunStatus, Usage
+from gloveport.types import MIB, Failure, Language, Limits, RecordedWorkspace, Recording, RunStatus, Usage
 
-MAX_FILE_BYTES = 2 * MAX_RUN_BYTES + 16 * MIB  # the steps, with what JSON adds to quotes, and the program
+MAX_WORKSPACE_BYTES = 32 * MIB
+MAX_QUOTA = WorkspaceQuota(1024 * MIB, 100_000)
+MAX_FILE_BYTES = 2 * MAX_RUN_BYTES + 60 * MIB  # the steps, with what JSON adds to quotes, the program and the session
 MAX_STEPS = MAX_RUN_BYTES // STEP_OVERHEAD_BYTES
 FILE_LIMITS = JsonLimits(containers=50_000, items=2 * MAX_STEPS, depth=64)
 _STEP = re.compile(r"(host|guest|write)(:base64)? (.*)", re.DOTALL)
@@ -40,6 +44,39 @@ class PastEnd(msgspec.Struct, omit_defaults=True):
     error: Failure | None = None
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()
+
+
+class FileWorkspace(msgspec.Struct, forbid_unknown_fields=True):
+    """What the workspace of a run held at its start: the content of each file in base64, the folders, and the quota."""
+
+    files: dict[str, str]
+    folders: tuple[str, ...]
+    max_bytes: int
+    max_files: int
+
+    @classmethod
+    def of(cls, found: RecordedWorkspace) -> FileWorkspace:
+        """Return the workspace as its file has it; raise OptionError for one that is too large."""
+        if sum(map(len, found.files.values())) > MAX_WORKSPACE_BYTES:
+            message = (
+                f"the session of this run has held more than {MAX_WORKSPACE_BYTES:,} bytes, which no file of a run has"
+            )
+            raise OptionError(message, code=TOO_LARGE)
+        files = {path: base64.b64encode(content).decode() for path, content in found.files.items()}
+        return cls(files, found.folders, found.max_bytes, found.max_files)
+
+    @property
+    def recorded(self) -> RecordedWorkspace:
+        """The workspace, as a replay takes it; raise GloveportError or ValueError for one that no session has held."""
+        if not (0 < self.max_bytes <= MAX_QUOTA.max_bytes and 0 < self.max_files <= MAX_QUOTA.max_files):
+            raise OptionError("the quota of its session is out of range")
+        contents = {checked_path(path): base64.b64decode(text, validate=True) for path, text in self.files.items()}
+        folders = frozenset(map(checked_path, self.folders))
+        above = {path.rpartition("/")[0] for path in (*contents, *folders)} - {""}
+        if not above <= folders or folders & contents.keys() or len(folders) < len(self.folders):
+            raise OptionError("the folders of its session don't fit its files")
+        WorkspaceFiles(contents, folders).check(WorkspaceQuota(self.max_bytes, self.max_files))
+        return RecordedWorkspace(contents, tuple(sorted(folders)), self.max_bytes, self.max_files)
 
 
 class RunFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -64,20 +101,22 @@ class RunFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     code: str
     outcome: PastEnd | None
     steps: tuple[str, ...]
+    workspace: FileWorkspace | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def recording(self) -> Recording:
         """Its steps, as a replay takes them."""
-        return Recording(self.run, self.engine, self.limits.memory_mb, tuple(map(_read_step, self.steps)))
+        workspace = self.workspace.recorded if isinstance(self.workspace, FileWorkspace) else None
+        steps = tuple(map(_read_step, self.steps))
+        return Recording(self.run, self.engine, self.limits.memory_mb, steps, workspace=workspace)
 
 
 def exported(stored: StoredRuns, run: StoredRun) -> bytes:
     """Return the file of a run in the store; raise OptionError if not all of it is kept."""
     if run.obstacle not in (None, IMPORTED):
         raise OptionError(f"the run {run.id} was not recorded as a whole", code=run.obstacle)
-    if "session" in run.request:
-        raise OptionError(f"the run {run.id} has used a session, whose files of then are not kept", code="not-resumable")
-    steps = tuple(_step_text(sender, content) for sender, content in stored.recording(run).steps)
+    recording = stored.recording(run)
+    steps = tuple(_step_text(sender, content) for sender, content in recording.steps)
     if not steps:
         raise OptionError(f"there is no recording of the run {run.id}", code="not-resumable")
     given = run.request
@@ -99,6 +138,7 @@ def exported(stored: StoredRuns, run: StoredRun) -> bytes:
         code=stored.code(run).encode("utf-8", "replace").decode(),
         outcome=None if run.outcome is None else _convert(run.outcome, PastEnd),
         steps=steps,
+        workspace=msgspec.UNSET if recording.workspace is None else FileWorkspace.of(recording.workspace),
     )
     return msgspec.json.format(msgspec.json.encode(file, enc_hook=str), indent=1) + b"\n"
 
@@ -185,6 +225,8 @@ def _checked(file: RunFile) -> RunFile:
             raise OptionError(f"its step {place + 1} can't be read: {problem}") from None
     if not file.steps:
         raise OptionError("it has no steps")
+    if isinstance(file.workspace, FileWorkspace):
+        _ = file.workspace.recorded
     return file
 
 

@@ -73,6 +73,11 @@ class UsedSession(Protocol):
         """The state at the start of the run, encoded."""
         ...
 
+    @property
+    def snapshot(self) -> str:
+        """The digest of what it held at the start of the run."""
+        ...
+
     async def enter(self, worker: RunWorker) -> None:
         """Put the files of the session into the workspace of a worker."""
         ...

@@ -1,32 +1,20 @@
-"""What a session holds, and where sessions are kept: in memory, for as long as the port is open."""
+"""What a session holds while a run uses it."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from gloveport.errors import OptionError, WorkspaceError
-from gloveport.sandbox.jail.workspace import WorkspaceQuota
+from gloveport.errors import OptionError
 from gloveport.sandbox.workspace import WorkspaceFiles
+from gloveport.store.sessions import Snapshot, SnapshotFile
 from gloveport.types import MIB
 
 SESSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-DEFAULT_QUOTA = WorkspaceQuota(32 * MIB, 1000)
 MAX_STATE_BYTES = MIB
-MAX_SESSIONS = 100
-"""Of one agent, where sessions are kept in memory."""
-MAX_IDLE_SECONDS = 30 * 86400.0
-
-
-@dataclass(frozen=True, slots=True)
-class SessionContents:
-    """The files and the encoded state of a session. `generation` counts its changes."""
-
-    files: WorkspaceFiles = field(default_factory=WorkspaceFiles)
-    state: bytes = b"{}"
-    generation: int = 0
+EMPTY_STATE = b"{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,52 +33,28 @@ class SessionKey:
         return cls(agent, name)
 
 
-class SessionShelf(Protocol):
-    """Where sessions are kept."""
+@dataclass(frozen=True, slots=True)
+class SessionContents:
+    """The files and the encoded state of a session. `known` has the digests of contents that are in the store already.
 
-    async def load(self, key: SessionKey) -> SessionContents:
-        """Return what a session holds; nothing if there is none."""
-        ...
+    Its keys are the identities of the objects: a file that no run has written is still the same object.
+    """
 
-    async def save(self, key: SessionKey, contents: SessionContents) -> None:
-        """Replace what a session holds, as a whole or not at all."""
-        ...
+    files: WorkspaceFiles = field(default_factory=WorkspaceFiles)
+    state: bytes = EMPTY_STATE
+    known: Mapping[int, str] = field(default_factory=dict)
 
-    async def names(self, agent: str) -> tuple[str, ...]:
-        """Return the names of an agent's sessions."""
-        ...
+    def listed(self) -> tuple[Snapshot, dict[str, bytes]]:
+        """Return the contents as a snapshot, with those that the store may not have. Do this in a thread."""
+        new: dict[str, bytes] = {}
 
-    async def remove(self, key: SessionKey) -> None:
-        """Delete a session."""
-        ...
+        def name(content: bytes) -> str:
+            if (known := self.known.get(id(content))) is not None:
+                return known
+            found = hashlib.sha256(content).hexdigest()
+            new[found] = content
+            return found
 
-
-class MemoryShelf:
-    """Keeps sessions in memory."""
-
-    def __init__(self) -> None:
-        self._kept: dict[SessionKey, tuple[float, SessionContents]] = {}
-
-    async def load(self, key: SessionKey) -> SessionContents:
-        """Return what a session holds; nothing if there is none."""
-        self._forget_old()
-        return self._kept[key][1] if key in self._kept else SessionContents()
-
-    async def save(self, key: SessionKey, contents: SessionContents) -> None:
-        """Replace what a session holds."""
-        if key not in self._kept and len(await self.names(key.agent)) >= MAX_SESSIONS:
-            raise WorkspaceError(f"an agent has at most {MAX_SESSIONS} sessions here", hint="remove one")
-        self._kept[key] = time.monotonic(), contents
-
-    async def names(self, agent: str) -> tuple[str, ...]:
-        """Return the names of an agent's sessions."""
-        self._forget_old()
-        return tuple(sorted(key.name for key in self._kept if key.agent == agent))
-
-    async def remove(self, key: SessionKey) -> None:
-        """Delete a session."""
-        self._kept.pop(key, None)
-
-    def _forget_old(self) -> None:
-        oldest = time.monotonic() - MAX_IDLE_SECONDS
-        self._kept = {key: kept for key, kept in self._kept.items() if kept[0] > oldest}
+        files = {path: SnapshotFile(name(content), len(content)) for path, content in self.files.files.items()}
+        state = "" if self.state == EMPTY_STATE else name(self.state)
+        return Snapshot(files, tuple(sorted(self.files.folders)), state), new

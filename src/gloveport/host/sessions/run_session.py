@@ -13,7 +13,7 @@ from gloveport.host.sessions.contents import MAX_STATE_BYTES, SessionContents
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.run_attempt import AttemptResult
 from gloveport.sandbox.run_worker import RunWorker
-from gloveport.sandbox.workspace import Workspace
+from gloveport.sandbox.workspace import Workspace, WorkspaceFiles
 from gloveport.values import encode
 
 _FULL = re.compile(r"No space left on device|disk is full|ENOSPC")
@@ -21,11 +21,16 @@ _TOO_LARGE = re.compile(r"File too large|EFBIG")
 
 
 class RunSession:
-    """A session while a run uses it. `save` keeps its new contents."""
+    """A session while a run uses it. `save` keeps its new contents, unless the run has done so before it was resumed."""
 
     def __init__(
-        self, contents: SessionContents, quota: WorkspaceQuota, save: Callable[[SessionContents], Awaitable[None]]
+        self,
+        contents: SessionContents,
+        snapshot: str,
+        quota: WorkspaceQuota,
+        save: Callable[[SessionContents], Awaitable[None]] | None,
     ) -> None:
+        self.snapshot = snapshot
         self._contents = contents
         self._quota = quota
         self._save = save
@@ -38,11 +43,7 @@ class RunSession:
 
     async def enter(self, worker: RunWorker) -> None:
         """Put the files of the session into the workspace of a worker."""
-        fd = worker.take_workspace()
-        if fd is None:
-            raise SandboxError("this sandbox has no workspace", hint="use the engine deno or cpython of this machine")
-        self._workspace = Workspace(fd, self._quota)
-        await asyncio.to_thread(self._workspace.fill, self._contents.files)
+        self._workspace = await fill_workspace(worker, self._contents.files, self._quota)
 
     async def leave(self, worker: RunWorker, result: AttemptResult, *, keep: bool) -> AttemptResult:
         """End the worker and keep what its program has left, if it succeeded; return the result, or why that fails."""
@@ -51,13 +52,12 @@ class RunSession:
             text = str(result.error.get("message"))[:1000]
             full = _TOO_LARGE.search(text) or (_FULL.search(text) and self._workspace.is_full())
             return replace(result, error=_full(result.error), reported_by_guest=False) if full else result
-        if not keep:
+        if not keep or self._save is None:
             return result
         await worker.end()
         try:
             files = await asyncio.to_thread(self._workspace.read)
-            contents = SessionContents(files, _checked_state(result.state), self._contents.generation + 1)
-            await self._save(contents)
+            await self._save(replace(self._contents, files=files, state=_checked_state(result.state)))
         except WorkspaceError as error:
             told = {"code": error.code, "message": error.message, "hint": error.hint}
             return replace(result, value=None, error=told, reported_by_guest=False)
@@ -68,6 +68,20 @@ class RunSession:
         if self._workspace is not None:
             self._workspace.close()
             self._workspace = None
+
+
+async def fill_workspace(worker: RunWorker, files: WorkspaceFiles, quota: WorkspaceQuota) -> Workspace:
+    """Put files into the workspace of a worker, and return it for whoever closes it; raise SandboxError if it has none."""
+    fd = worker.take_workspace()
+    if fd is None:
+        raise SandboxError("this sandbox has no workspace", hint="use the engine deno or cpython of this machine")
+    workspace = Workspace(fd, quota)
+    try:
+        await asyncio.to_thread(workspace.fill, files)
+    except BaseException:
+        workspace.close()
+        raise
+    return workspace
 
 
 def _full(error: Mapping[str, Any]) -> dict[str, Any]:

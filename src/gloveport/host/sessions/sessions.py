@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
 
-from gloveport.errors import WorkspaceError
+from gloveport.approvals.desk import ApprovalDesk
+from gloveport.config.sessions import SessionsConfig
+from gloveport.errors import OptionError, WorkspaceError
+from gloveport.host.runs.held_runs import HeldRun
+from gloveport.host.runs.port_store import PortStore
 from gloveport.host.runs.run_request import RunRequest
-from gloveport.host.sessions.contents import DEFAULT_QUOTA, MemoryShelf, SessionContents, SessionKey, SessionShelf
+from gloveport.host.sessions.contents import SessionKey
 from gloveport.host.sessions.run_session import RunSession
+from gloveport.host.sessions.shelf import SessionShelf
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
-from gloveport.sandbox.workspace import checked_path
+from gloveport.store.sessions import TakenSession
+from gloveport.types import MIB
 
-T = TypeVar("T")
-OnLoop = Callable[[Callable[[], Coroutine[Any, Any, T]]], Awaitable[T]]
+MAX_QUEUE_SECONDS = 600.0
+RESUME_SECONDS = 5.0
+POLL_SECONDS = 0.2
 
 
 class Sessions:
-    """The sessions of all agents of a port."""
+    """The sessions of all agents of a port. `forgotten` is called with the agent and the name of one that is deleted."""
 
-    def __init__(self, quota: WorkspaceQuota = DEFAULT_QUOTA) -> None:
-        self.quota = quota
-        self._shelf: SessionShelf = MemoryShelf()
+    def __init__(
+        self,
+        store: PortStore | None,
+        desk: ApprovalDesk | None,
+        config: SessionsConfig,
+        forgotten: Callable[[str, str], None],
+    ) -> None:
+        self.quota = WorkspaceQuota(config.max_mb * MIB, config.max_files)
+        self.shelf = SessionShelf(store, desk, config)
+        self._forgotten = forgotten
         self._users: dict[SessionKey, tuple[asyncio.Lock, int]] = {}
 
     def quota_of(self, session: str | None) -> WorkspaceQuota | None:
@@ -33,30 +46,53 @@ class Sessions:
         return None if session is None else SessionKey.of("", session) and self.quota
 
     @asynccontextmanager
-    async def use(self, request: RunRequest) -> AsyncIterator[RunRequest]:
-        """Yield the request with its session, if it names one, which no other run uses meanwhile."""
+    async def use(self, request: RunRequest, held: HeldRun | None) -> AsyncIterator[RunRequest]:
+        """Yield the request with its session, if it names one, which no other run uses meanwhile.
+
+        A run that is released while it waits for a person keeps its session.
+        """
         if request.session is None:
             yield request
             return
         key = SessionKey.of(request.agent, request.session)
-        async with self.alone(key, wait=request.waits_for_session):
-            used = RunSession(await self._shelf.load(key), self.quota, partial(self._shelf.save, key))
+        quota = request.options.workspace or self.quota
+        async with self._alone(key, partial(self.shelf.take, key, request.run), patience=_patience(request)) as taken:
+            used: RunSession | None = None
             try:
+                start = _start_of(request, taken)
+                save = None if taken.is_saved else partial(self.shelf.save, taken)
+                used = RunSession(await self.shelf.load(start), start, quota, save)
                 yield replace(request, used_session=used)
             finally:
-                used.close()
+                if used is not None:
+                    used.close()
+                if await self.shelf.release(taken, waits=held is not None and held.is_released):
+                    self._forgotten(key.agent, key.name)
 
     @asynccontextmanager
-    async def alone(self, key: SessionKey, *, wait: bool = True) -> AsyncIterator[None]:
-        """Wait until nobody else uses a session; raise WorkspaceError `session-busy` if that is not wanted."""
+    async def _alone(
+        self, key: SessionKey, take: Callable[[], Awaitable[TakenSession | None]], *, patience: float
+    ) -> AsyncIterator[TakenSession]:
+        """Wait until nobody else uses a session, here or elsewhere; raise `session-busy` if it takes too many seconds."""
+        busy = WorkspaceError(f"another run uses the session {key.name}, or waits for a person", code="session-busy")
         lock, users = self._users.get(key, (None, 0))
-        if lock is not None and not wait:
-            raise WorkspaceError(f"another run uses the session {key.name}", code="session-busy")
+        if lock is not None and not patience:
+            raise busy
         lock = lock or asyncio.Lock()
         self._users[key] = lock, users + 1
+        until = asyncio.get_running_loop().time() + patience
         try:
-            async with lock:
-                yield
+            while True:
+                await _acquired(lock, until, busy)
+                try:
+                    if (taken := await take()) is not None:
+                        yield taken
+                        return
+                finally:
+                    lock.release()
+                if asyncio.get_running_loop().time() >= until:
+                    raise busy
+                await asyncio.sleep(POLL_SECONDS)  # without the lock: a run that waited for a person goes on first
         finally:
             lock, users = self._users[key]
             if users == 1:
@@ -64,84 +100,47 @@ class Sessions:
             else:
                 self._users[key] = lock, users - 1
 
-    async def contents(self, key: SessionKey) -> SessionContents:
-        """Return what a session holds now: what a run does to it counts when the run has succeeded."""
-        return await self._shelf.load(key)
+    async def change(self, key: SessionKey, change: Callable[[], Awaitable[bool | None]]) -> None:
+        """Make a change of a session, when no run uses it."""
 
-    async def change(self, key: SessionKey, change: Callable[[SessionContents], SessionContents]) -> None:
-        """Change what a session holds, when no run uses it."""
-        async with self.alone(key):
-            old = await self._shelf.load(key)
-            new = replace(change(old), generation=old.generation + 1)
-            new.files.check(self.quota)
-            await self._shelf.save(key, new)
+        async def take() -> TakenSession | None:
+            return TakenSession(key.agent, key.name, "", 0, "") if await change() is not False else None
 
-    async def names(self, agent: str) -> tuple[str, ...]:
-        """Return the names of an agent's sessions."""
-        return await self._shelf.names(agent)
+        async with self._alone(key, take, patience=MAX_QUEUE_SECONDS):
+            pass
 
     async def remove(self, key: SessionKey) -> None:
         """Delete a session, when no run uses it."""
-        async with self.alone(key):
-            await self._shelf.remove(key)
+        await self.change(key, partial(self.shelf.remove, key))
+        self._forgotten(key.agent, key.name)
+
+    async def close(self) -> None:
+        """Close what keeps the sessions."""
+        await self.shelf.close()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFile:
-    """A file of a session: its path below `/workspace`, and its size in bytes."""
-
-    path: str
-    size: int
-
-
-class SessionFiles:
-    """The files of a session. They belong to the agent whose session it is."""
-
-    def __init__(self, sessions: Sessions, key: SessionKey, on_loop: OnLoop[Any]) -> None:
-        self._sessions = sessions
-        self._key = key
-        self._on_loop = on_loop
-
-    async def put(self, path: str, content: bytes) -> None:
-        """Put a file into the workspace, in place of one of the same path."""
-        checked_path(path)
-        data = bytes(content)
-        change = partial(_with_file, path=path, content=data)
-        await self._on_loop(lambda: self._sessions.change(self._key, change))
-
-    async def get(self, path: str) -> bytes:
-        """Return the content of a file; raise WorkspaceError `not-found`."""
-        files = (await self._on_loop(lambda: self._sessions.contents(self._key))).files.files
-        if path not in files:
-            raise WorkspaceError(f"there is no file {path[:200]!r} in the session {self._key.name}", code="not-found")
-        return files[path]
-
-    async def list(self) -> tuple[SessionFile, ...]:
-        """Return the files, by path."""
-        files = (await self._on_loop(lambda: self._sessions.contents(self._key))).files.files
-        return tuple(SessionFile(path, len(files[path])) for path in sorted(files))
-
-    async def remove(self, path: str) -> None:
-        """Delete a file, or a folder with everything in it; raise WorkspaceError `not-found`."""
-        await self._on_loop(lambda: self._sessions.change(self._key, partial(_without_file, path=path)))
+def _patience(request: RunRequest) -> float:
+    """Return how long a run waits for its session. One that is resumed has it, or another host goes on with it."""
+    if request.resumed is not None:
+        return RESUME_SECONDS
+    return MAX_QUEUE_SECONDS if request.waits_for_session else 0.0
 
 
-class AgentSession:
-    """One session of an agent, from outside of its runs."""
-
-    def __init__(self, sessions: Sessions, key: SessionKey, on_loop: OnLoop[Any]) -> None:
-        self.name = key.name
-        self.files = SessionFiles(sessions, key, on_loop)
-        self._remove = lambda: on_loop(lambda: sessions.remove(key))
-
-    async def remove(self) -> None:
-        """Delete the session: its files and its state."""
-        await self._remove()
+async def _acquired(lock: asyncio.Lock, until: float, busy: WorkspaceError) -> None:
+    try:
+        async with asyncio.timeout_at(max(until, asyncio.get_running_loop().time() + POLL_SECONDS)):
+            await lock.acquire()
+    except TimeoutError:
+        raise busy from None
 
 
-def _with_file(old: SessionContents, path: str, content: bytes) -> SessionContents:
-    return replace(old, files=old.files.with_file(path, content))
-
-
-def _without_file(old: SessionContents, path: str) -> SessionContents:
-    return replace(old, files=old.files.without_file(path))
+def _start_of(request: RunRequest, taken: TakenSession) -> str:
+    """Return the snapshot of a run's start; raise OptionError if the session of a resumed run was changed meanwhile."""
+    if request.resumed is None:
+        return taken.snapshot
+    start = str(request.resumed.stored.request["snapshot"])
+    if start != taken.snapshot and not taken.is_saved:
+        message = f"the session {taken.name} was changed since the host of the run {request.run[:8]} ended"
+        hint = f"cancel it, and run the program again: `gloveport runs cancel {request.run[:8]}`"
+        raise OptionError(message, hint=hint, code="not-resumable")
+    return start

@@ -15,7 +15,10 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from .patching import replace_everywhere
 
 MICROS = 1_000_000
 
@@ -138,3 +141,69 @@ def patch_datetime(clock: Clock) -> None:
 def restart_logging(clock: Clock) -> None:
     """Make the times in log records count from the start of the run."""
     logging._startTime = clock.origin * 1000 if isinstance(logging._startTime, int) else clock.origin / MICROS
+
+
+# A run must not depend on when it runs: all files of a workspace have one time, and their file system one number.
+
+KEPT_SECONDS = 1_000_000_000  # as the host gives it to files of earlier runs
+_TIMES = {"st_atime": float(KEPT_SECONDS), "st_mtime": float(KEPT_SECONDS), "st_ctime": float(KEPT_SECONDS)}
+_NANOSECONDS = {f"{name}_ns": KEPT_SECONDS * 10**9 for name in _TIMES}
+
+
+def patch_files() -> None:
+    """Replace what tells the times of files."""
+    kept = [(getattr(os, name), _timeless(getattr(os, name))) for name in ("stat", "lstat", "fstat")]
+    scandir = os.scandir
+    kept.append((scandir, lambda path=".": Entries(scandir(path))))
+    kept.append((os.listxattr, lambda path=".", *, follow_symlinks=True: []))  # `shutil.copy2` asks; the jail refuses it
+    replace_everywhere(kept)
+    for known in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+        known.update(new for old, new in kept if old in known)
+
+
+class Entries:
+    """What `os.scandir` returns."""
+
+    def __init__(self, entries: Any) -> None:
+        self._entries = entries
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self
+
+    def __next__(self) -> Entry:
+        return Entry(next(self._entries))
+
+    def __enter__(self) -> Entries:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the folder."""
+        self._entries.close()
+
+
+class Entry:
+    """An `os.DirEntry` whose `stat` tells no times."""
+
+    def __init__(self, entry: Any) -> None:
+        self.name, self.path = entry.name, entry.path
+        self.inode, self.is_dir, self.is_file, self.is_symlink = entry.inode, entry.is_dir, entry.is_file, entry.is_symlink
+        self.stat = _timeless(entry.stat)
+
+    def __fspath__(self) -> Any:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"<DirEntry {self.name!r}>"
+
+
+def _timeless(stat: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+    def timeless(*args: Any, **options: Any) -> os.stat_result:
+        found = stat(*args, **options)
+        about = (found.st_mode, found.st_ino, 1, found.st_nlink, found.st_uid, found.st_gid, found.st_size)
+        sizes = {"st_blksize": found.st_blksize, "st_blocks": found.st_blocks, "st_rdev": 0}
+        return os.stat_result((*about, *[KEPT_SECONDS] * 3), {**_TIMES, **_NANOSECONDS, **sizes})
+
+    return timeless

@@ -15,7 +15,7 @@ import traceback
 from typing import Any, NoReturn
 
 from . import globals as guest_globals
-from .clock import Clock, os_times, patch_datetime, restart_logging, time_functions, usage
+from .clock import Clock, os_times, patch_datetime, patch_files, restart_logging, time_functions, usage
 from .errors import show_only_the_program
 from .guest import Guest
 from .loop import patch_asyncio
@@ -82,6 +82,8 @@ def _patch_platform(guest: Guest) -> None:
         from .sqlite import patch_sqlite
 
         patch_sqlite(guest.clock, guest.randomness)
+    if os.path.isdir("/workspace"):
+        patch_files()
     patch_threads(guest.loop.block)
     patch_asyncio(guest.loop)
     patch_logging(guest.output)
