@@ -104,7 +104,7 @@ def test_relative_files_start_from_the_file_that_names_them(tmp_path: Path) -> N
 def test_settings_in_code_are_checked_like_those_of_a_file() -> None:
     assert SourceConfig("a", "openapi", "x", writes="allow").writes == ("*",)  # pyright: ignore[reportArgumentType]
     assert SourceConfig("a", "openapi", "x", include=["b.*"]).include == ("b.*",)  # pyright: ignore[reportArgumentType]
-    for wrong in ({"writes": True}, {"writes": "yes"}, {"include": "issues.*"}, {"kind": "soap"}):
+    for wrong in ({"writes": True}, {"writes": "yes"}, {"include": "issues.*"}, {"kind": "So ap"}):
         with pytest.raises(OptionError):
             SourceConfig(**{"name": "a", "kind": "openapi", "location": "x", **wrong})  # pyright: ignore[reportArgumentType]
 

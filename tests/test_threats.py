@@ -79,7 +79,7 @@ def test_the_page_lists_every_threat_once() -> None:
 
 def test_every_threat_that_is_due_has_a_test_and_no_other_has_one() -> None:
     states = {name: row["state"] for name, row in rows().items()}
-    assert set(states.values()) == {"enforced", "partly", "planned"}
+    assert set(states.values()) <= {"enforced", "partly", "planned"}
     assert {name for name, state in states.items() if state != "planned"} == ENTRIES.keys()
     due = [name for name in ENTRIES if name.startswith("S")]
     assert f" | {len(due)} of {COUNTS['S']} |" in (TESTS.parent / "SPECIFICATION.md").read_text()

@@ -1,8 +1,6 @@
 """Each reference is read by its provider; commands start without a shell, end in time, and show nothing they wrote."""
 
-import importlib.metadata
 import sys
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from gloveport.config import load_config
 from gloveport.errors import OptionError, ToolError
 from gloveport.policy.credentials import Secret, providers
 from gloveport.policy.credentials.configured import ConfiguredCredentials
-from gloveport.policy.credentials.providers import CommandProvider, KeyringProvider, StaticProvider
+from gloveport.policy.credentials.providers import PROVIDERS, CommandProvider, KeyringProvider, StaticProvider
 from gloveport.policy.credentials.vault import Vault
 from gloveport.policy.egress import Egress
 
@@ -93,16 +91,11 @@ async def test_without_a_keyring_the_error_says_what_to_install(tmp_path: Path, 
     assert "gloveport[keyring]" in str(caught.value.setting)
 
 
-async def test_a_package_adds_a_provider_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("bank", "tests.policy.test_providers:bank", "gloveport.credentials")
-    found = EntryPoints([entry])
-    monkeypatch.setattr(importlib.metadata, "entry_points", found.select)
-    monkeypatch.setattr(providers, "entry_points", found.select)
-    assert await text_of(configured("bank:main", tmp_path)) == CANARY
-
-
-def bank() -> StaticProvider:
-    return StaticProvider({"main": CANARY})
+async def test_a_provider_is_an_entry_of_the_registry_like_the_built_in_ones(tmp_path: Path) -> None:
+    providers = PROVIDERS.with_added("bank", {"bank": StaticProvider({"main": CANARY})})
+    assert await text_of(configured("bank:main", tmp_path, providers=providers)) == CANARY
+    with pytest.raises(OptionError, match="is not `env:NAME`"):
+        configured("bank:main", tmp_path)
 
 
 @pytest.mark.parametrize(

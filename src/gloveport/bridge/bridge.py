@@ -6,7 +6,8 @@ from gloveport.approvals.desk import ApprovalDesk
 from gloveport.bridge.arguments import Contract, PagedContract, contract_of
 from gloveport.bridge.builtins import Builtins
 from gloveport.bridge.plans import ApprovedPlan, FollowingBridge, PlanDraft, PlanningBridge
-from gloveport.bridge.run_bridge import RunBridge, RunContext
+from gloveport.bridge.run_bridge import RunBridge
+from gloveport.bridge.run_context import CheckCall, RunContext
 from gloveport.catalog import Catalog
 from gloveport.large_values import off_loop
 from gloveport.policy import Policy
@@ -17,6 +18,7 @@ from gloveport.sources import PagedSource, Source, fetch
 from gloveport.sources.caller import CallerSource, LatestSources
 from gloveport.types import DEFAULT_AGENT, FETCH_TOOLS, Limits
 
+MAX_ADDED_BRIDGES = 32
 PAGE_SUFFIX = "#page"
 """The guest appends this to a tool's name to fetch one page of its result."""
 
@@ -25,7 +27,8 @@ class Bridge:
     """Serves the tool calls of all runs of an agent; `for_run` returns the part that belongs to one run.
 
     Without a policy every call is allowed. Without a desk nobody can be asked: what asks is denied. `requests` makes
-    those of `fetch`. `flow` has the labels of the tools, and what agents have read.
+    those of `fetch`. `flow` has the labels of the tools, and what agents have read. `check_call` asks the plugins about a
+    call that is allowed.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Bridge:
         requests: Source | None = None,
         *,
         flow: Flow | None = None,
+        check_call: CheckCall | None = None,
     ) -> None:
         self.catalog = catalog
         self.policy: Policy = policy or RuleBook(Rules(preset="open"))
@@ -44,10 +48,12 @@ class Bridge:
         self.agent = agent
         self.requests = requests
         self.flow = flow or Flow()
+        self.check_call = check_call
         self.builtins = Builtins(catalog, self.policy, agent)
         # By the name that programs write. Only names in the catalog are added, so a guest can't make it grow.
         self.contracts: dict[str, Contract] = {}
         self._with_callers = LatestSources[Bridge]()
+        self._with_added: dict[tuple[Source, ...], Bridge] = {}  # the latest last
 
     def for_run(self, limits: Limits, context: RunContext | None = None) -> RunBridge:
         """Return the bridge of one run: one that makes a plan or follows one, if the context has a plan."""
@@ -62,10 +68,23 @@ class Bridge:
         """
         found = self._with_callers.get(source.digest)
         if found is None:
-            catalog = await off_loop(self.catalog.with_caller, source)
-            found = Bridge(catalog, self.policy, self.desk, self.agent, self.requests, flow=self.flow)
+            found = self._sibling(await off_loop(self.catalog.with_caller, source))
         self._with_callers.keep(source.digest, found, source.size)
         return found
+
+    async def with_added(self, sources: tuple[Source, ...]) -> Bridge:
+        """Return the same bridge with more sources. Raise OptionError if they do not fit in."""
+        found = self._with_added.pop(sources, None)
+        if found is None:
+            found = self._sibling(await off_loop(self.catalog.with_added, sources))
+        self._with_added[sources] = found
+        while len(self._with_added) > MAX_ADDED_BRIDGES:
+            del self._with_added[next(iter(self._with_added))]
+        return found
+
+    def _sibling(self, catalog: Catalog) -> Bridge:
+        given = self.policy, self.desk, self.agent, self.requests
+        return Bridge(catalog, *given, flow=self.flow, check_call=self.check_call)
 
     def finds_quickly(self, name: str) -> bool:
         """Return True for a plain function: a schema of somebody else may be large, and an unknown name is searched for."""

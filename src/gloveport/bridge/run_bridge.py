@@ -6,8 +6,8 @@ import asyncio
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gloveport.bridge.builtins import RunQuestions, unknown_tool_error
@@ -27,6 +27,7 @@ from gloveport.bridge.refusals import (
     too_large_to_ask,
 )
 from gloveport.bridge.run_approvals import RunApprovals
+from gloveport.bridge.run_context import RunContext
 from gloveport.bridge.run_flow import UNKNOWN_TOOL, RunFlow
 from gloveport.bridge.to_data import copy_data, large_to_data, to_data
 from gloveport.bridge.tool_errors import raise_location, to_tool_error
@@ -40,39 +41,13 @@ from gloveport.types import CALLER_KIND, CallEvent, CallRecord, CallRequest, Dec
 if TYPE_CHECKING:
     from gloveport.bridge.arguments import Contract
     from gloveport.bridge.bridge import Bridge
-    from gloveport.bridge.plans import ApprovedPlan, PlanDraft
     from gloveport.rules.budgets import Budget
     from gloveport.sandbox.history import PastCall, RunHistory
-    from gloveport.sources.caller import CallCaller
-
-OnCall = Callable[[CallEvent, CallRecord], None]
 
 MAX_SUGGESTIONS = 50
 MAX_NAME_CHARS = 5000
 MAX_ASKED_BYTES = 256 * 1024  # of arguments that a person is asked about
 MAX_RECORDED_ARGUMENT_BYTES = 2 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """The run to which calls belong: its id, when it began (`time.monotonic()`), and who listens.
-
-    `line_of` returns the line of the program that calls a tool, where only one can be meant. `plan` is the plan that the
-    run makes, or the one that it follows. The calls of a snippet belong to the run that called it: `call_base` tells their
-    numbers from those of its own. `run_snippet` runs one. `call_caller` makes a call of a tool that the caller has brought.
-    """
-
-    run: str = ""
-    began: float | None = None
-    on_call: OnCall | None = None
-    line_of: Callable[[str], int | None] = lambda tool: None
-    audit: RunAudit | None = None
-    is_resumed: bool = False
-    plan: PlanDraft | ApprovedPlan | None = None
-    call_base: int = 0
-    run_snippet: Callable[[RunBridge, MadeCall, dict[str, Any]], Awaitable[Any]] | None = None
-    call_caller: CallCaller | None = None
-    session: str | None = None
 
 
 class RunBridge:
@@ -141,6 +116,8 @@ class RunBridge:
 
     async def _carry_out(self, call: ToolCall, admitted: AdmittedCall) -> Any:
         """Count a call in its budgets, wait for a slot, and make it."""
+        if self._bridge.check_call is not None:
+            await self._check(call, admitted)
         contract = admitted.contract
         if budgets := self._budgets_of(contract.tool):
             await self._take_budgets(budgets, call, admitted)
@@ -156,6 +133,24 @@ class RunBridge:
         finally:
             if budgets:
                 self._bridge.policy.counts.give_back(budgets, self._bridge.agent)
+
+    async def _check(self, call: ToolCall, admitted: AdmittedCall) -> None:
+        """Ask the plugins about a call that is allowed. Raise ToolError if one denies it; none can change it."""
+        tool, sent, check_call = admitted.contract.tool, admitted.sent, self._bridge.check_call
+        assert check_call is not None
+        if (reason := await check_call(self._context.run, self._bridge.agent, tool, sent)) is None:
+            return
+        made = admitted.made
+        try:
+            made = made or self._record(call, admitted)
+            decision = Decision("deny", reason)
+            if self._context.audit is not None:
+                self._context.audit.denied(call.id, tool.address, recorded_arguments(sent, call), decision)
+            raise denied_by_rules(made.tool, decision)
+        except ToolError as problem:
+            if made is not None:
+                self._finish(made, problem)
+            raise self._refusal(problem, call.name) from None
 
     async def _make(self, call: ToolCall, admitted: AdmittedCall) -> Any:
         """Make a call that holds a slot, and release the slot."""

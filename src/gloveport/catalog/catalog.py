@@ -111,6 +111,11 @@ class Catalog:
         about = self._all_sources, self._suspended, self._pinned, self._broken, self._seen
         return Catalog(*about, snippets=self._snippets, caller=caller)
 
+    def with_added(self, sources: Iterable[Source]) -> Catalog:
+        """Return the same catalog with more sources, of whose tools its filter takes a part."""
+        about = self._suspended, self._pinned, self._broken, self._seen
+        return Catalog((*self._all_sources, *sources), *about, snippets=self._snippets)
+
     def only(self, seen: ToolFilter) -> Catalog:
         """Return the catalog of the tools that a filter takes. Nothing in it tells of the others."""
         broken = {name: problem for name, problem in self._broken.items() if seen.takes_source(name)}

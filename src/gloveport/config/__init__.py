@@ -2,11 +2,13 @@
 
 settings      the merged settings of the user's file and the project's; the sources
 governance    `[[rules]]`, `[policy]`, `[agents.NAME]`, `[approvals]` and `[store]`
+plugins       the plugins that are turned on
 layers        one file: its values, and the line of each key
 """
 
 from gloveport.config.governance import AgentConfig, GovernanceConfig
 from gloveport.config.layers import MAX_CONFIG_BYTES, MAX_KEY_PARTS, MAX_SETTINGS
+from gloveport.config.plugins import PluginConfig, plugin_from
 from gloveport.config.serve import ServeConfig
 from gloveport.config.settings import (
     DEFAULT_RESPONSE_BYTES,
@@ -16,7 +18,6 @@ from gloveport.config.settings import (
     TABLES,
     Config,
     SourceConfig,
-    SourceKind,
     config_from,
     load_config,
 )
@@ -33,9 +34,10 @@ __all__ = [
     "AgentConfig",
     "Config",
     "GovernanceConfig",
+    "PluginConfig",
     "ServeConfig",
     "SourceConfig",
-    "SourceKind",
     "config_from",
     "load_config",
+    "plugin_from",
 ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Collection
 
 from gloveport.errors import OptionError
 from gloveport.suggestions import did_you_mean
 
-PROVIDER_GROUP = "gloveport.credentials"
 SCHEMES = ("env", "stored", "keyring", "command")
 _REFERENCE = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,30}):(.+)", re.DOTALL)
 _STORED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -20,12 +20,15 @@ def split_reference(reference: str) -> tuple[str, str]:
     return scheme, name
 
 
-def check_reference(source: str, slot: str, reference: str) -> None:
-    """Raise OptionError for what is no reference. The message does not show it: it may be the secret itself."""
+def check_reference(source: str, slot: str, reference: str, schemes: Collection[str] | None = SCHEMES) -> None:
+    """Raise OptionError for what is no reference. The message does not show it: it may be the secret itself.
+
+    `schemes` are the known ones; None before the plugins are loaded, which may have others.
+    """
     what = f"the credential {slot} of the source {source}"
     match = _REFERENCE.fullmatch(reference)
     # A secret may contain a colon, so a scheme is shown only if it looks like one of ours.
-    if match is None or (match[1] not in SCHEMES and not _is_plugin(match[1])):
+    if match is None or (schemes is not None and match[1] not in schemes):
         meant = did_you_mean(match[1], SCHEMES) if match else None
         hint = f'write {slot} = "env:NAME_OF_A_VARIABLE", or store it with `gloveport auth add {source}`'
         problem = f"is not `env:NAME`, `stored:NAME`, `keyring:SERVICE/USER` or `command:…`{f'; {meant}' if meant else ''}"
@@ -44,9 +47,3 @@ def _argv(text: str) -> list[str]:
         return [] if "\0" in text else shlex.split(text)
     except ValueError:
         return []
-
-
-def _is_plugin(scheme: str) -> bool:
-    from importlib.metadata import entry_points  # here: it takes 8 ms, and few settings name a plugin
-
-    return bool(entry_points(group=PROVIDER_GROUP, name=scheme))

@@ -8,15 +8,17 @@ was found, not named, is untrusted: what loosens the user's settings has no effe
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal
+from typing import Any
 
-from gloveport.config.credential_references import check_reference
+from gloveport.config.credential_references import SCHEMES, check_reference
 from gloveport.config.governance import GovernanceConfig, governance_from, loosening_rules
 from gloveport.config.layers import SettingsFile, as_table, leaves, place_prefix, put_value, read_layer, unknown_key
+from gloveport.config.plugins import PluginConfig, plugins_from
 from gloveport.config.sandbox_host import sandbox_host_from
 from gloveport.config.serve import SERVE_KEYS, ServeConfig, serve_from
 from gloveport.config.sessions import SESSIONS_KEYS
@@ -27,10 +29,14 @@ from gloveport.limits import Limits
 from gloveport.loosening import LooseningSetting, are_trusted, reason_of
 from gloveport.suggestions import similar
 
-SourceKind = Literal["openapi", "graphql", "mcp", "functions"]
-SOURCE_KINDS: tuple[SourceKind, ...] = ("openapi", "graphql", "mcp", "functions")
-TABLES = ("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve", "sessions")
+SOURCE_KINDS = ("openapi", "graphql", "mcp", "functions")
+"""The built-in kinds of sources. Plugins have more: which ones is known once they are loaded."""
+TABLES = (
+    *("sources", "limits", "sandbox", "rules", "egress", "policy", "approvals", "agents", "store", "serve"),
+    *("sessions", "plugins"),
+)
 RULE_LISTS = ("rules", "egress")
+_PLUGIN_KIND = re.compile(r"[a-z][a-z0-9_]{0,30}")
 SANDBOX_KEYS = ("minimum", "allow_eval", "allow_wasm", "engines", "remote")
 LIMIT_KEYS = tuple(item.name for item in fields(Limits))
 MAX_SOURCES = 200
@@ -65,7 +71,7 @@ class SourceConfig:
     """
 
     name: str
-    kind: SourceKind
+    kind: str
     location: str | tuple[str, ...]
     base_url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -101,10 +107,10 @@ class SourceConfig:
                 expected = '"allow", "deny", or a list of patterns' if name == "writes" else "a list of patterns"
                 raise OptionError(f"{name} of the source {self.name} must be {expected}, not {getattr(self, name)!r:.60}")
             object.__setattr__(self, name, tuple(value))
-        if self.kind not in SOURCE_KINDS:
-            raise OptionError(
-                f"the kind of the source {self.name} must be one of {', '.join(SOURCE_KINDS)}, not {self.kind!r:.40}"
-            )
+        if not isinstance(self.kind, str) or not _PLUGIN_KIND.fullmatch(self.kind):
+            known = ", ".join(SOURCE_KINDS)
+            message = f"the kind of the source {self.name} must be one of {known}, or a plugin's, not {self.kind!r:.40}"
+            raise OptionError(message)
         if isinstance(self.location, list):
             object.__setattr__(self, "location", tuple(self.location))
         if self.labels != {}:
@@ -134,6 +140,7 @@ class Config:
     watched: tuple[Path, ...] = ()
     named: Path | None = None
     serve: ServeConfig = field(default_factory=ServeConfig)
+    plugins: tuple[PluginConfig, ...] = ()
 
     def reloaded(self) -> Config:
         """Return the settings as the same files state them now; raise OptionError."""
@@ -190,12 +197,16 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
         _take_back(values, origins, loosening, yours)
     sources: list[SourceConfig] = []
     options: dict[str, Mapping[str, Any]] = {}
+    has_plugins = "plugins" in values
     for name, table in values.get("sources", {}).items():
         if _is_options_only(table):
-            options[name] = {key: _option(f"sources.{name}", key, value, origins) for key, value in table.items()}
+            options[name] = {
+                key: _option(f"sources.{name}", key, value, origins, has_plugins) for key, value in table.items()
+            }
         else:
             base = _folder_of(name, layers)
-            sources.append(_source(name, table, origins, base=base, theirs=theirs, yours=yours))
+            given = {"base": base, "theirs": theirs, "yours": yours, "has_plugins": has_plugins}
+            sources.append(_source(name, table, origins, **given))
     return Config(
         tuple(sources),
         values.get("limits", {}),
@@ -210,6 +221,7 @@ def load_config(project: Path | None = None, *, user: Path | None = None) -> Con
         tuple(path for path in (own, found) if path is not None),
         project,
         serve_from(values.get("serve", {}), origins),
+        plugins_from(layers, theirs) if has_plugins else (),
     )
 
 
@@ -260,18 +272,14 @@ def _forget_kinds(values: dict[str, Any], layer: SettingsFile) -> None:
     """Drop the kind of every source to which a later file gives a kind: a source has exactly one."""
     known = values.get("sources", {})
     for name, table in layer.sources.items():
-        if (
-            not set(SOURCE_KINDS).isdisjoint(as_table(table))
-            and isinstance(known, dict)
-            and isinstance(known.get(name), dict)
-        ):
-            for kind in SOURCE_KINDS:
-                known[name].pop(kind, None)
+        if _kinds_in(table) and isinstance(known, dict) and isinstance(known.get(name), dict):
+            for kind in _kinds_in(known[name]):
+                del known[name][kind]
 
 
 def _folder_of(name: str, layers: list[SettingsFile]) -> Path:
     """Return the base folder of a source's relative paths: the folder of the file that gives its kind."""
-    saying = [layer for layer in layers if not set(SOURCE_KINDS).isdisjoint(as_table(layer.sources.get(name)))]
+    saying = [layer for layer in layers if _kinds_in(layer.sources.get(name))]
     return (saying or layers)[-1].path.parent
 
 
@@ -279,7 +287,7 @@ def _check_tables(values: Mapping[str, Any], origins: Mapping[str, str]) -> None
     for key, value in values.items():
         if key not in TABLES:
             raise unknown_key("", key, TABLES, origins)
-        if not isinstance(value, Mapping) and key not in RULE_LISTS:
+        if not isinstance(value, Mapping) and key not in (*RULE_LISTS, "plugins"):
             raise OptionError(f"{place_prefix(origins, key)}{key} must be a table: [{key}]")
     for table, known in _ROOT_KEYS.items():
         for key in values.get(table, {}):
@@ -319,6 +327,11 @@ _KEYS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 }
 
 
+def _kinds_in(table: Any) -> list[str]:
+    """Return the keys of a source that are no options: its kind, as a rule."""
+    return [key for key in as_table(table) if key not in _KEYS]
+
+
 def _is_options_only(table: Any) -> bool:
     """Return whether a section has options of a source and no kind. One that is empty, or misspells a kind, is an error."""
     return isinstance(table, Mapping) and bool(table) and all(key in _KEYS for key in table)
@@ -332,11 +345,14 @@ def _source(
     base: Path,
     theirs: SettingsFile | None,
     yours: SettingsFile | None,
+    has_plugins: bool,
 ) -> SourceConfig:
     where = f"sources.{name}"
     if not isinstance(table, Mapping):
         raise OptionError(f"{place_prefix(origins, where)}{where} must be a table: [{where}]")
-    kinds: list[SourceKind] = [kind for kind in SOURCE_KINDS if kind in table]
+    kinds = [kind for kind in SOURCE_KINDS if kind in table]
+    if not kinds and has_plugins:  # their kinds are known once they are loaded; a key like a known one is misspelt
+        kinds = [key for key in _kinds_in(table) if _PLUGIN_KIND.fullmatch(key) and _closest(key) is None]
     if misspelt := next((key for key in table if not kinds and _closest(key) in SOURCE_KINDS), None):
         raise unknown_key(where, misspelt, (*SOURCE_KINDS, *_KEYS), origins)
     if len(kinds) != 1:
@@ -347,7 +363,7 @@ def _source(
     for key, value in table.items():
         if key == kinds[0]:
             continue
-        options[key] = _option(where, key, value, origins)
+        options[key] = _option(where, key, value, origins, has_plugins)
     location = _location(where, kinds[0], table[kinds[0]], origins, base)
     if theirs is not None and name in theirs.sources:
         options |= {"settings": str(theirs.path), "changes_yours": yours is not None and name in yours.sources}
@@ -366,7 +382,7 @@ def _closest(key: str) -> str | None:
     return None if key in known else next(iter(similar(key, known)), None)
 
 
-def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any:
+def _option(where: str, key: str, value: Any, origins: Mapping[str, str], has_plugins: bool = False) -> Any:
     if key not in _KEYS:
         raise unknown_key(where, key, (*SOURCE_KINDS, *_KEYS), origins)
     kind, expected = _KEYS[key]
@@ -391,7 +407,7 @@ def _option(where: str, key: str, value: Any, origins: Mapping[str, str]) -> Any
     if key == "credentials" and isinstance(value, dict):
         for slot, reference in value.items():
             try:
-                check_reference(where.partition(".")[2], slot, reference)
+                check_reference(where.partition(".")[2], slot, reference, None if has_plugins else SCHEMES)
             except OptionError as error:
                 place = place_prefix(origins, f"{where}.{key}.{slot}")
                 raise OptionError(f"{place}{error.message}", hint=error.hint) from None

@@ -9,5 +9,6 @@ source_opener.py    opens sources side by side, within time limits
 catalog_builder.py  the open sources → the catalog; leaves out what does not fit
 pinning.py          suspends tools whose definition has changed since it was accepted
 type_check.py       the type check before a run
+plugins/            plugins: found, trusted, loaded, called
 failures.py         the error that ended a run → `Failure`
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from gloveport.errors import OptionError
 from gloveport.sandbox.engines.engine import Engine, ProcessOptions
@@ -24,7 +25,14 @@ class EnginePools:
     """
 
     def __init__(
-        self, minimum: Strength, spare: int, *, allow_eval: bool, allow_wasm: bool, connect: Connect | None = None
+        self,
+        minimum: Strength,
+        spare: int,
+        *,
+        allow_eval: bool,
+        allow_wasm: bool,
+        connect: Connect | None = None,
+        engines: Mapping[str, Engine] = ENGINES,
     ) -> None:
         self._minimum: Strength = minimum
         self._spare = spare
@@ -34,7 +42,7 @@ class EnginePools:
         self._closing: dict[asyncio.Task[None], Pool[RunWorker]] = {}
         # Those of a sandbox host can be used only with a connection to it.
         self.hosted = hosted_engines(connect)
-        self._engines: dict[str, Engine] = {**ENGINES, **{engine.name: engine for engine in self.hosted}}
+        self._engines: dict[str, Engine] = {**engines, **{engine.name: engine for engine in self.hosted}}
 
     def options(
         self,
@@ -49,13 +57,14 @@ class EnginePools:
         """Return the options of a process; raise OptionError for one that the engine lacks, or the port does not allow."""
         allowed = _allowed("allow_eval", allow_eval, self._allow_eval), _allowed("allow_wasm", allow_wasm, self._allow_wasm)
         wanted = ProcessOptions(engine or "", *allowed, limits.memory_mb, workspace)
-        return process_options(language, engine, wanted)
+        return process_options(language, engine, wanted, self._engines)
 
     def find(self, options: ProcessOptions) -> Pool[RunWorker]:
         """Return the pool of processes with these options. Take a worker at once: an idle pool may be closed later."""
         pool = self.open.pop(options, None)
         if pool is None:
-            engine = self._engines[options.engine]
+            if (engine := self._engines.get(options.engine)) is None:  # of a run in the store
+                raise OptionError(f"there is no engine {options.engine!r:.60} here", hint="turn its plugin on")
             # A worker that waits at a sandbox host would keep it from others.
             spare = 0 if options.engine in REMOTE_ENGINES else self._spare
             pool = Pool(engine.launch(options), size=spare, minimum=self._minimum, start=engine.start)
@@ -75,7 +84,7 @@ class EnginePools:
     async def held(self, language: Language, options: ProcessOptions, limits: Limits) -> ProcessOptions:
         """Return the options, with the engine's substitute if the jail can't hold the engine."""
         name = options.engine
-        substitute = ENGINES[name].substitute
+        substitute = self._engines[name].substitute
         if substitute is None or options.workspace is not None:  # the substitute keeps no files
             return options
         if name not in self._jailed:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gloveport.approvals.desk import DEFAULT_EXPIRY_SECONDS, ApprovalDesk, OnApproval
 from gloveport.bridge import Bridge
+from gloveport.bridge.run_context import CheckCall
 from gloveport.catalog import Catalog
 from gloveport.catalog.tool_filter import ToolFilter
 from gloveport.config import AgentConfig, Config, GovernanceConfig
@@ -51,9 +52,11 @@ class Governance:
         store: PortStore | None = None,
         *,
         client: FetchClient | None = None,
+        check_call: CheckCall | None = None,
     ) -> None:
         self._settings = settings
         self._given = rules
+        self._check_call = check_call
         self.desk = desk
         self.client = client or FetchClient()
         self.book = RuleBook(self._rules(settings.governance), self._changed if settings.watched else None)
@@ -98,7 +101,9 @@ class Governance:
             if snippets := [one for one in self._snippets if all(map(seen.takes, one.tools))]:
                 catalog = catalog.with_snippets(SnippetSource(snippets))
             requests = FetchSource(self.client, lambda url, method: self.book.rules.reaches_private(url, method, agent))
-            found = self._bridges[agent, tools] = Bridge(catalog, self.book, self.desk, agent, requests, flow=self.flow)
+            given = self.book, self.desk, agent, requests
+            found = Bridge(catalog, *given, flow=self.flow, check_call=self._check_call)
+            self._bridges[agent, tools] = found
         return found
 
     def is_slow(self, agent: str) -> bool:

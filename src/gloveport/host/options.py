@@ -22,11 +22,13 @@ def limits_from(base: Limits, given: Limits | Mapping[str, Any] | None) -> Limit
     raise OptionError(f"limits must be Limits(…) or a mapping, not {type(given).__name__}")
 
 
-def check_flags(**flags: object) -> None:
-    """Raise OptionError unless every flag is True or False."""
+def flags_from(settings: Mapping[str, Any], **given: Any) -> dict[str, bool]:
+    """Return the flags: as they were given or, where that is False, as the settings say. Raise OptionError for no flag."""
+    flags = {name: settings.get(name, False) if value is False else value for name, value in given.items()}
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise OptionError(f"{name} must be True or False, not {value!r}")
+    return flags
 
 
 def strength_from(minimum: str) -> Strength:

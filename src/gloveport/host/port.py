@@ -22,7 +22,8 @@ from gloveport.host.engine_pools import EnginePools
 from gloveport.host.event_loop import PortLoop
 from gloveport.host.failures import error_data, failure, program_failure, unprepared_failure
 from gloveport.host.governance import Governance, RulesArgument, desk_from
-from gloveport.host.options import check_busy, check_flags, check_run, env_from, limits_from, spare_from, strength_from
+from gloveport.host.options import check_busy, check_run, env_from, flags_from, limits_from, spare_from, strength_from
+from gloveport.host.plugins import PluginArgument, port_plugins
 from gloveport.host.program_imports import ProgramImports
 from gloveport.host.program_reader import ProgramReader
 from gloveport.host.runs.attempt import attempt
@@ -67,7 +68,6 @@ from gloveport.undo import Rollback
 
 logger = logging.getLogger("gloveport")
 program_logger = logging.getLogger("gloveport.programs")  # of its own, so that a server can show programs and no more
-
 PYTHON_DELAY_SECONDS = 0.25  # a port that is closed before need not start the engine
 
 
@@ -91,14 +91,17 @@ class Gloveport:
         rules: RulesArgument | None = None,
         on_approval: OnApproval | None = None,
         store: str | os.PathLike[str] | None = None,
+        plugins: Iterable[PluginArgument] = (),
     ) -> None:
         settings = config_from(config)
-        allow_eval = settings.sandbox.get("allow_eval", False) if allow_eval is False else allow_eval
-        allow_wasm = settings.sandbox.get("allow_wasm", False) if allow_wasm is False else allow_wasm
-        check_flags(allow_eval=allow_eval, allow_wasm=allow_wasm, log_code=log_code, check_types=check_types)
+        self._plugins = port_plugins((*settings.plugins, *plugins))
+        self._run = partial(self._plugins.around, self._run_once)
+        extensions, check_call = self._plugins.extensions, self._plugins.check_call
+        flags = flags_from(settings.sandbox, allow_eval=allow_eval, allow_wasm=allow_wasm)
+        flags_from({}, log_code=log_code, check_types=check_types)
         self.limits = limits_from(limits_from(Limits(), settings.limits), limits)
         self._minimum: Strength = strength_from(settings.sandbox.get("minimum", "kernel") if minimum is None else minimum)
-        self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum, settings)
+        self._sources = SourceSet(functions(tools), (*settings.sources, *sources), self._minimum, settings, extensions)
         self._sources.on_change = self._connect
         self.on_change: Callable[[], None] = lambda: None  # called when the catalog has changed
         self.observers = RunObservers()
@@ -106,7 +109,7 @@ class Gloveport:
         path = self.store_path = governance.store if store is None else Path(store)
         self._store = None if path is None else PortStore(path, governance.notify, governance.store_config)
         self._desk = desk_from(settings, on_approval, path)
-        self._governance = Governance(settings, rules, self._desk, self._store)
+        self._governance = Governance(settings, rules, self._desk, self._store, check_call=check_call)
         self._governance.connect(self._sources.catalog, self._sources.writes, self._sources.labels)
         self.flow = self._governance.flow  # the labels of the tools, and what the agents have read
         self._held: HeldRuns | None = None
@@ -115,12 +118,13 @@ class Gloveport:
         self._plans = Plans(self._store, path, self._desk)
         self._durable = DurableRuns(self._store, self._held, self._run, self._plans) if self._store is not None else None
         self._log_code = log_code
-        flags, connect = {"allow_eval": allow_eval, "allow_wasm": allow_wasm}, connector(settings.sandbox)
-        self._pools = EnginePools(self._minimum, spare_from(spare), **flags, connect=connect)
+        connect = connector(settings.sandbox)
+        self._pools = EnginePools(self._minimum, spare_from(spare), **flags, connect=connect, engines=extensions.engines)
         self.sandboxes = SandboxLender(self._pools, self.limits)  # for other hosts
         parts = self._run, self._pools.options, self._opened_bridge
         self._snippets = SnippetRunner(self._store, *parts) if self._store is not None else None
-        self.engines = preferred_engines(settings.sandbox.get("engines", ()) if engines is None else engines)
+        engines = settings.sandbox.get("engines", ()) if engines is None else engines
+        self.engines = preferred_engines(engines, extensions.engines)
         for language, engine in self.engines.items():
             self._pools.options(language, engine, self.limits)  # raises OptionError for an option that the engine lacks
         self._sessions = Sessions(self._store, self._desk, governance.sessions, self.flow.forget_session)
@@ -169,8 +173,9 @@ class Gloveport:
         return await off_loop_if(self._governance.is_slow(agent), self._governance.bridge, agent)
 
     async def _bridge_of(self, request: RunRequest) -> Bridge:
-        """Return the bridge of a run: that of its agent, with the tools that its caller brings."""
+        """Return the bridge of a run: that of its agent, with the tools that plugins add and its caller brings."""
         bridge = await self._bridge(request.agent, request.code)
+        bridge = await bridge.with_added(request.added_sources) if request.added_sources else bridge
         return bridge if request.tools is None else await bridge.with_caller(request.tools.source)
 
     async def _catalog_of(self, request: RunRequest) -> Catalog | None:
@@ -235,8 +240,8 @@ class Gloveport:
         engine = engine or self.engines.get(language)
         allowed = {"allow_eval": allow_eval, "allow_wasm": allow_wasm}
         options = self._pools.options(language, engine, wanted, **allowed, workspace=self._sessions.quota_of(session))
-        given = input, wanted, env_from(env), on_event, agent
-        request = RunRequest(id or secrets.token_hex(16), code, language, options, engine is None, *given)
+        given = options, engine is None, input, wanted, env_from(env), on_event, agent
+        request = RunRequest(id or secrets.token_hex(16), code, language, *given)
         request = replace(request, tools=tools, log_code=log_code, session=session, waits_for_session=check_busy(on_busy))
         request = self._plans.begun(request, mode)
         self._check_open()
@@ -304,7 +309,7 @@ class Gloveport:
         self._loop.close_at_exit(self)
         return self._loop.block(lambda: self.run(code, **options))
 
-    async def _run(self, request: RunRequest, held: HeldRun | None = None) -> Outcome:
+    async def _run_once(self, request: RunRequest, held: HeldRun | None) -> Outcome:
         if self._closed:  # since `run` was called
             return closed_outcome(request)
         if request.any_engine:
@@ -348,9 +353,8 @@ class Gloveport:
             pool.replace(worker)
         if outcome.error is not None and not waits and not self._closed and is_name_error(outcome.error):
             await self._sources.open(naming="")  # the name may be a tool's, without its `tools.`
-            # In a thread: the first suggestion of a catalog builds an index.
             bridge = await self._bridge_of(request)
-            outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, bridge.catalog))
+            outcome = replace(outcome, error=await off_loop(with_hint, outcome.error, bridge.catalog))  # builds an index
         return replace(outcome, warnings=(*outcome.warnings, *advice)) if advice else outcome
 
     async def call(self, tool: str, args: Mapping[str, Any] | None = None, *, agent: str = DEFAULT_AGENT) -> Any:
@@ -449,27 +453,23 @@ class Gloveport:
 
     async def close(self) -> None:
         """Stop every sandbox and close every source of this Gloveport."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._loop.in_use:
+        was_closed, self._closed = self._closed, True
+        if not was_closed and self._loop.in_use:
             await self._loop.run(self._close)
 
     def close_sync(self) -> None:
         """Do the same as `close`, for callers without an event loop."""
-        if not self._closed and self._loop.in_use:
-            self._closed = True
+        was_closed, self._closed = self._closed, True
+        if not was_closed and self._loop.in_use:
             self._loop.block(self._close)
-        self._closed = True
         self._loop.stop()
 
     async def _close(self) -> None:
         if self._warming is not None:
             self._warming.cancel()
         parts = self._durable, self._held, self._pools, self._programs.tasks, self._sources, self._governance.client
-        for part in (*parts, self._sessions, self._store, self._types):
-            if part is not None:
-                await part.close()
+        for part in filter(None, (*parts, self._sessions, self._store, self._types, self._plugins)):  # plugins last
+            await part.close()
 
     def _loop_closed(self) -> None:
         """End the sandboxes without their event loop, which somebody closed."""

@@ -12,6 +12,7 @@ from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError
 from gloveport.folders import cache_folder
 from gloveport.host.definition_tasks import DefinitionTasks
+from gloveport.host.plugins.extensions import BUILT_IN, Extensions
 from gloveport.policy.credentials.configured import ConfiguredCredentials
 from gloveport.policy.credentials.vault import Vault
 from gloveport.sources import OpenedSource
@@ -66,10 +67,12 @@ class SourceOpener:
         on_progress: Callable[[bool], None],
         minimum: Strength,
         options: Mapping[str, Mapping[str, Any]],
+        extensions: Extensions = BUILT_IN,
     ) -> None:
+        self._extensions = extensions
         self._options = options
         self._configs = [item for item in wanted if isinstance(item, SourceConfig)]
-        self._specs = [(item, likely_name(item.text)) for item in wanted if isinstance(item, SourceSpec)]
+        self._specs = [(item, likely_name(item.text, extensions.kinds)) for item in wanted if isinstance(item, SourceSpec)]
         self._on_progress = on_progress
         self._places: dict[str, int] = {}  # by name: the first source of a name owns it, however late it opens
         self._opened: dict[int, OpenedSource] = {}  # by place
@@ -231,8 +234,10 @@ class SourceOpener:
     def _context(self, configs: Iterable[SourceConfig]) -> SourceContext:
         assert self._egress is not None
         secrets = {(config.name, slot): origin for config in configs for slot, origin in _secrets(config).items()}
-        credentials = ConfiguredCredentials(secrets, egress=self._egress, sources=self._places, vault=self._vault)
-        return SourceContext(self._egress, credentials, cache_folder() / "definitions", self._compilers)
+        given = {"sources": self._places, "vault": self._vault, "providers": self._extensions.providers}
+        credentials = ConfiguredCredentials(secrets, egress=self._egress, **given)
+        folder = cache_folder() / "definitions"
+        return SourceContext(self._egress, credentials, folder, self._compilers, self._extensions.kinds)
 
 
 def _secrets(config: SourceConfig) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from gloveport.config import Config, SourceConfig
 from gloveport.errors import OptionError
 from gloveport.host.catalog_builder import build_catalog
 from gloveport.host.pinning import pinned_tool
+from gloveport.host.plugins.extensions import BUILT_IN, Extensions
 from gloveport.host.source_opener import SourceOpener, SourceSpec
 from gloveport.large_values import off_loop
 from gloveport.rules.labels import SourceLabels
@@ -32,14 +33,22 @@ class SourceSet:
     `catalog` is replaced, never changed: a run keeps the one that it began with. `on_change` gets each new one.
     """
 
-    def __init__(self, functions: Source, given: Iterable[SourceArgument], minimum: Strength, settings: Config) -> None:
+    def __init__(
+        self,
+        functions: Source,
+        given: Iterable[SourceArgument],
+        minimum: Strength,
+        settings: Config,
+        extensions: Extensions = BUILT_IN,
+    ) -> None:
         self._settings = settings
+        self._extensions = extensions
         self._minimum: Strength = minimum
         checked = [_checked(item) for item in given]
         self._wanted = [item for item in checked if isinstance(item, SourceSpec | SourceConfig)]
         objects = [item for item in checked if not isinstance(item, SourceSpec | SourceConfig)]
         self._own = tuple(OpenedSource.of(source) for source in (functions, *objects))
-        self._opener = SourceOpener(self._wanted, self._progressed, minimum, settings.options)
+        self._opener = SourceOpener(self._wanted, self._progressed, minimum, settings.options, extensions)
         self._names = self._opener.names
         self._changes = self._built = 0  # what has changed so far, and up to which change the catalog is built
         self._turn = asyncio.Lock()
@@ -92,7 +101,8 @@ class SourceSet:
     def reset(self) -> None:
         """Forget the open sources, whose event loop was closed: they are opened again on the next one."""
         self._opener.abandon()
-        self._opener = SourceOpener(self._wanted, self._progressed, self._minimum, self._settings.options)
+        given = self._minimum, self._settings.options, self._extensions
+        self._opener = SourceOpener(self._wanted, self._progressed, *given)
         self._changes = self._built = 0
         self._turn = asyncio.Lock()
         self.catalog = self._unopened_catalog()

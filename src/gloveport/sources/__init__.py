@@ -1,6 +1,7 @@
 """Where a call goes: Python functions, OpenAPI and GraphQL services, MCP servers.
 
 source              the `Source` Protocol, its optional abilities, and `OpenedSource`
+kinds               the kinds of sources, built-in ones and those of plugins
 detection           a URL, file or command → settings
 trust, pins         which sources of a project may be opened; which definitions were accepted
 opening             settings → an open source, of any kind

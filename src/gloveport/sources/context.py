@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from gloveport.plugins.extension_point import ExtensionPoint
 from gloveport.policy.credentials import Credentials
+from gloveport.sources.kinds import KINDS, SourceKind
 
 if TYPE_CHECKING:
     from gloveport.policy.egress import Egress
@@ -34,9 +36,12 @@ class TaskRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """The HTTP client, the credentials, the user's folder for compiled definitions, and the runner of jailed tasks."""
+    """The HTTP client, the credentials, the user's folder for compiled definitions, the runner of jailed tasks, and the
+    kinds of sources that there are.
+    """
 
     egress: Egress
     credentials: Credentials
     cache: Path
     tasks: TaskRunner
+    kinds: ExtensionPoint[SourceKind] = KINDS

@@ -10,19 +10,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gloveport import urls
-from gloveport.config import SourceConfig, SourceKind
+from gloveport.config import SourceConfig
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
+from gloveport.plugins.extension_point import ExtensionPoint
 from gloveport.policy.egress import Reach, Reply, Request
 from gloveport.sources.context import SourceContext
+from gloveport.sources.kinds import KINDS, SourceKind
 from gloveport.tool_names import RESERVED_SOURCE_NAMES, ROOT_SOURCE, problem_with
 from gloveport.urls import shown
 
-KIND_OF_SUFFIX: dict[str, SourceKind] = {
-    ".py": "functions",
-    ".graphql": "graphql",
-    ".gql": "graphql",
-    ".graphqls": "graphql",
-}
+Kinds = ExtensionPoint[SourceKind]
 DOCUMENT_SUFFIXES = (".json", ".yaml", ".yml")
 MAX_PEEK_BYTES = 64 * 1024
 MAX_DOWNLOAD_BYTES = 50_000_000  # as much as an OpenAPI definition may have
@@ -34,13 +31,6 @@ COMMON_WORDS = frozenset(
     {"api", "www", "com", "org", "net", "io", "dev", "app", "co", "openapi", "swagger", "spec", "schema", "v1"}
 )
 COMMON_DOCUMENT_WORDS = COMMON_WORDS | {"docs", "v2", "v3"}
-KIND_OF_KEY: dict[str, SourceKind] = {
-    "openapi": "openapi",
-    "swagger": "openapi",
-    "discoveryVersion": "openapi",
-    "__schema": "graphql",
-}
-DEFINITION_KEY = re.compile(rb"""^[ \t{,]*["']?(openapi|swagger|discoveryVersion|__schema)["']?\s*:""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +46,21 @@ async def detect(
     context: SourceContext,
     *,
     name: str | None = None,
-    kind: SourceKind | None = None,
+    kind: str | None = None,
     allow_private: bool = False,
 ) -> DetectedSource:
     """Return the source that the text names; raise OptionError as `check` does, and SourceError if it can't be read."""
     words = _words(text)
     if "://" in text and len(words) == 1:
-        kind = kind or _kind_of_path(urlsplit(text).path)
+        kind = kind or _kind_of_location(text, context.kinds)
         if kind is not None:
             return DetectedSource(SourceConfig(name or name_for(text), kind, text, allow_private=allow_private))
         reply = await _download(text, context, allow_private)
-        kind = _kind_of_reply(text, reply)
+        kind = _kind_of_reply(text, reply, context.kinds)
         title = _title(reply.body[:MAX_PEEK_BYTES]) if kind == "openapi" else ""
         config = SourceConfig(name or name_for(text, title), kind, text, allow_private=allow_private)
-        return DetectedSource(config, reply if kind == "openapi" and reply.status == 200 else None)
-    if kind != "mcp" and (found := _file(text, kind)) is not None:
+        return DetectedSource(config, reply if reply.status == 200 and kind not in ("graphql", "mcp") else None)
+    if kind != "mcp" and (found := _file(text, kind, context.kinds)) is not None:
         kind, path, title = found
         private = allow_private and kind != "functions"
         return DetectedSource(SourceConfig(name or name_for(text, title), kind, path, allow_private=private))
@@ -79,7 +69,7 @@ async def detect(
     return DetectedSource(SourceConfig(name or name_for(_server_word(words)), "mcp", tuple(words)))
 
 
-def check(text: str) -> None:
+def check(text: str, kinds: Kinds = KINDS) -> None:
     """Raise OptionError for a text that can't be a source, without reaching any server."""
     words = _words(text)
     if "://" in text and len(words) == 1:
@@ -87,16 +77,16 @@ def check(text: str) -> None:
             urls.parse(text)
         except ToolError as error:
             raise OptionError(error.message, hint="write https://host/path") from None
-    elif _file(text, None) is None:
+    elif _file(text, None, kinds) is None:
         _check_command(text, words)
 
 
-def likely_name(text: str) -> str | None:
+def likely_name(text: str, kinds: Kinds = KINDS) -> str | None:
     """Return the name that `detect` will give, from the text and its file alone; None where it takes a download to know."""
     try:
         words = shlex.split(text)
         is_url = "://" in text and len(words) == 1
-        if not is_url and (found := _file(text, None)) is not None:
+        if not is_url and (found := _file(text, None, kinds)) is not None:
             return name_for(text, found[2])
         name = name_for(text if is_url or not _is_command(words) else _server_word(words))
     except (ValueError, OptionError):
@@ -116,7 +106,7 @@ def _is_command(words: list[str]) -> bool:
     return len(words) > 1 or (bool(words) and "." not in words[0])
 
 
-def _file(text: str, known: SourceKind | None) -> tuple[SourceKind, str, str] | None:
+def _file(text: str, known: str | None, kinds: Kinds) -> tuple[str, str, str] | None:
     """Return the kind of a file, its path, and its title if it has one; None if there is no such file."""
     try:
         path = Path(text).expanduser()
@@ -129,7 +119,7 @@ def _file(text: str, known: SourceKind | None) -> tuple[SourceKind, str, str] | 
             start = file.read(MAX_PEEK_BYTES)
     except OSError as error:
         raise OptionError(f"{text} can't be read: {error.strerror}") from None
-    kind = known or KIND_OF_SUFFIX.get(path.suffix.lower()) or _kind_of_text(start)
+    kind = known or _kind_of_location(str(path), kinds) or _kind_of_text(start, kinds)
     if kind is None:
         raise OptionError(
             f"{text} is neither an OpenAPI document, a GraphQL schema nor a Python file",
@@ -169,24 +159,12 @@ def _server_word(words: list[str]) -> str:
     return re.sub(r"^(mcp[-_])?server[-_]|[-_]mcp([-_]server)?$|^mcp[-_]", "", Path(last).stem) or last
 
 
-def _kind_of_path(path: str) -> SourceKind | None:
-    stripped = path.rstrip("/").lower()
-    if stripped.endswith("/graphql"):
-        return "graphql"
-    if stripped.endswith(("/mcp", "/sse")):
-        return "mcp"
-    return KIND_OF_SUFFIX.get(Path(stripped).suffix) if not stripped.endswith(".py") else None
+def _kind_of_location(location: str, kinds: Kinds) -> str | None:
+    return next((name for name, kind in kinds.items() if kind.recognises_location(location)), None)
 
 
-def _kind_of_text(start: bytes) -> SourceKind | None:
-    found = DEFINITION_KEY.search(start)
-    if found:
-        return KIND_OF_KEY[found[1].decode()]
-    return (
-        "graphql"
-        if re.search(rb"^[ \t]*(type|schema|extend|interface)[ \t]++\w++[^:{]{0,200}+\{", start, re.MULTILINE)
-        else None
-    )
+def _kind_of_text(start: bytes, kinds: Kinds) -> str | None:
+    return next((name for name, kind in kinds.items() if kind.recognises_text(start)), None)
 
 
 async def _download(url: str, context: SourceContext, allow_private: bool) -> Reply:
@@ -198,8 +176,8 @@ async def _download(url: str, context: SourceContext, allow_private: bool) -> Re
         raise SourceError(f"{shown(url)} can't be read: {error.message}", hint=error.advice) from error
 
 
-def _kind_of_reply(url: str, reply: Reply) -> SourceKind:
-    kind = _kind_of_text(reply.body[:MAX_PEEK_BYTES]) if reply.status < 300 else None
+def _kind_of_reply(url: str, reply: Reply, kinds: Kinds) -> str:
+    kind = _kind_of_text(reply.body[:MAX_PEEK_BYTES], kinds) if reply.status < 300 else None
     if kind is None and reply.status in (400, 405, 406, 415):
         kind = "mcp"  # an endpoint that wants POST and refuses GET
     if kind is None:

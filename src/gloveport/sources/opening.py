@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
-from gloveport.config import SourceConfig, SourceKind
-from gloveport.errors import GloveportError, OptionError, SandboxError, SourceError
+from gloveport.config import SourceConfig
+from gloveport.errors import GloveportError, SandboxError, SourceError
 from gloveport.sources.context import SourceContext
+from gloveport.sources.kinds import SourceKind
 from gloveport.sources.source import OpenedSource, Source
-from gloveport.sources.trust import needs_trust, trusted_files, untrusted_error
+from gloveport.sources.trust import needs_trust, untrusted_error
+from gloveport.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from gloveport.policy.egress import Reply
@@ -25,10 +25,11 @@ async def open_source(config: SourceConfig, context: SourceContext, download: Re
     try:
         if needs_trust(config):
             raise untrusted_error(config)
+        kind = _kind(config, context)
         # The libraries take half a second to load: neither in the source's own time nor in the event loop's thread.
-        opener = await asyncio.to_thread(_opener, config.kind, download)
+        await asyncio.to_thread(kind.load)
         async with asyncio.timeout(config.timeout_seconds):
-            return await _resolve(await opener(config, context), config)
+            return await _resolve(await kind.open(config, context, download), config)
     except TimeoutError:
         message = f"the source {config.name} took longer than {config.timeout_seconds:g} s to open"
         raise SourceError(message, hint="check that it is up, or raise its timeout_seconds") from None
@@ -39,35 +40,18 @@ async def open_source(config: SourceConfig, context: SourceContext, download: Re
         raise SourceError(message, code=code, hint=error.advice) from error
 
 
+def _kind(config: SourceConfig, context: SourceContext) -> SourceKind:
+    found = context.kinds.get(config.kind)
+    if found is None:
+        meant = did_you_mean(config.kind, context.kinds) or f"the kinds are {', '.join(context.kinds)}"
+        hint = f"{meant}; `gloveport plugins` shows which plugins are on"
+        raise SourceError(f"the source {config.name} is of the kind {config.kind}, which no plugin adds", hint=hint)
+    return found
+
+
 async def _resolve(source: Source, config: SourceConfig) -> OpenedSource:
     try:
         return OpenedSource.of(source, config)
     except BaseException:
         await source.close()
         raise
-
-
-def _opener(kind: SourceKind, download: Reply | None) -> Callable[[SourceConfig, SourceContext], Awaitable[Source]]:
-    if kind == "openapi":
-        from gloveport.sources.openapi.loading import LoadedDefinition
-        from gloveport.sources.openapi.opening import open_openapi
-
-        return partial(open_openapi, definition=LoadedDefinition(download.body, download.url) if download else None)
-    if kind == "graphql":
-        from gloveport.sources.graphql.opening import open_graphql
-
-        return open_graphql
-    if kind == "mcp":
-        from gloveport.sources.mcp.opening import open_mcp
-
-        return open_mcp
-    return _open_functions
-
-
-async def _open_functions(config: SourceConfig, context: SourceContext) -> Source:
-    from gloveport.sources.functions import functions
-    from gloveport.sources.functions.modules import load_module
-
-    if not isinstance(config.location, str):
-        raise OptionError(f"functions of [sources.{config.name}] must be a file or a module")
-    return functions(load_module(config.location, trusted_files(config)), name=config.name, leave_out=True)

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gloveport.config import DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT_SECONDS, SourceConfig
+from gloveport.config import DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT_SECONDS, SOURCE_KINDS, SourceConfig
 from gloveport.errors import SourceError
 from gloveport.policy.credentials.environment import default_variable
 from gloveport.policy.credentials.vault import stored_names
@@ -33,7 +33,7 @@ def needs_trust(config: SourceConfig, folder: Path | None = None) -> bool:
 
 def _is_harmless(config: SourceConfig) -> bool:
     """Return whether the source can only read from public addresses, and gets no secret of the user's."""
-    runs = not isinstance(config.location, str) or config.kind == "functions"
+    runs = not isinstance(config.location, str) or config.kind not in ("openapi", "graphql", "mcp")  # or a plugin's
     reaches = config.allow_private or not config.verify_tls or config.writes or config.trust_annotations
     fills = config.max_response_bytes > DEFAULT_RESPONSE_BYTES  # its service may answer each of many calls with that much
     delays = config.timeout_seconds > DEFAULT_TIMEOUT_SECONDS
@@ -104,6 +104,8 @@ def what_it_does(config: SourceConfig) -> str:
         does = f"starts {' '.join(ascii(part) for part in config.location)}"
     elif config.kind == "functions":
         does = f"imports {config.location!a}"
+    elif config.kind not in SOURCE_KINDS:
+        does = f"has a plugin open {config.location!a} as {config.kind}"
     else:
         place = config.base_url or config.location
         does = f"reaches {shown(place) if '://' in place else place!a}"

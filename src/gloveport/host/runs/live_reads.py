@@ -15,7 +15,7 @@ from gloveport.host.engine_pools import EnginePools
 from gloveport.host.failures import internal_error
 from gloveport.host.sessions.run_session import fill_workspace
 from gloveport.large_values import off_loop
-from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sandbox.engines.registry import every_engine
 from gloveport.sandbox.history import PastCall, RepeatedFrames, RunHistory
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.pool import Pool
@@ -91,7 +91,7 @@ async def replay_run(
 ) -> Divergence | None:
     """Return the first difference between a recorded run and the same run now. With `live`, its reads are made anew."""
     limits = limits.with_(memory_mb=recording.memory_mb)
-    language = ENGINES[recording.engine].languages[0]
+    language = every_engine()[recording.engine].languages[0]
     kept = recording.workspace
     quota = None if kept is None else WorkspaceQuota(kept.max_bytes, kept.max_files)
     options = pools.options(language, recording.engine, limits, workspace=quota)

@@ -31,7 +31,7 @@ from gloveport.rules.budgets import Budget
 from gloveport.rules.labels import LabelledRead
 from gloveport.sandbox import wire
 from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.engines.registry import process_options
+from gloveport.sandbox.engines.registry import every_engine, process_options
 from gloveport.sandbox.history import RunHistory
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sources.caller import CallerTools
@@ -292,7 +292,7 @@ class PortStore:
             run=run.id,
             code=await self._do(lambda runs: runs.code(run)),
             language=language,
-            options=process_options(language, run.engine, wanted),
+            options=process_options(language, run.engine, wanted, every_engine()),
             any_engine=False,
             input=NO_INPUT,
             limits=limits,

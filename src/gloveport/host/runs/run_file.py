@@ -22,7 +22,7 @@ from gloveport.bounded_json import JsonLimitError, JsonLimits, read
 from gloveport.bridge.run_bridge import MAX_NAME_CHARS
 from gloveport.errors import GloveportError, OptionError
 from gloveport.sandbox import wire
-from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sandbox.engines.registry import every_engine
 from gloveport.sandbox.history import left_write
 from gloveport.sandbox.jail.workspace import WorkspaceQuota
 from gloveport.sandbox.workspace import WorkspaceFiles, checked_path
@@ -203,7 +203,8 @@ def _checked(file: RunFile) -> RunFile:
     """Return a file of which every part can be read as one that Gloveport has made."""
     if not RUN_ID.fullmatch(file.run):
         raise OptionError(f"a run can't have the id {file.run[:40]!r}")
-    if file.engine not in ENGINES or file.language not in ENGINES[file.engine].languages:
+    engine = every_engine().get(file.engine)
+    if engine is None or file.language not in engine.languages:
         raise OptionError(f"there is no engine {file.engine[:40]!r} for {file.language} here")
     if not 0 <= file.calls <= MAX_STEPS or len(file.code) > file.limits.max_code_bytes:
         raise OptionError("a number in it is out of range")

@@ -13,11 +13,12 @@ from gloveport.bridge.plans import ApprovedPlan, PlanDraft
 from gloveport.errors import ToolError
 from gloveport.host.failures import internal_error, run_failure, with_waiting_place
 from gloveport.sandbox.engines.engine import ProcessOptions
-from gloveport.sandbox.engines.registry import ENGINES
+from gloveport.sandbox.engines.registry import every_engine
 from gloveport.sandbox.history import RunHistory
 from gloveport.sandbox.run_attempt import AttemptResult
 from gloveport.sandbox.run_worker import RunWorker
 from gloveport.sources.caller import CallerTools
+from gloveport.sources.functions import FunctionSource
 from gloveport.store.run_audit import RunAudit
 from gloveport.store.run_recorder import RunRecorder
 from gloveport.store.stored_runs import StoredRun
@@ -92,7 +93,8 @@ class RunRequest:
     """The request for one run. `plan` is the plan that it makes, or the one that it follows.
 
     `session` is the name of the session that it uses, and `used_session` the session, once no other run uses it.
-    `caller` is set for the run of a snippet; `tools` are those that whoever started the run has brought along.
+    `caller` is set for the run of a snippet; `tools` are those that whoever started the run has brought along, and
+    `added_sources` have the functions that plugins have added.
     """
 
     run: str
@@ -116,11 +118,12 @@ class RunRequest:
     session: str | None = None
     waits_for_session: bool = True
     used_session: UsedSession | None = None
+    added_sources: tuple[FunctionSource, ...] = ()
 
     @property
     def subset(self) -> str | None:
         """The module that lists the language features the engine lacks; None for a complete engine."""
-        return ENGINES[self.options.engine].subset
+        return every_engine()[self.options.engine].subset
 
     def happened(self, event: Event) -> None:
         """Tell whoever listens to the run."""

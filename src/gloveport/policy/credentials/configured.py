@@ -14,7 +14,7 @@ from gloveport.config.credential_references import check_reference, split_refere
 from gloveport.errors import SealError, ToolError
 from gloveport.policy.credentials import Secret
 from gloveport.policy.credentials.environment import EnvironmentCredentials
-from gloveport.policy.credentials.providers import CredentialProvider, provider_of
+from gloveport.policy.credentials.providers import OWN_SCHEMES, PROVIDERS, CredentialProvider
 from gloveport.policy.credentials.vault import Vault
 
 if TYPE_CHECKING:
@@ -35,17 +35,16 @@ class ConfiguredCredentials:
         vault: Vault | None = None,
         sources: Collection[str] = (),
         environment: Mapping[str, str] = os.environ,
-        providers: Mapping[str, CredentialProvider] | None = None,
+        providers: Mapping[str, CredentialProvider] = PROVIDERS,
     ) -> None:
         for (source, slot), reference in configured.items():
-            if split_reference(reference)[0] not in (providers or {}):
-                check_reference(source, slot, reference)
+            check_reference(source, slot, reference, (*OWN_SCHEMES, *providers))
         self._references = {key: split_reference(reference) for key, reference in configured.items()}
         variables = {key: f"env:{name}" for key, (scheme, name) in self._references.items() if scheme == "env"}
         self._environment = EnvironmentCredentials(variables, environment, sources)
         self._egress = egress
         self._vault = vault or Vault()
-        self._providers: dict[str, CredentialProvider] = dict(providers or {})
+        self._providers = providers
         self._accounts: Accounts | None = None
         # What a provider gave stays until a service refuses it: a command or a keyring takes too long for every request.
         self._given: dict[tuple[str, str], asyncio.Future[str | None]] = {}
@@ -90,7 +89,7 @@ class ConfiguredCredentials:
                 return f"run `gloveport auth login {named}`"
             run = f"run `gloveport auth add {named}`"
             return run if scheme else f"{run} or {self._environment.wanted(source, slot)}"
-        return self._provider(scheme).wanted(name)
+        return self._providers[scheme].wanted(name)
 
     def _is_account(self, name: str) -> bool:
         try:
@@ -126,15 +125,10 @@ class ConfiguredCredentials:
     async def _provided(self, scheme: str, name: str) -> str | None:
         given = self._given.get((scheme, name))
         if given is None:
-            given = self._given[scheme, name] = asyncio.ensure_future(self._provider(scheme).read(name))
+            given = self._given[scheme, name] = asyncio.ensure_future(self._providers[scheme].read(name))
             given.add_done_callback(lambda done: self._forget_failure((scheme, name), done))
         return await asyncio.shield(given)
 
     def _forget_failure(self, key: tuple[str, str], done: asyncio.Future[str | None]) -> None:
         if (done.cancelled() or done.exception() or not done.result()) and self._given.get(key) is done:
             del self._given[key]
-
-    def _provider(self, scheme: str) -> CredentialProvider:
-        if scheme not in self._providers:
-            self._providers[scheme] = provider_of(scheme)
-        return self._providers[scheme]

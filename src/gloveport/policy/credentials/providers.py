@@ -1,7 +1,6 @@
 """Providers: each reads the secrets of one scheme of references, such as `keyring:SERVICE/USER`.
 
-A package adds one with an entry point of the group `gloveport.credentials`, named as its scheme: a callable that returns a
-`CredentialProvider`. It is loaded when a reference of the settings uses the scheme, and not before.
+A plugin adds one with its hook `credentials`, named as its scheme.
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ import asyncio
 import os
 import shlex
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from importlib.metadata import entry_points
 from typing import Protocol
 
-from gloveport.config.credential_references import PROVIDER_GROUP
 from gloveport.errors import ToolError
+from gloveport.plugins.extension_point import ExtensionPoint
 from gloveport.sealing import keyring_module
 
 COMMAND_SECONDS = 30.0
@@ -122,16 +120,11 @@ class StaticProvider:
         return f"give the provider a secret called {name}"
 
 
-BUILT_IN: Mapping[str, Callable[[], CredentialProvider]] = {"keyring": KeyringProvider, "command": CommandProvider}
-
-
-def provider_of(scheme: str) -> CredentialProvider:
-    """Return the provider of a scheme; raise ToolError `auth-required` when no installed package has it."""
-    if scheme in BUILT_IN:
-        return BUILT_IN[scheme]()
-    for entry in entry_points(group=PROVIDER_GROUP, name=scheme):
-        return entry.load()()
-    raise ToolError(f"no provider of credentials is called {scheme}", code="auth-required")
+PROVIDERS: ExtensionPoint[CredentialProvider] = ExtensionPoint(
+    "scheme of credentials", {"keyring": KeyringProvider(), "command": CommandProvider()}
+)
+OWN_SCHEMES = ("env", "stored")
+"""The schemes that need no provider."""
 
 
 def _from_keyring(service: str, user: str) -> str | None:

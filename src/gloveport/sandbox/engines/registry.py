@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 from gloveport.errors import GloveportError, OptionError, SandboxError
+from gloveport.plugins.extension_point import ExtensionPoint
 from gloveport.sandbox.engines.engine import Capability, Engine, ProcessOptions, installed_version
 from gloveport.sandbox.engines.remote.engine import PREFIX, RemoteEngine, remote_engines
 from gloveport.sandbox.pool import Pool
@@ -16,38 +16,40 @@ from gloveport.sandbox.run_worker import RunWorker
 from gloveport.types import LANGUAGES, Language, Strength
 
 # One line an engine. Among the engines of a language, the first that is installed runs a program that names none.
-_FOLDERS = (
-    "deno",
-    "quickjs",
-    "cpython",
-    "monty",
+LOCAL_ENGINES: ExtensionPoint[Engine] = ExtensionPoint(
+    "engine",
+    {name: f"gloveport.sandbox.engines.{name}.engine:ENGINE" for name in ("deno", "quickjs", "cpython", "monty")},
 )
-
-
-def _load(folder: str) -> Engine:
-    return importlib.import_module(f"gloveport.sandbox.engines.{folder}.engine").ENGINE
-
-
-LOCAL_ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in map(_load, _FOLDERS)}
 REMOTE_ENGINES: Mapping[str, RemoteEngine] = remote_engines(LOCAL_ENGINES.values())
-ENGINES: Mapping[str, Engine] = {**LOCAL_ENGINES, **REMOTE_ENGINES}
+ENGINES: ExtensionPoint[Engine] = ExtensionPoint("engine", {**LOCAL_ENGINES, **REMOTE_ENGINES})
+_OF_PLUGINS: dict[str, Engine] = {}  # so that the record of a run can be read whose port has such an engine
 REMOTE = "remote"
 """Stands for the first engine of a language, at the sandbox host."""
 
 
-def engine_names(language: Language) -> tuple[str, ...]:
+def add_engine(engine: Engine) -> None:
+    """Let runs be described whose port has this engine of a plugin. Which ports have it is their own matter."""
+    _OF_PLUGINS[engine.name] = engine
+
+
+def every_engine() -> Mapping[str, Engine]:
+    """Return the engines of all ports of this process, those of plugins included."""
+    return {**ENGINES, **_OF_PLUGINS} if _OF_PLUGINS else ENGINES
+
+
+def engine_names(language: Language, engines: Mapping[str, Engine] = ENGINES) -> tuple[str, ...]:
     """Return the names of the engines of a language, the preferred one first."""
-    return tuple(engine.name for engine in ENGINES.values() if language in engine.languages)
+    return tuple(engine.name for engine in engines.values() if language in engine.languages)
 
 
-def preferred_engines(names: object) -> dict[Language, str]:
+def preferred_engines(names: object, engines: Mapping[str, Engine] = ENGINES) -> dict[Language, str]:
     """Return the engine to use for each language that `names` has one for. Raise OptionError for an unknown name."""
-    known = (*ENGINES, REMOTE)
+    known = (*engines, REMOTE)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name in known for name in names):
         raise OptionError(f"engines must be a list of {', '.join(sorted(known))}, not {names!r}")
     preferred: dict[Language, str] = {}
     for name in names:
-        for language in LANGUAGES if name == REMOTE else ENGINES[name].languages:
+        for language in LANGUAGES if name == REMOTE else engines[name].languages:
             preferred.setdefault(language, _named(name, language))
     return preferred
 
@@ -57,15 +59,17 @@ def _named(name: str, language: Language) -> str:
     return PREFIX + engine_names(language)[0] if name == REMOTE else name
 
 
-def process_options(language: Language, named: str | None, wanted: ProcessOptions) -> ProcessOptions:
+def process_options(
+    language: Language, named: str | None, wanted: ProcessOptions, engines: Mapping[str, Engine] = ENGINES
+) -> ProcessOptions:
     """Return the options of the process for a program. Raise OptionError when the named engine can't run its language."""
     name = _named(named, language) if named else default_engine(language)
-    if not isinstance(name, str) or name not in ENGINES:
-        raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {', '.join(sorted((*ENGINES, REMOTE)))}")
-    if language not in ENGINES[name].languages:
-        others = " or ".join(engine_names(language))
+    if not isinstance(name, str) or name not in engines:
+        raise OptionError(f"there is no engine {name!r}", hint=f"the engines are: {', '.join(sorted((*engines, REMOTE)))}")
+    if language not in engines[name].languages:
+        others = " or ".join(engine_names(language, engines))
         raise OptionError(f"the engine {name} does not run {language}", hint=f"{language} is run by {others}")
-    found = ENGINES[name].process_options(replace(wanted, engine=name))
+    found = engines[name].process_options(replace(wanted, engine=name))
     if wanted.workspace is not None and found.workspace is None:
         raise OptionError(
             f"the engine {name} keeps no files", hint="a session needs the engine deno or cpython, on this machine"

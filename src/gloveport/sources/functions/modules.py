@@ -25,15 +25,18 @@ def load_module(spec: str, trusted: TrustedFiles | None = None) -> list[Callable
 
     With `trusted`, it is a project's, and may import only these files of the project; without, it is the user's own.
     """
-    with nullcontext(guard(trusted)) if trusted is not None else users_own():
-        module = (
-            _import_file(Path(spec), trusted) if is_file(spec) else _import(spec, lambda: importlib.import_module(spec))
-        )
+    module = import_from(spec, trusted)
     found = _listed(module, spec) if hasattr(module, "__all__") else _defined(module)
     if not found:
         hint = "write a public function in it, or name functions in __all__"
         raise OptionError(f"{spec} has no functions to use as tools", hint=hint)
     return found
+
+
+def import_from(spec: str, trusted: TrustedFiles | None = None) -> ModuleType:
+    """Import `package.module` or a `.py` file, as `load_module` does; raise OptionError."""
+    with nullcontext(guard(trusted)) if trusted is not None else users_own():
+        return _import_file(Path(spec), trusted) if is_file(spec) else _import(spec, lambda: importlib.import_module(spec))
 
 
 def is_file(spec: str) -> bool:

@@ -32,11 +32,18 @@ from gloveport.sources.functions.importable_files import below
 
 @dataclass(frozen=True, slots=True)
 class TrustedFiles:
-    """The files that a source of a project may import: their digests by path, and the project's folders."""
+    """The files that a source or a plugin of a project may import: their digests by path, and the project's folders."""
 
     source: str
     folders: tuple[str, ...]
     digests: Mapping[str, str]
+    what: str = "source"
+    """What messages call the owner; `plugin` for a plugin."""
+
+    @property
+    def owner(self) -> str:
+        """The owner, as messages name it."""
+        return f"the {self.what} {self.source}"
 
 
 class _TrustedLoader(SourceFileLoader):
@@ -52,7 +59,7 @@ class _TrustedLoader(SourceFileLoader):
         return code
 
 
-_guarded: dict[str, TrustedFiles] = {}  # by source
+_guarded: dict[str, TrustedFiles] = {}  # by owner
 _checked_code: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
 _loading = threading.local()
 
@@ -61,7 +68,7 @@ def guard(files: TrustedFiles) -> None:
     """From now on refuse to import other files below the source's folders than the trusted ones."""
     if not _guarded:
         sys.addaudithook(_audit)
-    _guarded[files.source] = files
+    _guarded[files.owner] = files
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     sys.meta_path.insert(0, _finder)
@@ -154,12 +161,13 @@ def _check(path: str, data: bytes | None = None) -> None:
     digest = hashlib.sha256(data).hexdigest()
     digests = [files.digests[real] for files in _guarded.values() if real in files.digests]
     if digest not in digests:
-        raise _refusal(path, f"{'has changed since' if digests else 'was not there when'} you trusted the source")
+        raise _refusal(path, f"{'has changed since' if digests else 'was not there when'} you trusted the {{what}}")
 
 
 def _refusal(path: str, problem: str) -> SourceError:
     files = next(each for each in _guarded.values() if below(path, each.folders))
     folder = next((folder for folder in files.folders if os.path.realpath(path).startswith(folder)), files.folders[0])
     shown = os.path.relpath(os.path.realpath(path), folder)
-    hint = f"review it; `gloveport tools trust {files.source}` trusts the files that the source names"
-    return SourceError(f"the source {files.source} may not import {shown}: it {problem}", hint=hint)
+    command = f"gloveport tools trust {files.source}" if files.what == "source" else "gloveport config trust"
+    hint = f"review it; `{command}` trusts the files that {files.owner} names"
+    return SourceError(f"{files.owner} may not import {shown}: it {problem.format(what=files.what)}", hint=hint)

@@ -17,7 +17,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gloveport import urls
-from gloveport.config import SourceConfig, SourceKind, load_config
+from gloveport.config import SourceConfig, load_config
 from gloveport.errors import GloveportError, OptionError, SourceError, ToolError
 from gloveport.folders import CONFIG_FILE, cache_folder, config_folder, find_project
 from gloveport.host.definition_tasks import DefinitionTasks
@@ -55,7 +55,7 @@ class AddOptions:
 
     what: tuple[str, ...]
     name: str | None
-    kind: SourceKind | None
+    kind: str | None
     base_url: str | None
     private: bool
     writes: bool

@@ -30,6 +30,7 @@ from gloveport.surfaces.cli.options import (
     complete_files,
     complete_sources,
     minimum_option,
+    page_options,
     view_options,
 )
 from gloveport.surfaces.cli.packages.group import packages
@@ -40,8 +41,21 @@ from gloveport.surfaces.cli.store.group import store
 from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
 
 
+class _AllCommands(PageGroup):
+    """The commands of Gloveport, and behind them those of plugins, which are looked for when a name is none of ours."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of this name."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name.isidentifier():
+            from gloveport.surfaces.cli.plugins import plugin_command
+
+            return plugin_command(cmd_name)
+        return found
+
+
 @click.group(
-    cls=PageGroup,
+    cls=_AllCommands,
     help="Run programs written by AI agents in a sealed sandbox; their tool calls come out through one port.",
 )
 @click.version_option(gloveport.__version__, message="gloveport %(version)s")
@@ -337,6 +351,20 @@ def engines(**view: Any) -> int:
     from gloveport.surfaces.cli.engines import ViewOptions, engines_command
 
     return engines_command(ViewOptions(**view))
+
+
+@cli.command(
+    cls=PageCommand,
+    help="List the plugins: which are on, with their hooks, which are not and why, and which are installed and off.",
+    rare=True,
+    examples=("gloveport plugins", "gloveport plugins --json"),
+)
+@page_options
+def plugins(**view: Any) -> int:
+    """List the plugins."""
+    from gloveport.surfaces.cli.plugins import ViewOptions, plugins_command
+
+    return plugins_command(ViewOptions(**view))
 
 
 @cli.command(
