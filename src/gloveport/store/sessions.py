@@ -27,6 +27,7 @@ from gloveport.types import MIB, RecordedWorkspace
 MAX_SESSIONS_TOGETHER = 10
 """All sessions of an agent may hold so many times what one may."""
 DAY_SECONDS = 86400.0
+DEFAULTS = SessionsConfig()
 PRUNE_BATCH = 200
 
 
@@ -84,7 +85,7 @@ class TakenSession(NamedTuple):
 class SessionStore(StoreFile):
     """The sessions in the store at a path, or in memory. Each method is one transaction; call them in a thread."""
 
-    def __init__(self, path: Path, config: SessionsConfig) -> None:
+    def __init__(self, path: Path, config: SessionsConfig = DEFAULTS) -> None:
         super().__init__(path)
         self._config = config
         self._is_in_memory = path == MEMORY

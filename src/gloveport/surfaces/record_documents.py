@@ -14,6 +14,7 @@ from gloveport.approvals.request import ApprovalRequest
 from gloveport.errors import GloveportError, OptionError
 from gloveport.store.encryption import StoreConnection
 from gloveport.store.reading import StoredEvent, payloads
+from gloveport.store.sessions import StoredSession
 from gloveport.store.snippets import SavedSnippet
 from gloveport.store.stored_runs import ListedRun, StoredRun, StoredRuns
 from gloveport.values import from_wire, to_json
@@ -86,6 +87,18 @@ def snippet_document(found: SavedSnippet) -> dict[str, Any]:
         "run": snippet.run,
         "saver": found.saver,
         "saved": found.saved,
+    }
+
+
+def session_document(found: StoredSession) -> dict[str, Any]:
+    """Return a session as JSON data, without its files. `run` is the run that uses it now."""
+    return {
+        "agent": found.agent,
+        "session": found.name,
+        "files": found.files,
+        "bytes": found.size,
+        "used": datetime.fromtimestamp(found.used, UTC).isoformat(),
+        "run": found.run,
     }
 
 

@@ -93,7 +93,7 @@ loop, filter, join, and return only what you need.
 - Top-level await and return work; a trailing expression is the result. Independent calls: Promise.all / asyncio.gather.
 - `for await (const page of tools.<path>.pages({...}))` goes through all pages of a tool that has them.
 - A failed call throws ToolError (code, status, message, data, retryable). console.log / print is shown to you.
-- No network, files or packages: tools and the standard library. `emit(value)` shows something to the user; \
+- No network or packages. `session` (a name) keeps files and `state`. `emit(value)` shows something to the user; \
 `emit({type: "image", mimeType: "image/png", data: bytes})` an image.
 - A long result comes with a result_id; read on with {result_id, offset}."""
 
@@ -169,9 +169,10 @@ _EXECUTE_INPUT = {
     "properties": {
         "code": {"type": "string", "description": "The program."},
         "language": _LANGUAGE,
-        "input": {"description": "Data that the program finds as `input`."},
+        "input": {"description": "The program's `input`."},
         "plan": {"type": "boolean", "description": "List writes, make none."},
-        "result_id": {"type": "string", "description": "Instead of code: read on in a result."},
+        "session": {"type": "string"},
+        "result_id": {"type": "string", "description": "Read on in a result."},
         "offset": {"type": "integer", "minimum": 0},
     },
     "additionalProperties": False,

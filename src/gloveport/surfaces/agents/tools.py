@@ -178,7 +178,7 @@ class AgentTools:
         given = args.get("input", NO_INPUT)
         code, agent = args["code"], self._agent
         mode: RunMode = "plan" if args.get("plan") else "run"
-        asked = {"language": language, "input": given, "agent": agent, "mode": mode}
+        asked = {"language": language, "input": given, "agent": agent, "mode": mode, "session": args.get("session")}
         outcome = await self._port.run(code, **asked, on_event=on_event, attach=True)
         return await self._outcome_answer(outcome)
 

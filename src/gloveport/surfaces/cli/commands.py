@@ -36,6 +36,7 @@ from gloveport.surfaces.cli.options import (
 from gloveport.surfaces.cli.packages.group import packages
 from gloveport.surfaces.cli.policy.group import policy
 from gloveport.surfaces.cli.runs.group import runs
+from gloveport.surfaces.cli.sessions.group import sessions
 from gloveport.surfaces.cli.snippets.group import snippets
 from gloveport.surfaces.cli.store.group import store
 from gloveport.surfaces.http import DEFAULT_HOST, DEFAULT_PORT
@@ -83,6 +84,7 @@ def cli(ctx: click.Context) -> None:
 @click.option("--input", "input_", metavar="JSON", help="The program's variable `input`: JSON, or @file.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable of `process.env`; repeatable.")
 @click.option("--id", cls=RareOption, metavar="ID", help="the id of the new run")
+@click.option("--session", metavar="NAME", help="Keep /workspace and `state` between the runs of this session.")
 @click.option("--timeout", metavar="SECONDS", help="End the run after this time (60).")
 @click.option("--cpu", metavar="SECONDS", help="End the run after this much CPU time (30).")
 @click.option("--memory", metavar="MB", help="Memory that the program may use (256).")
@@ -208,6 +210,7 @@ cli.add_command(packages)
 cli.add_command(audit)
 cli.add_command(runs)
 cli.add_command(snippets)
+cli.add_command(sessions)
 
 
 @cli.command(

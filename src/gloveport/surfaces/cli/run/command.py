@@ -43,6 +43,7 @@ class RunOptions:
     input: str | None
     env: tuple[str, ...]
     id: str | None
+    session: str | None
     timeout: str | None
     cpu: str | None
     memory: str | None
@@ -76,7 +77,8 @@ def run_command(options: RunOptions) -> int:
     for problem in port.problems if not options.quiet and not as_json else ():
         err.line(f"{err.paint('!', 'yellow')} {visible_line(problem.message)}")
     mode: RunMode = "plan" if options.plan else "run"
-    asked = {"language": language, "engine": options.engine, "input": input_, "env": env, "mode": mode, "id": options.id}
+    asked = {"language": language, "engine": options.engine, "input": input_, "env": env, "mode": mode}
+    asked |= {"id": options.id, "session": options.session}
     work = _run(port, view, lambda: port.run(code, **asked, on_event=view.event))
     outcome = with_pending(run_interruptible(work), port, options.tools, options.config)
     if not as_json and (plan := outcome.plan) is not None:

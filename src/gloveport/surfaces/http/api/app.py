@@ -32,6 +32,7 @@ from gloveport.surfaces.http.api.host import HostApi
 from gloveport.surfaces.http.api.openapi import openapi_endpoint
 from gloveport.surfaces.http.api.records import RecordsApi
 from gloveport.surfaces.http.api.runs import RunsApi
+from gloveport.surfaces.http.api.sessions import SessionsApi
 from gloveport.surfaces.http.api.store_reader import StoreReader
 from gloveport.surfaces.http.metrics import Metrics
 from gloveport.surfaces.http.sandbox import SandboxHost
@@ -154,6 +155,7 @@ class Api:
         self._runs = RunsApi(port, admission, self._store, self._callbacks)
         metrics = Metrics(port, admission, self._store)
         parts = (self._runs, CatalogApi(port), ApprovalsApi(self._store), RecordsApi(port, self._store), metrics)
+        parts = (*parts, SessionsApi(port, self._store, self._runs))
         endpoints = [endpoint for part in parts for endpoint in part.endpoints]
         self.endpoints = [*endpoints, openapi_endpoint(endpoints)]
         self._host = HostApi(port, admission, self._runs)

@@ -69,6 +69,8 @@ RUN_OPTIONS: schemas.Schema = {
     "allowEval": {**schemas.FLAG, "description": "as the settings have it; never more"},
     "allowWasm": {**schemas.FLAG, "description": "as the settings have it; never more"},
     "logCode": {**schemas.FLAG, "description": "write the program into the server's log"},
+    "session": {**schemas.SESSION_NAME, "description": "files and state that runs of the agent share"},
+    "onBusy": {"enum": ["wait", "refuse"], "default": "wait", "description": "while another run uses the session"},
     "agent": {**schemas.TEXT, "description": "the agent whose run it is; only an admin may name one"},
 }
 ENGINE_LANGUAGES: list[schemas.Schema] = [
@@ -230,6 +232,8 @@ class RunsApi:
             "allow_eval": body.get("allowEval"),
             "allow_wasm": body.get("allowWasm"),
             "log_code": body.get("logCode", False),
+            "session": body.get("session"),
+            "on_busy": body.get("onBusy", "wait"),
         }
 
     async def _caller_tools(self, run: str, call: ApiCall) -> tuple[CallerTools | None, asyncio.Event | None]:

@@ -20,6 +20,7 @@ COUNT: Schema = {"type": "integer", "minimum": 0}
 FLAG: Schema = {"type": "boolean"}
 ANYTHING: Schema = {}
 RUN_NAME: Schema = {"type": "string", "pattern": f"^{RUN_ID.pattern}$"}
+SESSION_NAME = RUN_NAME
 LIMIT: Schema = {
     "type": "integer",
     "minimum": 1,

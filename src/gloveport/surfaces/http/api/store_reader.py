@@ -12,6 +12,7 @@ from typing import TypeVar
 from gloveport.approvals.shelf import ApprovalShelf
 from gloveport.errors import OptionError
 from gloveport.store.database import StoreFile
+from gloveport.store.sessions import SessionStore
 from gloveport.store.snippets import SnippetStore
 from gloveport.store.stored_runs import StoredRun, StoredRuns
 from gloveport.store.tokens import TokenStore
@@ -50,6 +51,10 @@ class StoreReader:
     async def snippets(self, work: Callable[[SnippetStore], T]) -> T:
         """Return the result of work on the snippets."""
         return await self._with(SnippetStore, work)
+
+    async def sessions(self, work: Callable[[SessionStore], T]) -> T:
+        """Return the result of work on the sessions."""
+        return await self._with(SessionStore, work)
 
     async def do(self, work: Callable[[Path], T]) -> T:
         """Return the result of other work on the file."""
