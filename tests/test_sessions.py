@@ -174,6 +174,74 @@ async def test_a_script_reaches_its_workspace_alone_and_within_its_quota(port: G
     assert await files(port, "scripts") == {}
 
 
+NODE = """
+import fs from "fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+const problem = async (work) => { try { return await work() } catch (error) { return [error.code, error.syscall] } };
+await mkdir("out/deep", { recursive: true });
+await writeFile(path.join("out", "rows.json"), JSON.stringify([1, 2]));
+await appendFile("out/rows.json", "\\n", "utf8");
+writeFileSync("out/deep/bytes", Uint8Array.of(0, 255));
+fs.copyFileSync("out/deep/bytes", "out/copy");
+fs.renameSync("out/copy", "/workspace/moved");
+fs.cpSync("out", "twice", { recursive: true });
+await rm("twice/deep", { recursive: true });
+fs.unlinkSync("twice/rows.json");
+fs.rmdirSync("twice");
+const called = await new Promise((resolve) => fs.readFile("out/rows.json", "utf8", (error, text) => resolve([error, text])));
+const about = await stat("moved");
+return {
+  listed: await readdir(".", { recursive: true }),
+  typed: fs.readdirSync("out", { withFileTypes: true }).map((one) => [one.name, one.isDirectory()]),
+  text: await readFile("out/rows.json", "utf8"), called,
+  hex: readFileSync("moved").toString("hex"), base64: readFileSync("moved", "base64"),
+  about: [about.size, about.isFile(), about.mtimeMs, fs.lstatSync("out").isDirectory()],
+  exists: [existsSync("moved"), existsSync("gone"), fs.statSync("gone", { throwIfNoEntry: false })],
+  problems: [
+    await problem(() => readFile("gone")), await problem(() => readFile("/etc/passwd")),
+    await problem(() => fs.accessSync("gone")), await problem(() => fs.mkdirSync("out")),
+    await problem(() => fs.rmSync("out")), await problem(() => writeFile("moved", "", { flag: "wx" })),
+  ],
+  again: fs.promises.readFile === (await import("fs")).promises.readFile,
+};
+"""
+
+
+@pytest.mark.integration
+async def test_a_script_uses_the_functions_of_node_for_files(port: Gloveport) -> None:
+    outcome = await port.run(NODE, language="javascript", session="node")
+    assert outcome.value == {
+        "listed": ["moved", "out", "out/deep", "out/deep/bytes", "out/rows.json"],
+        "typed": [["deep", True], ["rows.json", False]],
+        "text": "[1,2]\n",
+        "called": [None, "[1,2]\n"],
+        "hex": "00ff",
+        "base64": "AP8=",
+        "about": [2, True, 10**12, True],
+        "exists": [True, False, None],
+        "problems": [
+            ["ENOENT", "open"],
+            ["EACCES", "open"],
+            ["ENOENT", "stat"],
+            ["EEXIST", "mkdir"],
+            ["ERR_FS_EISDIR", "rm"],
+            ["EEXIST", "open"],
+        ],
+        "again": True,
+    }, outcome.error
+    assert await files(port, "node") == {"moved": 2, "out/deep/bytes": 2, "out/rows.json": 6}
+
+
+@pytest.mark.integration
+async def test_an_import_of_files_without_a_session_is_refused_before_the_run(port: Gloveport) -> None:
+    for name in ("fs", "node:fs/promises"):
+        refused = (await port.run(f"import {{ readFile }} from '{name}'; await readFile('a')")).error
+        assert refused is not None
+        assert (refused.code, "there is no file system" in (refused.hint or "")) == ("import-refused", True)
+
+
 @pytest.mark.integration
 async def test_a_script_without_a_session_has_no_files(port: Gloveport) -> None:
     assert (await port.run("return [typeof files, state]")).value == ["undefined", {}]

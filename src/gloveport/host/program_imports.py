@@ -9,6 +9,8 @@ from gloveport.sandbox.engines.registry import ENGINES
 from gloveport.sandbox.start_event import RunModules
 from gloveport.types import Importable, Program
 
+FILE_MODULES = frozenset({"fs", "fs/promises"})
+"""The modules of Node that a run has with a session."""
 _MAY_IMPORT = re.compile(r"\b(?:import|require|export)\b")
 
 
@@ -19,7 +21,8 @@ class ProgramImports:
         """Return what the program of a run may import; None if its text imports nothing."""
         if request.language == "python" or not _MAY_IMPORT.search(request.code):
             return None
-        return Importable(builtins=frozenset(ENGINES[request.options.engine].builtin_modules))
+        builtins = frozenset(ENGINES[request.options.engine].builtin_modules)
+        return Importable(builtins=builtins | FILE_MODULES if request.session is not None else builtins)
 
     async def modules(self, program: Program) -> RunModules | None:
         """Return the modules for what a program imports; None if it imports nothing."""

@@ -51,7 +51,8 @@ function put(path, content, append) {
 }
 
 // Deno's `statSync` asks the global `Deno` for the platform. No code of the program runs meanwhile.
-function about(path) {
+/** Returns what is known about a file or a folder. */
+export function statOf(path) {
   define("Deno", PLATFORM);
   try {
     return fileSystem.statSync(path);
@@ -64,14 +65,14 @@ function list(folder) {
   const found = [];
   for (const { name, isDirectory } of fileSystem.readDirSync(named(folder))) {
     const path = folder === "." ? name : `${folder}/${name}`;
-    found[found.length] = isDirectory ? { path, folder: true } : { path, folder: false, size: about(path).size };
+    found[found.length] = isDirectory ? { path, folder: true } : { path, folder: false, size: statOf(path).size };
   }
   return found.sort((one, other) => one.path < other.path ? -1 : 1);
 }
 
 function exists(path) {
   try {
-    about(named(path));
+    statOf(named(path));
     return true;
   } catch (error) {
     if (error?.name === "NotFound") return false;

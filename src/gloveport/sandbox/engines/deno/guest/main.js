@@ -4,6 +4,7 @@ import { advanceTo, startClock } from "./clock.js";
 import { engineVersion, nextTurn, setUnhandledPromiseRejectionHandler } from "./engine.js";
 import { nextEvent } from "./events.js";
 import { installFiles } from "./files.js";
+import { defineFileModules } from "./fs.js";
 import { describeLoad, load } from "./load.js";
 import { parseJson, promiseThen, quote, TypeError_, Uint8Array_ } from "./primordials.js";
 import { seed } from "./random.js";
@@ -51,7 +52,10 @@ function takeRun() {
   if (start[0] !== "start") throw new TypeError_("expected a start frame");
   startClock(start[1]);
   installMentioned(start[2].code);
-  if (start[2].state !== undefined) installFiles();
+  if (start[2].state !== undefined) {
+    installFiles();
+    defineFileModules();
+  }
   begin(start[2], tools, load, describeLoad);
 }
 
