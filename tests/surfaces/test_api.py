@@ -316,5 +316,5 @@ async def test_an_admin_saves_a_run_as_a_snippet_that_programs_call(served: Serv
     assert (gone.status_code, gone.json()["error"]["code"]) == (404, "not-found")
     _, failed = await _run(served.default, "throw new Error('no')")
     refused = await served.admin.post("/v1/snippets", json={"run": failed["run"], "name": "other"})
-    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad-option")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "not-savable")
     assert (await served.admin.delete("/v1/snippets/shout")).status_code == 200
