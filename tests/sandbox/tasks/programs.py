@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-FACTS = {"dialect": "javascript", "entry": "body", "spans": [], "tail": None, "possible": True, "names": []}
+FACTS = {"dialect": "javascript", "entry": "body", "spans": [], "tail": None, "possible": True, "names": [], "imports": []}
 _seen: list[bytes] = []
 Ask = Callable[[bytes], bytes | None]
 
