@@ -1,6 +1,7 @@
 /** `createCodeModeTool`: one tool for the AI SDK. The model writes a program that calls your tools, and Gloveport runs it. */
 
 import type { Answer } from "./connection.ts";
+import type { SessionFilesystem } from "./filesystem.ts";
 import type { Limits, OfferedTool } from "./messages.ts";
 import { identifierFor } from "./program.ts";
 import { type ExecuteResult, type Offer, Runner, type RunOptions } from "./runner.ts";
@@ -63,6 +64,8 @@ interface ExecutionOptions {
 export interface CodeMode {
   tool: CodeModeTool;
   description: string;
+  /** With a `session`: puts files where programs find them, and takes out what they have written. */
+  filesystem: SessionFilesystem | undefined;
   dispose(): Promise<void>;
 }
 
@@ -78,7 +81,7 @@ export function createCodeModeTool(first: CodeModeOptions | SdkTools, second?: S
   );
   const names = new Map(callable.map(([name, tool]) => [identifierFor(name), tool]));
   if (names.size < callable.length) throw new TypeError("two tools have the same name once it is an identifier");
-  const description = describe(names);
+  const description = describe(names, options.session !== undefined);
   const runner = new Runner(options);
   const tool: CodeModeTool = {
     description,
@@ -88,7 +91,7 @@ export function createCodeModeTool(first: CodeModeOptions | SdkTools, second?: S
       return logs?.length ? { ...found, logs } : found; // the model need not read that there are none
     },
   };
-  return { tool, description, dispose: () => runner.dispose() };
+  return { tool, description, filesystem: runner.filesystem, dispose: () => runner.dispose() };
 }
 
 /** Whether the one argument is ours: a set of tools could have one called `tools`, which then has `execute` or a schema. */
@@ -165,8 +168,12 @@ const INTRODUCTION = `Runs a TypeScript or JavaScript program in a sandbox witho
 The program calls the tools below with \`await\`, several at once with \`Promise.all\` where they don't depend on each other.
 Return what you need to see. \`console.log\` is shown too. Answers with {result, logs}, or {error, logs}.`;
 
+const FILES = `
+Files below /workspace stay for later programs: \`import { readFile, writeFile } from "node:fs/promises"\`, or the global \`files\`.`;
+
 /** Returns the text for the model: what the tool does, and the types of everything that a program can call. */
-function describe(tools: ReadonlyMap<string, SdkTool>): string {
+function describe(tools: ReadonlyMap<string, SdkTool>, hasFiles: boolean): string {
+  const introduction = hasFiles ? INTRODUCTION.replace(" files and network", " network") + FILES : INTRODUCTION;
   const lines = Array.from(tools, ([name, tool]) => {
     const note = typeof tool.description === "string" ? `  ${comment(tool.description)}\n` : "";
     const input: JsonSchema | undefined = jsonSchemaOf(tool.inputSchema);
@@ -174,5 +181,5 @@ function describe(tools: ReadonlyMap<string, SdkTool>): string {
       typeText(jsonSchemaOf(tool.outputSchema, "output"))
     }>;`;
   });
-  return `${INTRODUCTION}\n\ndeclare const tools: {\n${lines.join("\n")}\n};`;
+  return `${introduction}\n\ndeclare const tools: {\n${lines.join("\n")}\n};`;
 }

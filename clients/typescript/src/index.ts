@@ -5,6 +5,7 @@
  */
 
 export { type CodeMode, type CodeModeOptions, createCodeModeTool, type SecureExecOptions } from "./code_mode_tool.ts";
+export type { FileEntry, SessionFilesystem } from "./filesystem.ts";
 export { type ExecuteOptions, GloveportExecutor } from "./executor.ts";
 export type { Limits } from "./messages.ts";
 export type { Compiler, ResolvedProvider } from "./program.ts";

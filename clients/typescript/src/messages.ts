@@ -38,6 +38,7 @@ export interface RunRequest {
   allowEval?: boolean;
   allowWasm?: boolean;
   logCode?: boolean;
+  session?: string;
   tools: OfferedTool[];
 }
 

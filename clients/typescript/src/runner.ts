@@ -1,6 +1,7 @@
 /** Runs programs on a server, with tools of the caller: what the executor and the tool for the AI SDK share. */
 
 import { type Answer, GloveportError, messageOf } from "./connection.ts";
+import { SessionFilesystem } from "./filesystem.ts";
 import type { Limits, LogLine, OfferedTool, Outcome, RunRequest } from "./messages.ts";
 import { compile, type Compiler } from "./program.ts";
 import { Server, type ServerOptions } from "./servers.ts";
@@ -29,6 +30,8 @@ export interface RunOptions extends ServerOptions {
   allowWasm?: boolean;
   /** Whether the server logs the text of each program. */
   logCode?: boolean;
+  /** The name of files and `state` that the programs share, as long as the server keeps them. */
+  session?: string;
 }
 
 /** Tools, and the functions that answer their calls. */
@@ -62,13 +65,19 @@ export class Runner {
     }
   }
 
+  /** The files of the session; undefined without one. */
+  get filesystem(): SessionFilesystem | undefined {
+    const { session } = this.#options;
+    return session === undefined ? undefined : new SessionFilesystem(this.#server, session);
+  }
+
   /** Lets go of the server: a local one ends with its last user. */
   dispose(): Promise<void> {
     return this.#disposed ??= this.#server.release();
   }
 
   #request(code: string): Omit<RunRequest, "tools"> {
-    const { timeout, limits, env, compiler = "typescript", allowEval, allowWasm, logCode } = this.#options;
+    const { timeout, limits, env, compiler = "typescript", allowEval, allowWasm, logCode, session } = this.#options;
     return {
       ...compile(code, compiler),
       ...(timeout !== undefined && { timeoutMs: timeout }),
@@ -77,6 +86,7 @@ export class Runner {
       ...(allowEval !== undefined && { allowEval }),
       ...(allowWasm !== undefined && { allowWasm }),
       ...(logCode !== undefined && { logCode }),
+      ...(session !== undefined && { session }),
     };
   }
 }

@@ -54,6 +54,15 @@ export class Server {
     return this.#connection = opening;
   }
 
+  /** Returns where the server is, and the token for it; a local one is started. */
+  async address(): Promise<{ url: string; token: string }> {
+    const { url, token = process.env.GLOVEPORT_TOKEN ?? "" } = this.#options;
+    if (url !== undefined) return { url, token };
+    await this.connect();
+    const local = await this.#local;
+    return { url: local?.url ?? "", token: local?.token ?? "" };
+  }
+
   async #open(onClose: () => void): Promise<Connection> {
     const { url, token = process.env.GLOVEPORT_TOKEN ?? "" } = this.#options;
     if (url !== undefined) return await Connection.open(url, token, onClose);

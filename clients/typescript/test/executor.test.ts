@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Executor } from "@cloudflare/codemode";
-import { codemode, DEADLINE, executor, recorded } from "./support.ts";
+import { createCodeModeTool } from "../src/index.ts";
+import { codemode, config, DEADLINE, executor, recorded } from "./support.ts";
 
 const run: Executor = executor(); // the types fit
 
@@ -178,4 +179,26 @@ test("names that clash or are reserved are refused", DEADLINE, async () => {
 
 test("a tool that is not there is named", DEADLINE, async () => {
   assert.match((await run.execute("async () => await codemode.nonexistent()", {})).error ?? "", /nonexistent/);
+});
+
+test("the tool for the AI SDK keeps the files of a session", DEADLINE, async () => {
+  const { tool, filesystem, description, dispose } = createCodeModeTool({ tools: {}, config, session: "files" });
+  try {
+    assert.ok(filesystem);
+    assert.match(description, /workspace/);
+    await filesystem.writeFile("in/data", Uint8Array.of(0, 255));
+    const code = `await files.write("out.txt", String((await files.readBytes("in/data")).length));
+      return state.n = (state.n ?? 0) + 1;`;
+    assert.deepEqual([(await tool.execute({ code })).result, (await tool.execute({ code })).result], [1, 2]);
+    assert.equal(new TextDecoder().decode(await filesystem.readFile("out.txt")), "2");
+    assert.deepEqual(await filesystem.list(), [{ path: "in/data", size: 2 }, { path: "out.txt", size: 1 }]);
+    await filesystem.remove("in");
+    await assert.rejects(filesystem.readFile("in/data"), /no file/);
+    await assert.rejects(filesystem.writeFile("../out", ""), /can't be called/);
+  } finally {
+    await dispose();
+  }
+  const plain = createCodeModeTool({ tools: {}, config });
+  assert.equal(plain.filesystem, undefined);
+  await plain.dispose();
 });
